@@ -1,0 +1,36 @@
+// Where two snapshots differ, for a person: takes what the schema files give and what the migrations give, gives back text
+// with `-` before what only the schemas have and `+` before what only the migrations have; '' when they are equal.
+
+import { diff } from 'node:util'
+import type { Snapshot } from './catalogue.ts'
+
+// So many equal lines around a difference are enough to find it.
+const context = 2
+
+export function diffSnapshots(schemas: Snapshot, migrations: Snapshot): string {
+  const missing = [...schemas.keys()].filter((object) => !migrations.has(object))
+  const surplus = [...migrations.keys()].filter((object) => !schemas.has(object))
+  return [
+    missing.map((object) => `- ${object}`).join('\n'),
+    surplus.map((object) => `+ ${object}`).join('\n'),
+    ...[...schemas].map(([object, definition]) => diffObject(object, definition, migrations.get(object))),
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n')
+}
+
+function diffObject(object: string, schemas: string, migrations: string | undefined): string {
+  if (migrations === undefined || schemas === migrations) return ''
+  return [`  ${object}`, ...diffLines(schemas.split('\n'), migrations.split('\n'))].join('\n')
+}
+
+function diffLines(schemas: string[], migrations: string[]): string[] {
+  const marked = diff(schemas, migrations) as [operation: number, line: string][]
+  const isShown = (index: number) =>
+    marked.slice(Math.max(0, index - context), index + context + 1).some(([operation]) => operation !== 0)
+  return marked.flatMap(([operation, line], index) => {
+    if (isShown(index)) return [`${operation > 0 ? '-' : operation < 0 ? '+' : ' '}   ${line}`]
+    // A run of lines left out between two that are shown.
+    return isShown(index - 1) && marked.slice(index).some(([later]) => later !== 0) ? ['    …'] : []
+  })
+}

@@ -1,0 +1,122 @@
+// What the command line does to organisations and keys, as the role Studio uses. In come checked words, out go rows. A
+// key's text leaves here once, to be printed, and only its hash goes to the database.
+
+import pg from 'pg'
+import { createKey, hashOf, prefixOf } from './gateway/api-key.ts'
+
+/** Says in words for a person what the database refused. */
+export class AdminError extends Error {}
+
+export type Organisation = { id: string; name: string; slug: string; plan: string; created_at: Date }
+export type KeyRow = {
+  prefix: string
+  name: string
+  organisation: string
+  scopes: string[]
+  created_at: Date
+  last_used_at: Date | null
+  expires_at: Date | null
+  revoked_at: Date | null
+}
+
+/** Runs `work` on one connection, in one transaction. @throws AdminError */
+export async function withDatabase<T>(databaseUrl: string, work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  try {
+    await client.connect()
+  } catch (error) {
+    throw new AdminError(`Cannot connect to the database: ${(error as Error).message}`)
+  }
+  try {
+    await client.query('begin')
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    throw inWords(error)
+  } finally {
+    await client.end()
+  }
+}
+
+export async function createOrganisation(
+  client: pg.ClientBase,
+  { name, slug, plan }: { name: string; slug: string; plan?: string },
+): Promise<Organisation> {
+  const { rows } = await client.query<Organisation>(
+    `insert into public.organisations (name, slug, plan) values ($1, $2, coalesce($3, 'standard'))
+     returning id, name, slug, plan, created_at`,
+    [name, slug, plan],
+  )
+  return rows[0] as Organisation
+}
+
+/** @returns the key itself: the only time anyone sees it. */
+export async function issueKey(
+  client: pg.ClientBase,
+  {
+    organisation,
+    name,
+    scopes,
+    expiresAt,
+  }: { organisation: string; name: string; scopes: readonly string[]; expiresAt?: Date },
+): Promise<string> {
+  const key = createKey()
+  await client.query("select private.create_api_key($1, $2, $3::public.api_scope[], $4, decode($5, 'hex'), $6)", [
+    organisation,
+    name,
+    scopes,
+    prefixOf(key),
+    hashOf(key),
+    expiresAt ?? null,
+  ])
+  return key
+}
+
+const selectKeys = `
+  select k.prefix, k.name, o.slug as organisation, k.scopes::text[] as scopes,
+    k.created_at, k.last_used_at, k.expires_at, k.revoked_at
+  from public.api_keys k join public.organisations o on o.id = k.organisation_id`
+
+export async function listKeys(client: pg.ClientBase, organisation: string): Promise<KeyRow[]> {
+  const known = await client.query('select from public.organisations where slug = $1', [organisation])
+  if (known.rowCount === 0) throw new AdminError(`There is no organisation ${organisation}.`)
+  const { rows } = await client.query<KeyRow>(`${selectKeys} where o.slug = $1 order by k.id`, [organisation])
+  return rows
+}
+
+export async function revokeKey(client: pg.ClientBase, prefix: string): Promise<KeyRow> {
+  await client.query('update public.api_keys set revoked_at = now() where prefix = $1 and revoked_at is null', [prefix])
+  const { rows } = await client.query<KeyRow>(`${selectKeys} where k.prefix = $1`, [prefix])
+  if (!rows[0])
+    throw new AdminError(`There is no API key ${prefix}. List them with: usher keys list --organisation SLUG`)
+  return rows[0]
+}
+
+/** @returns the new key; the old one works until the overlap ends. */
+export async function rotateKey(client: pg.ClientBase, prefix: string, overlapSeconds: number): Promise<string> {
+  const key = createKey()
+  await client.query("select private.rotate_api_key($1, $2, decode($3, 'hex'), make_interval(secs => $4))", [
+    prefix,
+    prefixOf(key),
+    hashOf(key),
+    overlapSeconds,
+  ])
+  return key
+}
+
+const constraintsInWords: Record<string, string> = {
+  organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',
+  organisations_slug_is_a_slug: '--slug takes lower-case letters, digits and hyphens, at most 63.',
+  organisations_name_is_one_line: '--name takes one line of 1 to 200 characters.',
+  organisations_plan_fkey: 'There is no such plan. The table public.plans lists them.',
+  api_keys_name_is_one_line: '--name takes one line of 1 to 200 characters.',
+}
+
+function inWords(error: unknown): Error {
+  if (!(error instanceof pg.DatabaseError)) return error as Error
+  if (error.constraint !== undefined && error.constraint in constraintsInWords) {
+    return new AdminError(constraintsInWords[error.constraint])
+  }
+  return new AdminError([error.message, error.hint].filter(Boolean).join(' '))
+}

@@ -1,0 +1,205 @@
+#!/usr/bin/env node
+// The command `usher`. Data goes to standard output, everything else to standard error, so that it can be piped.
+// Exit codes: 0 done, 1 it failed, 2 the command or the configuration is wrong.
+
+import { existsSync } from 'node:fs'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import type pg from 'pg'
+import { AdminError, createOrganisation, issueKey, listKeys, revokeKey, rotateKey, withDatabase } from './admin.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { describeDemo } from './demo.ts'
+import { runningDatabaseUrl } from './embedded/stack.ts'
+import { StartError } from './embedded/start-error.ts'
+import { prefixOf } from './gateway/api-key.ts'
+import { createLog } from './gateway/log.ts'
+import { type Scope, scopes } from './operation.ts'
+import { start } from './start.ts'
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
+
+const usher = new Command('usher')
+  .description('Event management on Supabase: registrations, QR tickets, check-ins and webhooks, over REST and MCP.')
+  .configureHelp({ showGlobalOptions: true })
+  .addHelpText(
+    'after',
+    `
+Configuration is by environment (.env is read too); .env.example explains every variable.
+
+First steps:
+  $ usher start                                              everything on this machine, with demo data
+  $ usher organisations create --name "Acme" --slug acme     in another terminal, while it runs
+  $ usher keys create --organisation acme --name CRM --scopes events:read,attendees:write`,
+  )
+  .exitOverride()
+
+usher
+  .command('start')
+  .description('Start the API; with no SUPABASE_URL also Postgres and PostgREST on this machine')
+  .addHelpText(
+    'after',
+    `
+Keeps its data in USHER_DATA_DIR (.usher) and listens on PORT (3000). Ready when GET /health answers 200.
+Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
+  )
+  .action(async () => {
+    const config = readConfig(process.env)
+    // From the first moment, so that no signal finds nobody listening.
+    const stopped = new Promise<string>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal))
+    })
+    const running = await start(config, createLog(config.logLevel), say)
+    print(`Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp`)
+    if (running.demo) print(describeDemo(running.url, running.demo))
+    else if (config.database.kind === 'embedded') {
+      print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')
+    }
+
+    const failure = await Promise.race([running.failed, stopped.then(() => null)])
+    say(failure ?? 'Stopping …')
+    await running.stop()
+    process.exitCode = failure === null ? 0 : 1
+  })
+
+const organisations = usher.command('organisations').description('Create the owners of events')
+
+organisations
+  .command('create')
+  .description('Create an organisation')
+  .requiredOption('--name <name>', 'name for people')
+  .requiredOption('--slug <slug>', 'short name: lower-case letters, digits and hyphens')
+  .option(
+    '--plan <plan>',
+    'starter, standard or enterprise: sets the requests a minute of its keys (default: standard)',
+  )
+  .option('--json', 'print the organisation as JSON')
+  .addHelpText('after', '\nExample:\n  $ usher organisations create --name "Acme Events" --slug acme')
+  .action(async (options: { name: string; slug: string; plan?: string; json?: true }) => {
+    const organisation = await onDatabase((client) => createOrganisation(client, options))
+    if (options.json) printJson(organisation)
+    else print(`Created organisation ${organisation.slug} (${organisation.id}) on plan ${organisation.plan}.`)
+  })
+
+const keys = usher.command('keys').description('Create, list, revoke and rotate API keys')
+
+keys
+  .command('create')
+  .description('Create an API key and print it, this once')
+  .requiredOption('--organisation <slug>', 'organisation that owns the key')
+  .requiredOption('--name <name>', 'what the key is for')
+  .requiredOption('--scopes <scopes>', `all, or a list of: ${scopes.join(', ')}`, parseScopes)
+  .option('--expires <duration>', 'refuse the key after this time, such as 90d or 12h', parseDuration)
+  .option('--json', 'print { key, prefix } as JSON')
+  .addHelpText(
+    'after',
+    '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "Door scanners" --scopes events:read,checkin:write)',
+  )
+  .action(async (options: { organisation: string; name: string; scopes: Scope[]; expires?: number; json?: true }) => {
+    const { expires, ...rest } = options
+    const key = await onDatabase((client) =>
+      issueKey(client, expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) }),
+    )
+    printKey(key, options.json)
+  })
+
+keys
+  .command('list')
+  .description('List the API keys of an organisation, without their secrets')
+  .requiredOption('--organisation <slug>', 'organisation that owns the keys')
+  .option('--json', 'print an array as JSON')
+  .action(async (options: { organisation: string; json?: true }) => {
+    const rows = await onDatabase((client) => listKeys(client, options.organisation))
+    if (options.json) return printJson(rows)
+    for (const row of rows) print([row.prefix, stateOf(row), row.scopes.join(','), row.name].join('\t'))
+  })
+
+keys
+  .command('revoke')
+  .description('Refuse a key from its next request on')
+  .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
+  .option('--json', 'print the key, without its secret, as JSON')
+  .action(async (prefix: string, options: { json?: true }) => {
+    const row = await onDatabase((client) => revokeKey(client, prefix))
+    if (options.json) printJson(row)
+    else print(`Revoked ${row.prefix} (${row.name}).`)
+  })
+
+keys
+  .command('rotate')
+  .description('Replace a key: print a new one with the same name, scopes and expiry; the old one works a while longer')
+  .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
+  .addOption(
+    new Option('--overlap <duration>', 'how long the old key still works, such as 24h, 7d or 0s')
+      .default(86400, '24h')
+      .argParser(parseDuration),
+  )
+  .option('--json', 'print { key, prefix } as JSON')
+  .action(async (prefix: string, options: { overlap: number; json?: true }) => {
+    printKey(await onDatabase((client) => rotateKey(client, prefix, options.overlap)), options.json)
+  })
+
+usher
+  .command('db-url')
+  .description('Print the connection string of the role Studio uses (postgres), for any SQL client')
+  .addHelpText('after', '\nExample:\n  $ psql "$(usher db-url)"')
+  .action(async () => print(await databaseUrl(readConfig(process.env))))
+
+async function databaseUrl(config: Config): Promise<string> {
+  if (config.databaseUrl !== undefined) return config.databaseUrl
+  if (config.database.kind === 'supabase') {
+    throw new ConfigError('DATABASE_URL must be set beside SUPABASE_URL: the connection string of the role postgres.')
+  }
+  const url = await runningDatabaseUrl(config.database.dataDir)
+  if (url === null) {
+    throw new StartError(
+      `No Usher runs on ${config.database.dataDir}. Start it with: npm start (USHER_DATA_DIR names another folder, DATABASE_URL another database.)`,
+    )
+  }
+  return url
+}
+
+async function onDatabase<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+  return withDatabase(await databaseUrl(readConfig(process.env)), work)
+}
+
+function printKey(key: string, json: true | undefined): void {
+  if (json) printJson({ key, prefix: prefixOf(key) })
+  else print(key)
+}
+
+function stateOf({ revoked_at, expires_at }: { revoked_at: Date | null; expires_at: Date | null }): string {
+  if (revoked_at !== null) return 'revoked'
+  if (expires_at === null) return 'active'
+  return expires_at.getTime() <= Date.now() ? 'expired' : `until ${expires_at.toISOString()}`
+}
+
+function parseScopes(text: string): Scope[] {
+  if (text === 'all') return [...scopes]
+  const chosen = text.split(',').map((scope) => scope.trim())
+  const wrong = chosen.filter((scope) => !scopes.includes(scope as Scope))
+  if (wrong.length > 0)
+    throw new InvalidArgumentError(`Unknown: ${wrong.join(', ')}. Allowed: all, ${scopes.join(', ')}.`)
+  return [...new Set(chosen as Scope[])]
+}
+
+/** Seconds. */
+function parseDuration(text: string): number {
+  const match = /^(\d{1,6})([smhd])$/.exec(text)
+  if (!match) throw new InvalidArgumentError('Give a number and a unit, such as 90d, 24h, 30m or 0s.')
+  return Number(match[1]) * { s: 1, m: 60, h: 3600, d: 86400 }[match[2] as 's' | 'm' | 'h' | 'd']
+}
+
+if (existsSync('.env')) process.loadEnvFile('.env')
+try {
+  await usher.parseAsync()
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+  else if (error instanceof ConfigError) {
+    say(error.message)
+    process.exitCode = 2
+  } else if (error instanceof StartError || error instanceof AdminError) {
+    say(error.message)
+    process.exitCode = 1
+  } else throw error
+}

@@ -1,0 +1,123 @@
+// Configuration by environment. In comes process.env, out goes a checked value, or an error that names the variable and
+// says what is allowed. Nothing else reads the environment of the API. `.env.example` explains each variable.
+
+import * as z from 'zod'
+import type { SigningKey } from './gateway/tokens.ts'
+
+export class ConfigError extends Error {}
+
+const text = z.string().trim().min(1, 'must not be empty')
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+
+const Environment = z.object({
+  PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a port number from 0 to 65535')
+    .transform(Number)
+    .refine((port) => port <= 65535, 'must be a port number from 0 to 65535')
+    .default(3000),
+  HOST: text.default('127.0.0.1'),
+  USHER_DATA_DIR: text.default('.usher'),
+  LOG_LEVEL: z
+    .enum(
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'must be one of trace, debug, info, warn, error, fatal, silent',
+    )
+    .default('info'),
+  ALLOWED_HOSTS: z
+    .string()
+    .transform((hosts) =>
+      hosts
+        .split(',')
+        .map((host) => host.trim())
+        .filter(Boolean),
+    )
+    .refine(
+      (hosts) => hosts.every((host) => /^[A-Za-z0-9.-]+$|^\[[0-9a-fA-F:]+\]$/.test(host)),
+      'must be host names without scheme or port, separated by commas',
+    )
+    .default([]),
+  TRUST_PROXY: z
+    .string()
+    .transform((value) =>
+      /^\d+$/.test(value) ? Number(value) : value === 'true' ? true : value === 'false' ? false : value,
+    )
+    .default(false),
+  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
+  SUPABASE_URL: httpUrl.optional(),
+  SUPABASE_PUBLISHABLE_KEY: text.optional(),
+  SUPABASE_JWT_SECRET: z.string().min(32, 'must be at least 32 characters').optional(),
+  SUPABASE_SIGNING_KEY: z
+    .string()
+    .transform((json, context) => {
+      try {
+        const jwk: unknown = JSON.parse(json)
+        if (typeof jwk === 'object' && jwk !== null && 'kty' in jwk && 'd' in jwk)
+          return jwk as { kty: string; d: string }
+      } catch {}
+      context.addIssue('must be a private JSON Web Key, as `supabase gen signing-key` prints it')
+      return z.NEVER
+    })
+    .optional(),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
+})
+
+/** Where the database is: an embedded stack in a folder, or a Supabase project. */
+export type Database =
+  | { kind: 'embedded'; dataDir: string }
+  | { kind: 'supabase'; url: string; publishableKey: string; signingKey: SigningKey }
+
+export type Config = {
+  port: number
+  host: string
+  logLevel: string
+  allowedHosts: string[]
+  trustProxy: boolean | number | string
+  redisUrl: string | undefined
+  database: Database
+  /** For the command line: Postgres as the role Studio uses. Undefined: ask the embedded stack. */
+  databaseUrl: string | undefined
+}
+
+/** @throws ConfigError, naming every variable that is wrong and what it may be. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  // A variable set to nothing counts as not set: that is how .env files and CI systems leave one out.
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const result = Environment.safeParse(given)
+  if (!result.success) {
+    throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}.`).join('\n'))
+  }
+  const env = result.data
+  return {
+    port: env.PORT,
+    host: env.HOST,
+    logLevel: env.LOG_LEVEL,
+    allowedHosts: env.ALLOWED_HOSTS,
+    trustProxy: env.TRUST_PROXY,
+    redisUrl: env.REDIS_URL,
+    database: databaseOf(env),
+    databaseUrl: env.DATABASE_URL,
+  }
+}
+
+function databaseOf(env: z.infer<typeof Environment>): Database {
+  if (env.SUPABASE_URL === undefined) return { kind: 'embedded', dataDir: env.USHER_DATA_DIR }
+  if (env.SUPABASE_PUBLISHABLE_KEY === undefined) {
+    throw new ConfigError(
+      'SUPABASE_PUBLISHABLE_KEY must be set beside SUPABASE_URL: the publishable (or anon) key of the project.',
+    )
+  }
+  if (env.SUPABASE_JWT_SECRET === undefined && env.SUPABASE_SIGNING_KEY === undefined) {
+    throw new ConfigError(
+      'SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY must be set beside SUPABASE_URL: the secret of the project, or a private signing key imported into it.',
+    )
+  }
+  return {
+    kind: 'supabase',
+    url: `${env.SUPABASE_URL.replace(/\/+$/, '')}/rest/v1`,
+    publishableKey: env.SUPABASE_PUBLISHABLE_KEY,
+    signingKey: env.SUPABASE_SIGNING_KEY
+      ? { jwk: env.SUPABASE_SIGNING_KEY }
+      : { secret: env.SUPABASE_JWT_SECRET as string },
+  }
+}

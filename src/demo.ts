@@ -1,0 +1,46 @@
+// Demo data for a newcomer: on the first start of an embedded stack it comes in, with a key, and two curl lines that work
+// as pasted go out. Never on a Supabase project.
+
+import { readFile } from 'node:fs/promises'
+import type pg from 'pg'
+import { issueKey } from './admin.ts'
+import { scopes } from './operation.ts'
+
+export type Demo = { key: string; eventId: string; ticketTypeId: string; ticketCode: string }
+
+const seed = new URL('../supabase/seed.sql', import.meta.url)
+
+/** Null when the database has organisations: whatever they are, they are not ours to add to. */
+export async function seedDemo(client: pg.ClientBase): Promise<Demo | null> {
+  const { rows: organisations } = await client.query('select from public.organisations limit 1')
+  if (organisations.length > 0) return null
+
+  await client.query(await readFile(seed, 'utf8'))
+  const key = await issueKey(client, { organisation: 'demo', name: 'First steps', scopes })
+  const { rows } = await client.query<Omit<Demo, 'key'>>(`
+    select a.event_id as "eventId", a.ticket_type_id as "ticketTypeId", a.ticket_code as "ticketCode"
+    from public.attendees a join public.orders o on o.id = a.order_id
+    where o.external_id = 'demo-guest-1'`)
+  return { key, ...(rows[0] as Omit<Demo, 'key'>) }
+}
+
+/** What `usher start` prints under the ready line. */
+export function describeDemo(url: string, { key, eventId, ticketTypeId, ticketCode }: Demo): string {
+  return `
+Your API key for the organisation "demo", with every scope. It is shown only this once:
+
+  ${key}
+
+Register a guest:
+
+  curl -X POST ${url}/api/v1/events/${eventId}/registrations \\
+    -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -H 'Idempotency-Key: first-guest' \\
+    -d '{"ticket_type_id":"${ticketTypeId}","name":"Mary Jackson","email":"mary@example.com"}'
+
+Check Ada Lovelace in, who is registered already (your guest's ticket_code, in the answer above, does as well):
+
+  curl -X POST ${url}/api/v1/check-ins \\
+    -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+    -d '{"event_id":"${eventId}","code":"${ticketCode}"}'
+`
+}

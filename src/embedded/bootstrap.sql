@@ -1,0 +1,163 @@
+-- Run once by the superuser `supabase_admin` on a fresh embedded database: roles, privileges and the `auth` schema as a
+-- hosted Supabase project has them, so that whatever applies here applies there. Passwords are set by the caller, in the
+-- same transaction. Usher's own roles and tables never belong here: they come by migration, as the role `postgres`.
+
+-- Organisers, Studio and migrations act as postgres. It is not a superuser; it may make roles and hand them out.
+create role postgres login createrole createdb replication bypassrls;
+alter role postgres set search_path = "$user", public, extensions;
+grant pg_monitor, pg_read_all_data, pg_signal_backend to postgres with admin option;
+grant pg_create_subscription to postgres;
+alter database postgres owner to postgres;
+
+-- The roles of the Data API. authenticator is the one PostgREST signs in as; it may become any role granted to it.
+create role anon nologin;
+create role authenticated nologin;
+create role service_role nologin bypassrls;
+create role authenticator login noinherit;
+grant anon, authenticated, service_role to authenticator;
+grant anon, authenticated, service_role, authenticator to postgres with admin option;
+alter role anon set statement_timeout = '3s';
+alter role authenticated set statement_timeout = '8s';
+alter role authenticator set statement_timeout = '8s';
+alter role authenticator set lock_timeout = '8s';
+
+-- Hosted Supabase lets postgres configure PostgREST through this setting of authenticator.
+grant set on parameter pgrst.db_pre_request to postgres;
+
+-- Whatever is created in public is open to the API's roles until a migration revokes it. So it is on hosted Supabase, and
+-- so it must be here: a table that forgets to revoke is then caught by a test.
+grant usage on schema public to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public
+  grant all on tables to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public
+  grant all on functions to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public
+  grant all on sequences to postgres, anon, authenticated, service_role;
+alter default privileges for role supabase_admin in schema public
+  grant all on tables to postgres, anon, authenticated, service_role;
+alter default privileges for role supabase_admin in schema public
+  grant all on functions to postgres, anon, authenticated, service_role;
+alter default privileges for role supabase_admin in schema public
+  grant all on sequences to postgres, anon, authenticated, service_role;
+
+create schema extensions;
+grant all on schema extensions to postgres;
+grant usage on schema extensions to anon, authenticated, service_role;
+
+-- Supabase Auth. Its own server does not run here; the table and the functions that migrations refer to are its real ones,
+-- with the columns an application uses. postgres may read, write and reference users, and add nothing to the schema.
+create role supabase_auth_admin login noinherit createrole;
+alter role supabase_auth_admin set search_path = auth;
+create schema auth;
+grant all on schema auth to supabase_auth_admin;
+grant usage on schema auth to postgres, anon, authenticated, service_role;
+
+create table auth.users (
+  instance_id uuid,
+  id uuid not null,
+  aud varchar(255),
+  role varchar(255),
+  email varchar(255),
+  encrypted_password varchar(255),
+  email_confirmed_at timestamptz,
+  invited_at timestamptz,
+  confirmation_sent_at timestamptz,
+  last_sign_in_at timestamptz,
+  raw_app_meta_data jsonb,
+  raw_user_meta_data jsonb,
+  is_super_admin boolean,
+  created_at timestamptz,
+  updated_at timestamptz,
+  phone text default null,
+  phone_confirmed_at timestamptz,
+  confirmed_at timestamptz generated always as (least(email_confirmed_at, phone_confirmed_at)) stored,
+  banned_until timestamptz,
+  is_sso_user boolean not null default false,
+  deleted_at timestamptz,
+  is_anonymous boolean not null default false,
+  constraint users_pkey primary key (id),
+  constraint users_phone_key unique (phone)
+);
+create unique index users_email_partial_key on auth.users (email) where is_sso_user = false;
+comment on table auth.users is 'Auth: Stores user login data within a secure schema.';
+alter table auth.users enable row level security;
+alter table auth.users owner to supabase_auth_admin;
+grant all on auth.users to postgres;
+grant select on auth.users to postgres with grant option;
+
+create function auth.jwt() returns jsonb
+language sql stable
+as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim', true), ''),
+    nullif(current_setting('request.jwt.claims', true), '')
+  )::jsonb
+$$;
+
+create function auth.uid() returns uuid
+language sql stable
+as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim.sub', true), ''),
+    nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub'
+  )::uuid
+$$;
+
+create function auth.role() returns text
+language sql stable
+as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim.role', true), ''),
+    nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'role'
+  )::text
+$$;
+
+create function auth.email() returns text
+language sql stable
+as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim.email', true), ''),
+    nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'email'
+  )::text
+$$;
+
+alter function auth.jwt() owner to supabase_auth_admin;
+alter function auth.uid() owner to supabase_auth_admin;
+alter function auth.role() owner to supabase_auth_admin;
+alter function auth.email() owner to supabase_auth_admin;
+
+-- PostgREST reloads its schema cache by itself when somebody changes the schema, as on hosted Supabase.
+create function extensions.pgrst_ddl_watch() returns event_trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from pg_event_trigger_ddl_commands() as command
+    where command.schema_name is distinct from 'pg_temp'
+      and command.command_tag ~ '^(CREATE|ALTER) (SCHEMA|TABLE|FOREIGN TABLE|VIEW|MATERIALIZED VIEW|FUNCTION|TRIGGER|TYPE|RULE)|^COMMENT|^SELECT INTO'
+  ) then
+    notify pgrst, 'reload schema';
+  end if;
+end
+$$;
+
+create function extensions.pgrst_drop_watch() returns event_trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from pg_event_trigger_dropped_objects() as dropped
+    where not dropped.is_temporary
+      and dropped.object_type in (
+        'schema', 'table', 'foreign table', 'view', 'materialized view', 'function', 'trigger', 'type', 'rule'
+      )
+  ) then
+    notify pgrst, 'reload schema';
+  end if;
+end
+$$;
+
+create event trigger pgrst_ddl_watch on ddl_command_end execute function extensions.pgrst_ddl_watch();
+create event trigger pgrst_drop_watch on sql_drop execute function extensions.pgrst_drop_watch();

@@ -1,0 +1,19 @@
+// Ctrl-C, SIGTERM or a closed terminal while something is being started: gives a signal that aborts with a StartError, so
+// that the start can undo itself. Nothing is installed after `release`; a running server's signals are the caller's.
+
+import { StartError } from './start-error.ts'
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+export function interruption(): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController()
+  const abort = () =>
+    controller.abort(new StartError('Interrupted while starting; everything begun was stopped again.'))
+  for (const name of signals) process.on(name, abort)
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const name of signals) process.off(name, abort)
+    },
+  }
+}

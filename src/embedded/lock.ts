@@ -1,0 +1,42 @@
+// One Usher per data directory. SQLite is used for nothing but its lock: the operating system takes it atomically, also
+// between two starts in the same instant, and gives it up by itself when the process dies, so it can never be stale.
+
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type DataDirectory, giveToFolderOwner } from './data-directory.ts'
+import { isRunning } from './processes.ts'
+import { readRunRecord } from './run-record.ts'
+import { StartError } from './start-error.ts'
+
+const SQLITE_BUSY = 5
+
+export async function acquireLock(directory: DataDirectory): Promise<{ release: () => void }> {
+  const file = new DatabaseSync(directory.lock, { timeout: 0 })
+  try {
+    giveToFolderOwner(directory.lock)
+    file.exec('pragma locking_mode = exclusive; begin exclusive')
+    return { release: () => file.close() }
+  } catch (error) {
+    file.close()
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) {
+      throw new StartError(
+        `${directory.path} cannot be locked (${(error as Error).message}). Set USHER_DATA_DIR to a folder on a local disk.`,
+      )
+    }
+    const holder = await findHolder(directory)
+    throw new StartError(
+      `Usher is already running on ${directory.path}${holder === null ? '' : ` (process ${holder})`}. ` +
+        'Stop it first, or set USHER_DATA_DIR to another folder.',
+    )
+  }
+}
+
+// The holder writes its record just after it takes the lock: give it that moment.
+async function findHolder(directory: DataDirectory): Promise<number | null> {
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    const usher = readRunRecord(directory)?.usher
+    if (usher !== undefined && isRunning(usher)) return usher.pid
+    await sleep(50)
+  }
+  return null
+}

@@ -1,0 +1,103 @@
+// Brings a database to the state that supabase/migrations describes, with the Supabase CLI, as on a hosted project: takes a
+// connection string of `postgres`, changes nothing when everything is applied. It must never run as a superuser.
+
+import { existsSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { withClient } from './database.ts'
+import { run } from './processes.ts'
+import { StartError } from './start-error.ts'
+
+const projectRoot = join(import.meta.dirname, '..', '..')
+
+type MigrateOptions = {
+  /** The folder that contains supabase/. */
+  projectDir?: string
+  progress?: (message: string) => void
+  signal?: AbortSignal
+}
+
+export async function applyMigrations(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
+  const { projectDir = projectRoot, progress, signal } = options
+  const { pending, unknown } = await compareMigrations(databaseUrl, projectDir)
+  if (unknown.length > 0) {
+    throw new StartError(
+      `The database was made by a newer Usher: it has migrations that this one lacks (${unknown.join(', ')}). ` +
+        'Update Usher, or set USHER_DATA_DIR to another folder.',
+    )
+  }
+  // Starting the CLI takes half a second, which a restart can do without.
+  if (pending.length === 0) return
+  progress?.(pending.length === 1 ? 'Applying 1 migration …' : `Applying ${pending.length} migrations …`)
+  await push(databaseUrl, projectDir, signal)
+}
+
+/** Versions that only the files have (`pending`), and that only the database has (`unknown`); both sorted. */
+export async function compareMigrations(
+  databaseUrl: string,
+  projectDir = projectRoot,
+): Promise<{ pending: string[]; unknown: string[] }> {
+  const files = new Set(migrationVersions(projectDir))
+  const applied = new Set(await appliedVersions(databaseUrl))
+  return {
+    pending: [...files.difference(applied)].sort(),
+    unknown: [...applied.difference(files)].sort(),
+  }
+}
+
+function migrationVersions(projectDir: string): string[] {
+  const folder = join(projectDir, 'supabase', 'migrations')
+  if (!existsSync(folder)) return []
+  return readdirSync(folder).flatMap((name) => /^(\d+)_.*\.sql$/.exec(name)?.[1] ?? [])
+}
+
+async function appliedVersions(databaseUrl: string): Promise<string[]> {
+  return withClient(databaseUrl, async (client) => {
+    const { rows } = await client.query(
+      "select to_regclass('supabase_migrations.schema_migrations') is not null as exists",
+    )
+    if (!rows[0].exists) return []
+    const versions = await client.query<{ version: string }>(
+      'select version from supabase_migrations.schema_migrations',
+    )
+    return versions.rows.map((row) => row.version)
+  })
+}
+
+async function push(databaseUrl: string, projectDir: string, signal: AbortSignal | undefined): Promise<void> {
+  const url = new URL(databaseUrl)
+  // In the environment and not on the command line, where every user of the machine could read it.
+  const password = decodeURIComponent(url.password)
+  url.password = ''
+  const local = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
+  const { ok, stderr, ended } = await run(
+    process.execPath,
+    // --include-all: a branch merged late may bring a migration older than the last one applied here.
+    [cli(), 'db', 'push', `--remote=${url.href}`, '--include-all', '--yes', `--workdir=${projectDir}`],
+    {
+      cwd: projectDir,
+      env: {
+        ...withoutPostgresVariables(process.env),
+        PGPASSWORD: password,
+        ...(local ? { PGSSLMODE: 'disable' } : {}),
+        SUPABASE_TELEMETRY_DISABLED: '1',
+        SUPABASE_NO_UPDATE_NOTIFIER: '1',
+      },
+      ...(signal === undefined ? {} : { signal }),
+    },
+  )
+  if (!ok) throw new StartError(`The migrations could not be applied (supabase db push, ${ended}):\n${stderr.trim()}`)
+}
+
+function cli(): string {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve('supabase/package.json')), 'dist', 'supabase.js')
+  } catch {
+    throw new StartError('The npm package `supabase` is not installed. Run `npm install`.')
+  }
+}
+
+// PGHOST, PGOPTIONS and their like are meant for a psql in the same shell, on some other database.
+function withoutPostgresVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !/^PG[A-Z]+$/.test(name)))
+}

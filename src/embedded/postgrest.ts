@@ -1,0 +1,102 @@
+// Runs PostgREST, the Data API: takes a connection string and the token secret, gives back the address of a server that is
+// ready to answer. Its configuration is all here or in the database (the pre-request function, by migration); it must never
+// pick up PGRST_ variables meant for another PostgREST, nor listen beyond loopback.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from './ports.ts'
+import { type ProcessIdentity, type StopStep, stopProcess } from './processes.ts'
+import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
+import { StartError } from './start-error.ts'
+
+export type PostgrestServer = ServerProcess & { url: string; stop: () => Promise<void> }
+
+export type PostgrestOptions = {
+  binary: string
+  /** As `authenticator`. */
+  databaseUrl: string
+  jwtSecret: string
+  logFile: string
+  cwd: string
+  onSpawn?: (identity: ProcessIdentity) => void
+  signal: AbortSignal
+}
+
+export const stopPostgrestSteps: StopStep[] = [
+  ['SIGTERM', 1500],
+  ['SIGKILL', 500],
+]
+
+const attempts = 3
+const readyWithin = 20_000
+
+export async function startPostgrest(options: PostgrestOptions): Promise<PostgrestServer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const [port, adminPort] = [await freePort(), await freePort()]
+    const server = await spawnServer(options.binary, [], {
+      env: environment(options, port, adminPort),
+      cwd: options.cwd,
+      logFile: options.logFile,
+      exitSignal: 'SIGTERM',
+    })
+    options.onSpawn?.(server.identity)
+    const stop = async () => {
+      await stopProcess(server.identity, stopPostgrestSteps)
+    }
+    try {
+      if (await isReady(server, adminPort, options.signal)) return { ...server, url: `http://127.0.0.1:${port}`, stop }
+    } catch (error) {
+      await stop()
+      throw error
+    }
+    await stop()
+    // Between asking for a free port and listening on it, another program may have taken it.
+    if (attempt === attempts) {
+      throw new StartError(`PostgREST did not start. Its log, ${options.logFile}, ends with:${tail(options.logFile)}`)
+    }
+  }
+}
+
+function environment(options: PostgrestOptions, port: number, adminPort: number): NodeJS.ProcessEnv {
+  const { PATH, HOME, SystemRoot, TEMP } = process.env
+  return {
+    PATH,
+    HOME,
+    SystemRoot,
+    TEMP,
+    LANG: 'C.UTF-8',
+    PGRST_SERVER_HOST: '127.0.0.1',
+    PGRST_SERVER_PORT: String(port),
+    PGRST_ADMIN_SERVER_PORT: String(adminPort),
+    PGRST_DB_URI: options.databaseUrl,
+    PGRST_DB_SCHEMAS: 'api',
+    PGRST_DB_ANON_ROLE: 'anon',
+    PGRST_DB_EXTRA_SEARCH_PATH: 'public,extensions',
+    PGRST_DB_POOL: '20',
+    // Hosted Supabase's limit on rows, so that what is cut short there is cut short here.
+    PGRST_DB_MAX_ROWS: '1000',
+    PGRST_JWT_SECRET: options.jwtSecret,
+    // Verifying a signature once per token, not once per request.
+    PGRST_JWT_CACHE_MAX_LIFETIME: '300',
+    PGRST_OPENAPI_MODE: 'disabled',
+    PGRST_LOG_LEVEL: 'error',
+  }
+}
+
+// Ready means that it listens, is connected and has read the schema. False: it ended, or took too long.
+async function isReady(server: ServerProcess, adminPort: number, signal: AbortSignal): Promise<boolean> {
+  let ended = false
+  void server.ended.then(() => {
+    ended = true
+  })
+  const deadline = Date.now() + readyWithin
+  while (!ended && Date.now() < deadline) {
+    signal.throwIfAborted()
+    const ready = await fetch(`http://127.0.0.1:${adminPort}/ready`, { signal: AbortSignal.timeout(1000) }).then(
+      (response) => response.ok,
+      () => false,
+    )
+    if (ready) return true
+    await sleep(15)
+  }
+  return false
+}

@@ -1,0 +1,138 @@
+// Which process is which, how to run one to its end, and how to stop one. A process is identified by its pid and the time
+// it started, because pids are used again: nothing here may ever signal a process that is not provably the one meant.
+
+import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export type ProcessIdentity = { pid: number; started: string }
+
+/** A signal, and how long to wait for it to work before the next one, in milliseconds. */
+export type StopStep = [signal: NodeJS.Signals, patience: number]
+
+/** Who a pid is at this moment; null when nobody is, or only a dead process its parent has not collected yet. */
+export function identify(pid: number): ProcessIdentity | null {
+  const started = startTime(pid)
+  return started === null ? null : { pid, started }
+}
+
+export function isRunning(identity: ProcessIdentity): boolean {
+  return startTime(identity.pid) === identity.started
+}
+
+export function commandLine(pid: number): string {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    if (process.platform === 'win32') {
+      return powershell(`(Get-CimInstance Win32_Process -Filter 'ProcessId=${pid}').CommandLine`)
+    }
+    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
+  } catch {
+    return ''
+  }
+}
+
+/** Resolves true once the process is gone, false if it outlived every step. */
+export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]): Promise<boolean> {
+  for (const [signal, patience] of steps) {
+    if (!isRunning(identity)) return true
+    signalProcess(identity, signal)
+    const deadline = Date.now() + patience
+    while (Date.now() < deadline) {
+      await sleep(15)
+      if (!isRunning(identity)) return true
+    }
+  }
+  return !isRunning(identity)
+}
+
+export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
+  if (!isRunning(identity)) return
+  try {
+    process.kill(identity.pid, signal)
+  } catch {
+    // It ended between the two lines.
+  }
+}
+
+/** How a child ended, for a sentence: "exit code 1", "signal SIGKILL", "ENOENT". */
+export function ending(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`))
+  })
+}
+
+/**
+ * Runs a program to its end and gives back what it printed. It has a process group of its own, so that Ctrl-C at the
+ * terminal reaches Usher alone; when `signal` aborts, the whole group is killed and the abort's reason thrown.
+ */
+export async function run(
+  file: string,
+  args: string[],
+  options: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid' | 'signal'>,
+): Promise<{ ok: boolean; ended: string; stdout: string; stderr: string }> {
+  const { signal, ...rest } = options
+  signal?.throwIfAborted()
+  const child = spawn(file, args, { ...rest, detached: true, windowsHide: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const kill = () => killGroup(child)
+  signal?.addEventListener('abort', kill, { once: true })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const ended = await ending(child)
+  if (child.pid !== undefined) await closed
+  signal?.removeEventListener('abort', kill)
+  signal?.throwIfAborted()
+  return { ok: ended === 'exit code 0', ended, stdout, stderr }
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL')
+  } catch {
+    // It ended by itself.
+  }
+}
+
+function startTime(pid: number): string | null {
+  try {
+    if (process.platform === 'linux') return linuxStartTime(pid)
+    if (process.platform === 'win32') {
+      return powershell(`(Get-Process -Id ${pid} -ErrorAction Stop).StartTime.ToFileTimeUtc()`)
+    }
+    const [state, ...started] = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+      .trim()
+      .split(/\s+/)
+    return state === undefined || state.startsWith('Z') ? null : started.join(' ')
+  } catch {
+    return null
+  }
+}
+
+// proc(5): field 3 is the state, field 22 the start time in ticks since boot; the boot's own id makes it unique for ever.
+// The second field is the program's name, which may itself contain spaces and brackets: count from its last bracket.
+function linuxStartTime(pid: number): string | null {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  if (fields[0] === 'Z' || fields[0] === 'X') return null
+  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19]}`
+}
+
+function powershell(command: string): string {
+  return execFileSync('powershell', ['-NoProfile', '-NonInteractive', '-Command', command], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).trim()
+}

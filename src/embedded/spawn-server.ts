@@ -1,0 +1,58 @@
+// Starts a program that keeps running, Postgres or PostgREST: takes its command line and a log file, gives back who it is and
+// a promise of its end. It lives in its own process group, so a Ctrl-C at the terminal reaches Usher alone, which then stops
+// its servers in order. A server never outlives an Usher that exits; one that is killed outright is found by the next start.
+
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { giveToFolderOwner } from './data-directory.ts'
+import { ending, identify, type ProcessIdentity, signalProcess } from './processes.ts'
+import { StartError } from './start-error.ts'
+
+export type ServerProcess = {
+  identity: ProcessIdentity
+  /** Resolves with how it ended, such as "signal SIGKILL". */
+  ended: Promise<string>
+}
+
+type ServerOptions = {
+  env: NodeJS.ProcessEnv
+  cwd: string
+  uid?: number | undefined
+  gid?: number | undefined
+  /** Begun afresh at each start, so it stays small; both output streams go there. */
+  logFile: string
+  /** Asks the program to end, when Usher exits without having stopped it. */
+  exitSignal: NodeJS.Signals
+}
+
+const running = new Map<ProcessIdentity, NodeJS.Signals>()
+
+export async function spawnServer(file: string, args: string[], options: ServerOptions): Promise<ServerProcess> {
+  const { logFile, exitSignal, ...rest } = options
+  rmSync(logFile, { force: true })
+  const log = openSync(logFile, 'wx', 0o600)
+  giveToFolderOwner(logFile)
+  const child = spawn(file, args, { ...rest, detached: true, windowsHide: true, stdio: ['ignore', log, log] })
+  closeSync(log)
+  const ended = ending(child)
+  const identity = child.pid === undefined ? null : identify(child.pid)
+  if (identity === null) throw new StartError(`${file} cannot be run here (${await ended}).${tail(logFile)}`)
+
+  if (running.size === 0) process.on('exit', stopAll)
+  running.set(identity, exitSignal)
+  void ended.then(() => {
+    running.delete(identity)
+    if (running.size === 0) process.off('exit', stopAll)
+  })
+  return { identity, ended }
+}
+
+/** The last lines of a log, to go behind a sentence; empty when there are none. */
+export function tail(logFile: string): string {
+  const lines = readFileSync(logFile, 'utf8').trim().split('\n').slice(-8).join('\n')
+  return lines === '' ? '' : `\n${lines}`
+}
+
+function stopAll(): void {
+  for (const [identity, signal] of running) signalProcess(identity, signal)
+}

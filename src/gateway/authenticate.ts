@@ -1,0 +1,63 @@
+// Middleware: from the Authorization header to `res.locals.caller`, or 401. Wrong keys are counted per address, so that
+// nobody can try keys at leisure or make the database look them up.
+
+import type { RequestHandler, Response } from 'express'
+import { ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit'
+import type { Caller } from './calls.ts'
+import type { Principals } from './principals.ts'
+import { Refusal } from './refusal.ts'
+import type { Source } from './tokens.ts'
+
+const failuresPerMinute = 60
+// b64token of RFC 6750; the scheme's case does not matter (RFC 9110).
+const bearer = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
+
+export function authenticate(principals: Principals, source: Source, store?: Store): RequestHandler {
+  const countFailure = rateLimit({
+    windowMs: 60_000,
+    limit: failuresPerMinute,
+    standardHeaders: false,
+    legacyHeaders: false,
+    keyGenerator: (req) => ipKeyGenerator(req.ip ?? ''),
+    handler: (_req, _res, next) => next(tooManyFailures()),
+    ...(store && { store }),
+    passOnStoreError: true,
+  })
+
+  return async (req, res, next) => {
+    const key = bearer.exec(req.headers.authorization ?? '')?.[1]
+    if (key === undefined) throw missingKey()
+
+    const known = principals.known(key)
+    if (known) {
+      res.locals.caller = { key, principal: known, source } satisfies Caller
+      return next()
+    }
+
+    const failures = await countFailure.getKey(ipKeyGenerator(req.ip ?? ''))
+    if ((failures?.totalHits ?? 0) >= failuresPerMinute) throw tooManyFailures()
+    try {
+      res.locals.caller = { key, principal: await principals.resolve(key), source } satisfies Caller
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status !== 401) throw error
+      return countFailure(req, res, (limited?: unknown) => next(limited ?? error))
+    }
+    next()
+  }
+}
+
+export function callerOf(res: Response): Caller {
+  return res.locals.caller as Caller
+}
+
+const missingKey = () =>
+  new Refusal(401, 'missing_api_key', 'The request carries no API key.', {
+    hint: 'Send the header Authorization: Bearer <API_KEY>.',
+    headers: { 'WWW-Authenticate': 'Bearer realm="usher"' },
+  })
+
+const tooManyFailures = () =>
+  new Refusal(429, 'too_many_failures', 'Too many requests with invalid API keys came from this address.', {
+    hint: 'Wait a minute, and send a valid key.',
+    headers: { 'Retry-After': '60' },
+  })

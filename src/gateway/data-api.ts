@@ -1,0 +1,31 @@
+// The way to the database: one RPC through PostgREST, as the role of a token. In come the name of an `api` function, its
+// arguments and a token; out comes what the function returned. Nothing here knows what the functions mean.
+
+import { PostgrestClient } from '@supabase/postgrest-js'
+import { unavailable } from './refusal.ts'
+import { refusalOfDatabase } from './refusal-of-database.ts'
+
+export type DataApi = {
+  /** @throws Refusal, when the function raised one or the database cannot be reached. */
+  rpc(fn: string, args: Record<string, unknown>, token: string): Promise<unknown>
+}
+
+/**
+ * @param url base URL of PostgREST; on Supabase it ends in `/rest/v1`.
+ * @param projectKey Supabase's publishable (or anon) key, which its gateway wants beside the token.
+ */
+export function createDataApi(url: string, projectKey?: string): DataApi {
+  const client = new PostgrestClient(url, {
+    schema: 'api',
+    ...(projectKey !== undefined && { headers: { apikey: projectKey } }),
+  })
+
+  return {
+    async rpc(fn, args, token) {
+      const { data, error, status } = await client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`)
+      if (error === null) return data
+      if (status === 0) throw unavailable(error)
+      throw refusalOfDatabase(error, Object.keys(args))
+    },
+  }
+}

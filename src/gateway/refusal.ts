@@ -1,0 +1,85 @@
+// A refusal: every answer of Usher that is not a success, REST or MCP, is one of these. It is thrown wherever it is
+// noticed and rendered once, at the edge.
+
+export type RefusalOptions = {
+  param?: string | undefined
+  details?: unknown
+  hint?: string | undefined
+  headers?: Record<string, string>
+  /** This refusal was the recorded answer to the same idempotency key. */
+  replayed?: boolean
+  cause?: unknown
+}
+
+export type ErrorBody = {
+  code: string
+  message: string
+  param?: string
+  details?: unknown
+  hint?: string
+  /** Whether the same request may succeed if it is simply sent again later. */
+  retryable: boolean
+  request_id: string
+}
+
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly param: string | undefined
+  readonly details: unknown
+  readonly hint: string | undefined
+  readonly headers: Record<string, string>
+  readonly replayed: boolean
+
+  constructor(status: number, code: string, message: string, options: RefusalOptions = {}) {
+    super(message, { cause: options.cause })
+    this.status = status
+    this.code = code
+    this.param = options.param
+    this.details = options.details
+    this.hint = options.hint || undefined
+    this.headers = options.headers ?? {}
+    this.replayed = options.replayed ?? false
+  }
+
+  get retryable(): boolean {
+    return this.status === 429 || this.status === 503
+  }
+
+  /** The error object of an answer. Absent fields are left out. */
+  body(requestId: string): ErrorBody {
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.param !== undefined && { param: this.param }),
+      ...(this.details !== undefined && { details: this.details }),
+      ...(this.hint !== undefined && { hint: this.hint }),
+      retryable: this.retryable,
+      request_id: requestId,
+    }
+  }
+}
+
+export function unauthorised(code: string, message: string, hint?: string): Refusal {
+  return new Refusal(401, code, message, {
+    hint,
+    headers: { 'WWW-Authenticate': 'Bearer realm="usher", error="invalid_token"' },
+  })
+}
+
+export function unavailable(cause: unknown): Refusal {
+  return new Refusal(503, 'temporarily_unavailable', 'The service cannot answer right now.', {
+    hint: 'Send the same request again shortly; with an Idempotency-Key nothing can happen twice.',
+    headers: { 'Retry-After': '1' },
+    cause,
+  })
+}
+
+/** Whatever was thrown, as a refusal. What nobody foresaw becomes a 500 that says nothing of its cause. */
+export function toRefusal(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  return new Refusal(500, 'internal_error', 'Something went wrong on our side.', {
+    hint: 'Quote the request_id when you report it.',
+    cause: error,
+  })
+}

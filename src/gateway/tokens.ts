@@ -1,0 +1,62 @@
+// Tokens for the database: in comes a principal and the role of an operation, out goes a short-lived JWT that PostgREST
+// verifies. Minted once per (key, role, door) and kept until shortly before it expires.
+
+import { importJWK, type JWK, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { Principal } from './principals.ts'
+
+/** By which door a request came: orders and check-ins remember it. */
+export type Source = 'api' | 'mcp'
+
+export type SigningKey = { secret: string } | { jwk: JWK }
+
+export type Tokens = {
+  /** For the one call that resolves a key hash. */
+  forGateway(): Promise<string>
+  forPrincipal(principal: Principal, role: string, source: Source): Promise<string>
+}
+
+const lifetimeSeconds = 300
+const keptMilliseconds = (lifetimeSeconds - 60) * 1000
+
+export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
+  const sign = await signer(signingKey)
+  const kept = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: keptMilliseconds })
+
+  function mint(name: string, claims: Record<string, string>): Promise<string> {
+    const known = kept.get(name)
+    if (known) return known
+    const token = sign(claims)
+    kept.set(name, token)
+    return token
+  }
+
+  return {
+    forGateway: () => mint('gateway', { role: 'gateway' }),
+    forPrincipal: (principal, role, source) =>
+      mint(`${principal.api_key_id} ${role} ${source}`, {
+        role,
+        source,
+        organisation_id: principal.organisation_id,
+        api_key_id: principal.api_key_id,
+        family_id: principal.family_id,
+      }),
+  }
+}
+
+/** HS256 with the project's secret, or the algorithm of an imported private signing key (ES256 on Supabase). */
+async function signer(signingKey: SigningKey): Promise<(claims: Record<string, string>) => Promise<string>> {
+  const [key, header] =
+    'secret' in signingKey
+      ? [new TextEncoder().encode(signingKey.secret), { alg: 'HS256', typ: 'JWT' }]
+      : [
+          await importJWK(signingKey.jwk, signingKey.jwk.alg ?? 'ES256'),
+          {
+            alg: signingKey.jwk.alg ?? 'ES256',
+            typ: 'JWT',
+            ...(signingKey.jwk.kid !== undefined && { kid: signingKey.jwk.kid }),
+          },
+        ]
+  return (claims) =>
+    new SignJWT(claims).setProtectedHeader(header).setIssuedAt().setExpirationTime(`${lifetimeSeconds}s`).sign(key)
+}

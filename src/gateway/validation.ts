@@ -1,0 +1,35 @@
+// Input by its schema: in comes what a caller sent, out goes what the SQL function takes, or one refusal that names every
+// bad field at once.
+
+import type * as z from 'zod'
+import { Refusal } from './refusal.ts'
+
+type BadField = { param: string; message: string }
+
+/** @throws Refusal 422 `validation_failed`, with `details.fields` holding each bad field and what is wrong with it. */
+export function parseInput(schema: z.ZodObject, input: Record<string, unknown>): Record<string, unknown> {
+  const result = schema.safeParse(input)
+  if (result.success) return result.data
+  throw validationFailed(result.error.issues.flatMap((issue) => describe(issue, schema)))
+}
+
+export function validationFailed(fields: BadField[]): Refusal {
+  const [first] = fields
+  return new Refusal(422, 'validation_failed', fields.map((f) => `${f.param} ${f.message}`).join('; '), {
+    param: first?.param,
+    details: { fields },
+    hint: 'Correct the fields named in details.fields; nothing was changed.',
+  })
+}
+
+function describe(issue: z.core.$ZodIssue, schema: z.ZodObject): BadField[] {
+  const path = issue.path.join('.')
+  if (issue.code === 'unrecognized_keys') {
+    const known = Object.keys(schema.shape)
+    const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none is allowed here'
+    // The name came from the caller: quoted and bounded, and only ever inside a JSON string.
+    return issue.keys.map((key) => ({ param: key.slice(0, 100), message: `is not a known field (${allowed})` }))
+  }
+  if (issue.code === 'invalid_type' && issue.input === undefined) return [{ param: path, message: 'is required' }]
+  return [{ param: path || 'body', message: issue.message }]
+}

@@ -1,0 +1,157 @@
+// MCP: the operations as tools, at POST /api/mcp, Streamable HTTP without sessions (SPEC.md, "MCP endpoint"). In comes
+// JSON-RPC with a caller, out goes JSON. A tool knows nothing of its operation but what the declaration says.
+
+import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node'
+import {
+  type CallToolResult,
+  createMcpHandler,
+  isLegacyRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type Tool,
+} from '@modelcontextprotocol/server'
+import express, { type Request, type RequestHandler, type Response, Router } from 'express'
+import * as z from 'zod'
+import { callerOf } from './gateway/authenticate.ts'
+import { type Call, type Caller, IdempotencyKeySchema } from './gateway/calls.ts'
+import type { Principals } from './gateway/principals.ts'
+import { Refusal, toRefusal } from './gateway/refusal.ts'
+import { isRead, type Operation } from './operation.ts'
+
+const serverInfo = { name: 'usher', title: 'Usher', version: '1.0.0' }
+const instructions = [
+  'Usher manages events: registrations, QR tickets and check-ins of one organisation.',
+  'Start with get_api_key to see which scopes you have. Find an event with list_events, its ticket types with list_ticket_types, then register_attendee. At the door, check_in takes the ticket code.',
+  'A refusal is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call.',
+].join('\n')
+
+// Requests that never reach the database, where the key would be checked again.
+type Context = { caller: Caller; requestId: string; onError: (error: unknown) => void }
+
+export function mcpRouter(operations: readonly Operation[], call: Call, principals: Principals): Router {
+  const byName = new Map(operations.map((operation) => [operation.name, operation]))
+  const tools = operations.map(toTool)
+
+  function buildServer({ caller, requestId, onError }: Context): Server {
+    const server = new Server(serverInfo, { capabilities: { tools: {} }, instructions })
+    server.setRequestHandler('tools/list', () => ({ tools }))
+    server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
+      const operation = byName.get(params.name)
+      if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
+      const { idempotency_key, ...input } = params.arguments ?? {}
+      try {
+        // A read has no idempotency key: handing it on as a field gets it refused by name.
+        const answer = isRead(operation)
+          ? await call(operation, caller, params.arguments ?? {})
+          : await call(operation, caller, input, idempotency_key)
+        return result(answer.body)
+      } catch (error) {
+        const refusal = toRefusal(error)
+        if (refusal.status >= 500) onError(error)
+        return { ...result({ error: refusal.body(requestId) }), isError: true }
+      }
+    })
+    return server
+  }
+
+  const modern = toNodeHandler(
+    // No tool says anything before its result, so every answer is plain JSON.
+    createMcpHandler((context) => buildServer(context.authInfo?.extra as Context), { legacy: 'reject' }),
+  )
+
+  async function legacy(req: Request, res: Response, context: Context): Promise<void> {
+    const server = buildServer(context)
+    const transport = new NodeStreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true })
+    res.on('close', () => {
+      void transport.close()
+      void server.close()
+    })
+    await server.connect(transport)
+    await transport.handleRequest(req, res, req.body)
+  }
+
+  const serve: RequestHandler = async (req, res) => {
+    const caller = callerOf(res)
+    // Anything but a tool call is answered from memory: only here can a key revoked within the minute be noticed.
+    if (req.body.method !== 'tools/call') await principals.resolve(caller.key)
+    else res.locals.operation = String(req.body.params?.name).slice(0, 64)
+
+    const context: Context = {
+      caller,
+      requestId: String(req.id),
+      onError: (error) => req.log.error({ err: error }, 'tool failed'),
+    }
+    if (await isLegacyRequest(webRequest(req), req.body)) return legacy(req, res, context)
+    const auth = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra: context }
+    await modern(Object.assign(req, { auth }), res, req.body)
+  }
+
+  const router = Router()
+  router.use(refuseOtherMethods, express.json({ limit: '256kb' }), refuseOtherBodies, acceptJson, serve)
+  return router
+}
+
+/** As `tools/list` shows it; made once, when the server starts. */
+export function toTool(operation: Operation): Tool {
+  const input = isRead(operation)
+    ? operation.input
+    : operation.input.extend({ idempotency_key: IdempotencyKeySchema.optional() })
+  const scope = operation.scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${operation.scope}.`
+  return {
+    name: operation.name,
+    title: operation.title,
+    description: `${operation.description} ${scope}`,
+    inputSchema: z.toJSONSchema(input, { io: 'input' }) as Tool['inputSchema'],
+    outputSchema: z.toJSONSchema(operation.output) as Tool['outputSchema'],
+    annotations: {
+      title: operation.title,
+      readOnlyHint: isRead(operation),
+      destructiveHint: operation.hints?.destructive ?? false,
+      idempotentHint: operation.hints?.idempotent ?? true,
+      openWorldHint: false,
+    },
+  }
+}
+
+function result(body: Record<string, unknown>): CallToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(body) }], structuredContent: body }
+}
+
+const refuseOtherMethods: RequestHandler = (req, _res, next) => {
+  if (req.method === 'POST') return next()
+  throw new Refusal(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
+    hint: 'There are no sessions and no streams: POST every request.',
+    headers: { Allow: 'POST' },
+  })
+}
+
+const refuseOtherBodies: RequestHandler = (req, _res, next) => {
+  if (!req.is('application/json')) {
+    throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON.', {
+      hint: 'Send the header Content-Type: application/json.',
+    })
+  }
+  // A batch would be many requests for the price of one; MCP dropped it in revision 2025-06-18.
+  if (Array.isArray(req.body)) throw new Refusal(400, 'batch_not_supported', 'JSON-RPC batches are not supported.')
+  next()
+}
+
+/** The spec's own example sends no Accept header, which the SDK would answer with 406. It reads the header in both places. */
+const acceptJson: RequestHandler = (req, _res, next) => {
+  const accept = 'application/json, text/event-stream'
+  req.headers.accept = accept
+  const at = req.rawHeaders.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'accept')
+  if (at >= 0) req.rawHeaders[at + 1] = accept
+  else req.rawHeaders.push('Accept', accept)
+  next()
+}
+
+/** Only what the revision is told by: method and headers. */
+function webRequest(req: Request): globalThis.Request {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(req.headers)) {
+    if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value)
+  }
+  return new globalThis.Request('http://usher.invalid/api/mcp', { method: 'POST', headers, body: '{}' })
+}

@@ -1,0 +1,38 @@
+// The calling key itself. SQL: supabase/schemas/03_api_keys.sql.
+
+import * as z from 'zod'
+import { type Operation, scopes } from '../operation.ts'
+import { id, one, timestamp } from './fields.ts'
+
+/** SPEC.md, "API key object" and "Organisation object". */
+export const ApiKeySchema = z.strictObject({
+  object: z.literal('api_key'),
+  id: id('key'),
+  name: z.string(),
+  prefix: z.string().describe('First characters of the key, for identification only.'),
+  scopes: z.array(z.enum(scopes)),
+  organisation: z.strictObject({
+    object: z.literal('organisation'),
+    id: id('organisation'),
+    name: z.string(),
+    slug: z.string(),
+    plan: z.string(),
+  }),
+  rate_limit_per_minute: z.int().describe('Requests per minute allowed to this key.'),
+  expires_at: timestamp.nullable(),
+  created_at: timestamp,
+  updated_at: timestamp,
+})
+
+export const getApiKey = {
+  name: 'get_api_key',
+  title: 'Get the API key',
+  summary: 'Confirm that the key is valid; its organisation, scopes and rate limit.',
+  description:
+    'Shows whose key this is: the organisation, the scopes it has and how many requests a minute it may make. Call it first to learn which other tools will be allowed.',
+  method: 'GET',
+  path: '/me',
+  scope: null,
+  input: z.strictObject({}),
+  output: one(ApiKeySchema),
+} satisfies Operation

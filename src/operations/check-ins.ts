@@ -1,0 +1,72 @@
+// The door. SQL: supabase/schemas/10_check_ins.sql.
+
+import * as z from 'zod'
+import type { Operation } from '../operation.ts'
+import { id, line, one, timestamp } from './fields.ts'
+
+export const checkInReasons = [
+  'not_found',
+  'wrong_event',
+  'already_checked_in',
+  'cancelled',
+  'unpaid',
+  'event_cancelled',
+] as const
+
+export const CheckInSchema = z.strictObject({
+  object: z.literal('check_in'),
+  id: id('check-in'),
+  event_id: id('event'),
+  result: z.enum(['accepted', 'rejected']),
+  reason: z.enum(checkInReasons).nullable(),
+  attendee: z
+    .strictObject({
+      object: z.literal('attendee'),
+      id: id('attendee'),
+      event_id: id('event'),
+      name: z.string(),
+      company: z.string().nullable(),
+      status: z.enum(['active', 'awaiting_payment', 'cancelled']),
+      ticket_type: z.strictObject({ object: z.literal('ticket_type'), id: id('ticket type'), name: z.string() }),
+      checked_in_at: timestamp.nullable().describe('When they came in.'),
+    })
+    .nullable()
+    .describe('Who the ticket is for; null when no ticket has the code.'),
+  device: z.string().nullable(),
+  scanned_at: timestamp,
+  undone_at: timestamp.nullable(),
+  created_at: timestamp,
+  updated_at: timestamp,
+})
+
+export const checkIn = {
+  name: 'check_in',
+  title: 'Check a ticket in',
+  summary: 'Let a person in by the code of their ticket, exactly once.',
+  description:
+    'Checks a person in at an event by the code read from their ticket. Only a successful answer lets them in. Every refusal is logged and says who the ticket is for: already_checked_in (details say when they came in first), wrong_event, cancelled, unpaid, event_cancelled, and not_found when no ticket has this code. Never call it to look a ticket up: a success counts as an entry (undo_check_in takes it back).',
+  method: 'POST',
+  path: '/check-ins',
+  scope: 'checkin:write',
+  input: z.strictObject({
+    event_id: id('event at which the person is checked in'),
+    code: line(200).describe('Ticket code scanned from the QR code; case, blanks and hyphens do not matter.'),
+    device: line(100).nullish().describe('Which scanner or gate, for the log.'),
+  }),
+  output: one(CheckInSchema),
+  hints: { destructive: false, idempotent: false },
+} satisfies Operation
+
+export const undoCheckIn = {
+  name: 'undo_check_in',
+  title: 'Undo a check-in',
+  summary: 'Take an accepted check-in back, so that the ticket can be scanned again.',
+  description:
+    'Takes an accepted check-in back, by the id that check_in answered, so that the ticket can be scanned again. check_in_not_accepted: the scan was rejected, there is nothing to undo. check_in_already_undone: it was undone before.',
+  method: 'POST',
+  path: '/check-ins/{check_in_id}/undo',
+  scope: 'checkin:write',
+  input: z.strictObject({ check_in_id: id('check-in') }),
+  output: one(CheckInSchema),
+  hints: { destructive: true, idempotent: false },
+} satisfies Operation

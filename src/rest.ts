@@ -1,0 +1,88 @@
+// REST: the operations as routes below /api/v1. In comes an HTTP request with a caller, out goes JSON. A route knows
+// nothing of its operation but what the declaration says.
+
+import express, { type RequestHandler, Router } from 'express'
+import * as z from 'zod'
+import { callerOf } from './gateway/authenticate.ts'
+import type { Call } from './gateway/calls.ts'
+import { Refusal } from './gateway/refusal.ts'
+import { validationFailed } from './gateway/validation.ts'
+import { isRead, type Operation, pathParameters } from './operation.ts'
+
+type Input = Record<string, unknown>
+
+export function restRouter(operations: readonly Operation[], call: Call): Router {
+  const router = Router({ caseSensitive: true })
+  router.use(express.json({ limit: '256kb' }))
+
+  const methodsByPath = new Map<string, string[]>()
+  for (const operation of operations) {
+    const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
+    const route = router.route(path)
+    if (isRead(operation)) route.get(handle(operation, call, inputOfQuery(operation)))
+    else route[operation.method.toLowerCase() as 'post'](handle(operation, call, inputOfBody(operation)))
+    methodsByPath.set(path, [
+      ...(methodsByPath.get(path) ?? []),
+      ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
+    ])
+  }
+  for (const [path, methods] of methodsByPath) router.all(path, refuseMethod(methods))
+  return router
+}
+
+function handle(operation: Operation, call: Call, inputOf: (req: express.Request) => Input): RequestHandler {
+  return async (req, res) => {
+    res.locals.operation = operation.name
+    const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
+    if (answer.replayed) res.set('Idempotent-Replayed', 'true')
+    res.status(answer.status).json(answer.body)
+  }
+}
+
+/** Query text to the types the schema wants: numbers and booleans that read as such. What does not stays, and is refused by name. */
+function inputOfQuery(operation: Operation): (req: express.Request) => Input {
+  const properties = z.toJSONSchema(operation.input, { io: 'input' }).properties ?? {}
+  const typed = Object.entries(properties).flatMap(([name, property]) =>
+    typeof property === 'object' && (property.type === 'integer' || property.type === 'boolean')
+      ? [[name, property.type] as const]
+      : [],
+  )
+  return (req) => {
+    const input: Input = { ...req.query, ...req.params }
+    for (const [name, type] of typed) {
+      const text = input[name]
+      if (type === 'integer' && typeof text === 'string' && /^-?\d{1,15}$/.test(text)) input[name] = Number(text)
+      if (type === 'boolean' && (text === 'true' || text === 'false')) input[name] = text === 'true'
+    }
+    return input
+  }
+}
+
+function inputOfBody(operation: Operation): (req: express.Request) => Input {
+  const inPath = pathParameters(operation)
+  return (req) => {
+    // No body at all is fine where every field is optional or in the path.
+    if (req.headers['content-length'] !== '0' && req.is('application/json') === false) {
+      throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON.', {
+        hint: 'Send the header Content-Type: application/json.',
+      })
+    }
+    const body: unknown = req.body ?? {}
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+      throw validationFailed([{ param: 'body', message: 'must be a JSON object' }])
+    }
+    const twice = inPath.filter((name) => name in body)
+    if (twice.length > 0) throw validationFailed(twice.map((param) => ({ param, message: 'is given by the path' })))
+    return { ...body, ...req.params }
+  }
+}
+
+function refuseMethod(allowed: string[]): RequestHandler {
+  const allow = [...new Set(allowed)].join(', ')
+  return (req) => {
+    throw new Refusal(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
+      hint: `Allowed: ${allow}.`,
+      headers: { Allow: allow },
+    })
+  }
+}

@@ -1,0 +1,110 @@
+// The HTTP server: which middleware runs, in which order. In comes what the parts need, out goes an Express app; nothing
+// here starts or stops anything.
+
+import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
+import type { Store } from 'express-rate-limit'
+import helmet from 'helmet'
+import type { Logger } from 'pino'
+import { authenticate } from './gateway/authenticate.ts'
+import { createCall } from './gateway/calls.ts'
+import type { DataApi } from './gateway/data-api.ts'
+import { logRequests } from './gateway/log.ts'
+import { createPrincipals } from './gateway/principals.ts'
+import { limitRate } from './gateway/rate-limit.ts'
+import { Refusal, toRefusal } from './gateway/refusal.ts'
+import type { Tokens } from './gateway/tokens.ts'
+import { mcpRouter } from './mcp.ts'
+import { operations } from './operations/index.ts'
+import { restRouter } from './rest.ts'
+
+export type AppParts = {
+  dataApi: DataApi
+  tokens: Tokens
+  log: Logger
+  /** Host names MCP answers to, besides loopback. */
+  allowedHosts: string[]
+  /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
+  trustProxy: boolean | number | string
+  stores: { requests?: Store; failures?: Store }
+}
+
+export function createApp({ dataApi, tokens, log, allowedHosts, trustProxy, stores }: AppParts): Express {
+  const principals = createPrincipals(dataApi, tokens)
+  const call = createCall({ dataApi, tokens, principals })
+  const rate = limitRate(stores.requests)
+
+  const app = express()
+  app.set('trust proxy', trustProxy)
+  app.set('query parser', 'simple')
+  app.disable('etag')
+  app.use(logRequests(log))
+  app.use(helmet())
+  app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
+
+  app.use('/api/v1', authenticate(principals, 'api', stores.failures), rate, restRouter(operations, call))
+  app.use(
+    '/api/mcp',
+    guardHost(allowedHosts),
+    authenticate(principals, 'mcp', stores.failures),
+    rate,
+    mcpRouter(operations, call, principals),
+  )
+
+  app.use(refuseUnknownPath)
+  app.use(answerError)
+  return app
+}
+
+/** Against DNS rebinding: a page in the organiser's browser must not speak to an MCP server on their machine. */
+function guardHost(allowedHosts: string[]): RequestHandler {
+  const allowed = [...localhostAllowedHostnames(), ...allowedHosts]
+  return (req, _res, next) => {
+    if (!validateHostHeader(req.headers.host, allowed).ok) {
+      throw new Refusal(403, 'host_not_allowed', 'The Host header names a host this server does not answer to.', {
+        hint: 'Add the host name to ALLOWED_HOSTS.',
+      })
+    }
+    if (!validateOriginHeader(req.headers.origin, allowed).ok) {
+      throw new Refusal(403, 'origin_not_allowed', 'The Origin header names a site that may not call this server.', {
+        hint: 'Add its host name to ALLOWED_HOSTS.',
+      })
+    }
+    next()
+  }
+}
+
+const refuseUnknownPath: RequestHandler = () => {
+  throw new Refusal(404, 'unknown_path', 'There is nothing at this path.', {
+    hint: 'REST lives below /api/v1, MCP at /api/mcp.',
+  })
+}
+
+/** The one place where an error becomes an answer. */
+const answerError: ErrorRequestHandler = (error, req, res, next) => {
+  const refusal = refusalOfHttp(error) ?? toRefusal(error)
+  if (refusal.status >= 500) req.log.error({ err: refusal.cause ?? error }, refusal.message)
+  if (res.headersSent) return next(error)
+  res.locals.code = refusal.code
+  res.set(refusal.headers)
+  if (refusal.replayed) res.set('Idempotent-Replayed', 'true')
+  res.status(refusal.status).json({ error: refusal.body(String(req.id)) })
+}
+
+/** What Express and its body parser throw. */
+function refusalOfHttp(error: { type?: string; status?: number }): Refusal | undefined {
+  if (error instanceof Refusal) return undefined
+  switch (error.type) {
+    case 'entity.parse.failed':
+      return new Refusal(400, 'malformed_json', 'The body is not valid JSON.')
+    case 'entity.too.large':
+      return new Refusal(413, 'payload_too_large', 'The body is larger than 256 KiB.')
+    case 'charset.unsupported':
+    case 'encoding.unsupported':
+      return new Refusal(415, 'unsupported_media_type', 'The body must be JSON in UTF-8.')
+  }
+  if (typeof error.status === 'number' && error.status >= 400 && error.status < 500) {
+    return new Refusal(400, 'bad_request', 'The request cannot be read.', { cause: error })
+  }
+  return undefined
+}

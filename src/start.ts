@@ -1,0 +1,143 @@
+// `usher start`: brings everything up in order and takes it down in the opposite one. In comes configuration, out goes a
+// running service; it answers /health with 503 until all of it is there.
+
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { withDatabase } from './admin.ts'
+import type { Config } from './config.ts'
+import { type Demo, seedDemo } from './demo.ts'
+import { startEmbeddedStack } from './embedded/stack.ts'
+import { StartError } from './embedded/start-error.ts'
+import { createDataApi, type DataApi } from './gateway/data-api.ts'
+import { createLimitStores } from './gateway/rate-limit.ts'
+import { createTokens, type SigningKey } from './gateway/tokens.ts'
+import { createApp } from './server.ts'
+
+export type Running = {
+  /** Base URL, as printed for a newcomer. */
+  url: string
+  /** Set on the first start of an embedded stack. */
+  demo: Demo | null
+  /** Resolves with a sentence when something the service needs ends by itself. */
+  failed: Promise<string>
+  stop(): Promise<void>
+}
+
+type Backend = {
+  dataApi: DataApi
+  signingKey: SigningKey
+  demo: Demo | null
+  failed: Promise<string>
+  stop(): Promise<void>
+}
+
+const never = new Promise<string>(() => {})
+// Requests under way get this long to finish; the children need the rest of the ten seconds a supervisor waits.
+const drainMilliseconds = 3_000
+
+export async function start(config: Config, log: Logger, progress: (message: string) => void): Promise<Running> {
+  // The port first: finding it taken must not cost the start of a database.
+  const door = await openDoor(config)
+  const opened: Array<() => Promise<void>> = [() => door.close()]
+  try {
+    const stores = await createLimitStores(config.redisUrl, (error) => log.error({ err: error }, 'redis'))
+    opened.push(stores.close)
+    const backend = await connectBackend(config, progress)
+    opened.push(backend.stop)
+
+    door.serve(
+      createApp({
+        dataApi: backend.dataApi,
+        tokens: await createTokens(backend.signingKey),
+        log,
+        allowedHosts: config.allowedHosts,
+        trustProxy: config.trustProxy,
+        stores,
+      }),
+    )
+    return {
+      url: door.url,
+      demo: backend.demo,
+      failed: backend.failed,
+      async stop() {
+        await door.close()
+        await Promise.all([backend.stop(), stores.close()])
+      },
+    }
+  } catch (error) {
+    for (const close of opened.reverse()) await close()
+    throw error
+  }
+}
+
+async function connectBackend(config: Config, progress: (message: string) => void): Promise<Backend> {
+  const { database } = config
+  if (database.kind === 'supabase') {
+    return {
+      dataApi: createDataApi(database.url, database.publishableKey),
+      signingKey: database.signingKey,
+      demo: null,
+      failed: never,
+      stop: async () => {},
+    }
+  }
+  const stack = await startEmbeddedStack({ dataDir: database.dataDir, progress })
+  try {
+    return {
+      dataApi: createDataApi(stack.dataApiUrl),
+      signingKey: { secret: stack.jwtSecret },
+      demo: await withDatabase(stack.databaseUrl, seedDemo),
+      failed: stack.failed,
+      stop: stack.stop,
+    }
+  } catch (error) {
+    await stack.stop()
+    throw error
+  }
+}
+
+type Door = { url: string; serve(listener: RequestListener): void; close(): Promise<void> }
+
+async function openDoor({ host, port }: Config): Promise<Door> {
+  const notYet: RequestListener = (_req, res) =>
+    res.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end('{"status":"starting"}\n')
+  let listener = notYet
+  const server = createServer((req, res) => listener(req, res))
+  await listen(server, host, port)
+  const { port: bound } = server.address() as AddressInfo
+
+  return {
+    url: `http://${host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${bound}`,
+    serve(next) {
+      listener = next
+    },
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      const impatient = setTimeout(() => server.closeAllConnections(), drainMilliseconds)
+      await closed
+      clearTimeout(impatient)
+    },
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') {
+        reject(
+          new StartError(`Port ${port} on ${host} is taken by another program. Stop it, or set PORT to a free port.`),
+        )
+      } else if (error.code === 'EACCES') {
+        reject(
+          new StartError(`Port ${port} on ${host} needs more rights than this user has. Set PORT to one above 1023.`),
+        )
+      } else if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
+        reject(
+          new StartError(`HOST ${host} is no address of this machine. Set HOST to 127.0.0.1, or to 0.0.0.0 for all.`),
+        )
+      } else reject(error)
+    })
+    server.listen(port, host, () => resolve())
+  })
+}

@@ -1,0 +1,67 @@
+-- Who may knock. Every scope of an API key is a role of its own; the BFF calls the database as the one role an operation
+-- declares, so what a key may do is written in grants and policies, not in the BFF.
+-- Roles are shared by all databases of a cluster, so they are created only where they are missing.
+
+do $$
+declare
+  v_role text;
+begin
+  foreach v_role in array array[
+    'gateway',
+    'api_key',
+    'scope_events_read',
+    'scope_orders_read',
+    'scope_attendees_read',
+    'scope_events_write',
+    'scope_attendees_write',
+    'scope_checkin_write',
+    'scope_orders_write',
+    'courier'
+  ] loop
+    if not exists (select from pg_catalog.pg_roles r where r.rolname = v_role) then
+      execute pg_catalog.format('create role %I nologin', v_role);
+    end if;
+  end loop;
+end
+$$;
+
+comment on role gateway is 'The BFF before it knows who calls: it may resolve a key hash, and nothing else.';
+comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
+comment on role courier is 'The delivery worker: claims and settles what is owed to the outside.';
+
+-- What any key may do, a scoped call may do too.
+grant api_key to
+  scope_events_read,
+  scope_orders_read,
+  scope_attendees_read,
+  scope_events_write,
+  scope_attendees_write,
+  scope_checkin_write,
+  scope_orders_write;
+
+-- PostgREST logs in as authenticator, which inherits nothing and becomes the role that the token names.
+grant
+  gateway,
+  api_key,
+  scope_events_read,
+  scope_orders_read,
+  scope_attendees_read,
+  scope_events_write,
+  scope_attendees_write,
+  scope_checkin_write,
+  scope_orders_write,
+  courier
+to authenticator;
+
+create schema api;
+comment on schema api is 'One function per operation: the only schema the Data API exposes.';
+
+create schema private;
+comment on schema private is 'Key hashes, idempotency records and the helpers of policies, triggers and operations. Never exposed.';
+
+-- PostgreSQL lets everyone execute a new function. The global form is the one that takes that away; from here on every
+-- function is closed until a grant beside it opens it.
+alter default privileges revoke execute on functions from public;
+
+grant usage on schema api to gateway, api_key;
+grant usage on schema private to gateway, api_key, courier, authenticated, service_role;

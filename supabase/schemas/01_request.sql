@@ -1,0 +1,161 @@
+-- What every function below leans on: who is calling, how a refusal is raised, how an id, a code, a time and a page look.
+
+-- The claims of the verified token, as PostgREST puts them; {} for a person at the SQL editor.
+create function private.claims() returns jsonb
+language sql stable set search_path = ''
+as $$
+  select coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb
+$$;
+grant execute on function private.claims() to api_key, authenticated;
+
+create function private.current_organisation_id() returns uuid
+language sql stable set search_path = ''
+as $$
+  select (private.claims() ->> 'organisation_id')::uuid
+$$;
+grant execute on function private.current_organisation_id() to api_key;
+
+create function private.current_api_key_id() returns uuid
+language sql stable set search_path = ''
+as $$
+  select (private.claims() ->> 'api_key_id')::uuid
+$$;
+grant execute on function private.current_api_key_id() to api_key, authenticated;
+
+-- The one way to say no. The message is a constant ASCII sentence that an organiser in Studio understands (PostgREST puts
+-- it into the HTTP reason phrase, so it never holds what a user sent); a program reads `code` and `param` in the detail.
+-- SQLSTATE PT409 makes the Data API answer 409. Everything the transaction did is rolled back.
+create function private.refuse(
+  status integer,
+  code text,
+  message text,
+  param text default null,
+  details jsonb default null,
+  hint text default null
+) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  raise exception using
+    errcode = 'PT' || status,
+    message = message,
+    detail = jsonb_strip_nulls(jsonb_build_object('code', code, 'param', param, 'details', details)),
+    hint = coalesce(hint, '');
+end
+$$;
+grant execute on function private.refuse(integer, text, text, text, jsonb, text) to api_key, authenticated;
+
+-- The same answer for what does not exist and for what belongs to another organisation.
+create function private.refuse_not_found(param text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    404, 'not_found', 'There is no such object in your organisation.', param,
+    hint => 'Check the identifier, and that the key belongs to the organisation that owns the object.'
+  );
+end
+$$;
+grant execute on function private.refuse_not_found(text) to api_key;
+
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, then random, so that ids sort by creation and keyset pages walk
+-- them. PostgreSQL has its own from version 18 on.
+create function private.uuid_v7() returns uuid
+language sql volatile set search_path = ''
+as $$
+  select (
+    lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '7'
+    || substr(replace(gen_random_uuid()::text, '-', ''), 14)
+  )::uuid
+$$;
+grant execute on function private.uuid_v7() to api_key, authenticated;
+
+-- Crockford's base 32 leaves out I, L, O and U, so that a code survives being read aloud and typed. Five bits a character,
+-- drawn through sha256 from one random UUID (122 bits): safe up to 24 characters.
+create function private.random_code(length integer) returns text
+language sql volatile set search_path = ''
+as $$
+  select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
+  from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
+$$;
+
+-- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
+create function private.rfc3339(moment timestamptz) returns text
+language sql immutable set search_path = ''
+as $$
+  select to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
+
+-- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside.
+create function private.is_metadata(value jsonb) returns boolean
+language sql immutable set search_path = ''
+as $$
+  select case
+    when jsonb_typeof(value) <> 'object' then false
+    else (
+      select count(*) <= 50
+        and coalesce(bool_and(
+          length(e.key) between 1 and 40
+          and jsonb_typeof(e.value) in ('string', 'number', 'boolean', 'null')
+          and coalesce(length(e.value #>> '{}'), 0) <= 500
+        ), true)
+      from jsonb_each(value) e
+    )
+  end
+$$;
+grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
+
+-- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
+-- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
+create function private.encode_cursor(id uuid) returns text
+language sql immutable set search_path = ''
+as $$
+  select rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=')
+$$;
+grant execute on function private.encode_cursor(uuid) to api_key;
+
+create function private.decode_cursor(cursor text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if cursor !~ '^[A-Za-z0-9_-]{22}$' then
+    perform private.refuse(
+      422, 'validation_failed', 'The cursor is not one that a list answered.', 'cursor',
+      hint => 'Send next_cursor of the previous page unchanged, or leave the cursor out to start again.'
+    );
+  end if;
+  return encode(decode(translate(cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid;
+end
+$$;
+grant execute on function private.decode_cursor(text) to api_key;
+
+create function private.page_size("limit" integer) returns integer
+language sql immutable set search_path = ''
+as $$
+  select greatest(1, least(coalesce("limit", 50), 100))
+$$;
+grant execute on function private.page_size(integer) to api_key;
+
+-- A list operation reads one row more than the page holds; the surplus row says that there is more.
+-- Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
+create function private.page(items json[], size integer) returns json
+language sql immutable set search_path = ''
+as $$
+  select json_build_object(
+    'data', coalesce(to_json(items[1:size]), '[]'),
+    'has_more', coalesce(cardinality(items), 0) > size,
+    'next_cursor', case when cardinality(items) > size then private.encode_cursor((items[size] ->> 'id')::uuid) end
+  )
+$$;
+grant execute on function private.page(json[], integer) to api_key;
+
+create function private.tg__set_updated_at() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.updated_at := now();
+  return new;
+end
+$$;

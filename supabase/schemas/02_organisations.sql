@@ -1,0 +1,99 @@
+-- Organisations own everything. A plan sets how fast their keys may call; members are the people who sign in.
+
+create table public.plans (
+  name text not null,
+  rate_limit_per_minute integer not null,
+  constraint plans_pkey primary key (name),
+  constraint plans_name_is_a_slug check (name ~ '^[a-z][a-z0-9_-]{0,39}$'),
+  constraint plans_rate_limit_is_positive check (rate_limit_per_minute > 0)
+);
+comment on table public.plans is 'What an organisation may use. Add a row to offer another plan.';
+comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan.';
+
+insert into public.plans (name, rate_limit_per_minute) values
+  ('starter', 600),
+  ('standard', 6000),
+  ('enterprise', 60000);
+
+create table public.organisations (
+  id uuid not null default private.uuid_v7(),
+  name text not null,
+  slug text not null,
+  plan text not null default 'standard',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint organisations_pkey primary key (id),
+  constraint organisations_slug_key unique (slug),
+  constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
+  constraint organisations_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
+);
+comment on table public.organisations is 'The owners of events. Nothing is ever visible across organisations.';
+comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
+
+create trigger organisations_900_updated_at before update on public.organisations
+  for each row execute function private.tg__set_updated_at();
+
+create type public.organisation_role as enum ('owner', 'member');
+
+create table public.organisation_members (
+  organisation_id uuid not null,
+  user_id uuid not null,
+  role public.organisation_role not null default 'member',
+  created_at timestamptz not null default now(),
+  constraint organisation_members_pkey primary key (organisation_id, user_id),
+  constraint organisation_members_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint organisation_members_user_id_fkey foreign key (user_id)
+    references auth.users (id) on delete cascade
+);
+comment on table public.organisation_members is 'Who may sign in for an organisation. Owners also manage members and API keys.';
+
+create index organisation_members_user_id_idx on public.organisation_members (user_id);
+
+-- Security definer: a policy on organisation_members that read organisation_members would call itself for ever.
+create function private.member_organisation_ids() returns setof uuid
+language sql stable security definer set search_path = ''
+as $$
+  select m.organisation_id from public.organisation_members m where m.user_id = (select auth.uid())
+$$;
+grant execute on function private.member_organisation_ids() to authenticated;
+
+-- Security definer for the same reason.
+create function private.owned_organisation_ids() returns setof uuid
+language sql stable security definer set search_path = ''
+as $$
+  select m.organisation_id from public.organisation_members m
+  where m.user_id = (select auth.uid()) and m.role = 'owner'
+$$;
+grant execute on function private.owned_organisation_ids() to authenticated;
+
+-- The default privileges of a Supabase project open every new table to these three. Each table closes itself first.
+revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
+
+alter table public.plans enable row level security;
+create policy plans_select_all on public.plans for select to api_key, authenticated using (true);
+grant select on public.plans to api_key, authenticated;
+
+alter table public.organisations enable row level security;
+create policy organisations_select_own on public.organisations for select to api_key
+  using (id = (select private.current_organisation_id()));
+create policy organisations_select_membership on public.organisations for select to authenticated
+  using (id in (select private.member_organisation_ids()));
+create policy organisations_update_ownership on public.organisations for update to authenticated
+  using (id in (select private.owned_organisation_ids()));
+grant select on public.organisations to api_key, authenticated;
+grant update (name, slug) on public.organisations to authenticated;
+
+alter table public.organisation_members enable row level security;
+create policy organisation_members_select_membership on public.organisation_members for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy organisation_members_insert_ownership on public.organisation_members for insert to authenticated
+  with check (organisation_id in (select private.owned_organisation_ids()));
+create policy organisation_members_update_ownership on public.organisation_members for update to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+create policy organisation_members_delete_ownership on public.organisation_members for delete to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+grant select, delete on public.organisation_members to authenticated;
+grant insert (organisation_id, user_id, role) on public.organisation_members to authenticated;
+grant update (role) on public.organisation_members to authenticated;

@@ -1,0 +1,268 @@
+-- API keys: made once, shown once, kept as a SHA-256 hash. The gateway resolves a hash to a principal; from then on every
+-- request carries the key's id in its token and is checked again in its own transaction, so a revocation holds at once.
+
+create type public.api_scope as enum (
+  'events:read',
+  'orders:read',
+  'attendees:read',
+  'events:write',
+  'attendees:write',
+  'checkin:write',
+  'orders:write'
+);
+
+create table public.api_keys (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  family_id uuid not null,
+  name text not null,
+  prefix text not null,
+  scopes public.api_scope[] not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint api_keys_pkey primary key (id),
+  constraint api_keys_prefix_key unique (prefix),
+  constraint api_keys_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint api_keys_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint api_keys_prefix_is_of_a_live_key check (prefix ~ '^usher_live_[0-9A-Za-z]{8}$'),
+  constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
+);
+comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
+comment on column public.api_keys.family_id is
+  'Keys that replace one another by rotation share it. Idempotency keys and the rate limit belong to the family, so a rotation in the middle of a retry neither doubles an order nor the allowance.';
+comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored anywhere.';
+comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
+
+create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
+
+-- In private, so that no table an organiser may read holds anything of the secret.
+create table private.api_key_hashes (
+  key_hash bytea not null,
+  api_key_id uuid not null,
+  constraint api_key_hashes_pkey primary key (key_hash),
+  constraint api_key_hashes_api_key_id_key unique (api_key_id),
+  constraint api_key_hashes_api_key_id_fkey foreign key (api_key_id)
+    references public.api_keys (id) on delete cascade,
+  constraint api_key_hashes_key_hash_is_sha256 check (octet_length(key_hash) = 32)
+);
+comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
+
+create function private.tg_api_keys__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.family_id := coalesce(new.family_id, new.id);
+  elsif old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at then
+    perform private.refuse(
+      409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger api_keys_100_guard before insert or update on public.api_keys
+  for each row execute function private.tg_api_keys__guard();
+create trigger api_keys_900_updated_at before update of name, scopes, expires_at, revoked_at on public.api_keys
+  for each row execute function private.tg__set_updated_at();
+
+revoke all on public.api_keys from anon, authenticated, service_role;
+alter table private.api_key_hashes enable row level security;
+
+alter table public.api_keys enable row level security;
+create policy api_keys_select_itself on public.api_keys for select to api_key
+  using (id = (select private.current_api_key_id()));
+create policy api_keys_select_ownership on public.api_keys for select to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+create policy api_keys_update_ownership on public.api_keys for update to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+grant select on public.api_keys to api_key, authenticated;
+grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
+
+-- The three ways a known key is of no use. Raises 401, or does nothing.
+create function private.refuse_unusable_key(key public.api_keys) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if key.id is null then
+    perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
+  elsif key.revoked_at <= now() then
+    perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
+  elsif key.expires_at <= now() then
+    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
+  end if;
+end
+$$;
+
+-- Who holds this key? Security definer: gateway may read no table at all. Stamps the use of the key here, and not in the
+-- check of every request, because most requests are reads, in transactions that may not write; a BFF resolves a key again
+-- every minute.
+create function api.resolve_api_key(key_hash text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_key public.api_keys;
+begin
+  select k.* into v_key
+  from private.api_key_hashes h
+  join public.api_keys k on k.id = h.api_key_id
+  where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
+
+  perform private.refuse_unusable_key(v_key);
+
+  update public.api_keys k set last_used_at = now()
+  where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
+
+  return (
+    select json_build_object(
+      'api_key_id', v_key.id,
+      'family_id', v_key.family_id,
+      'organisation_id', v_key.organisation_id,
+      'prefix', v_key.prefix,
+      'scopes', to_jsonb(v_key.scopes),
+      'rate_limit_per_minute', p.rate_limit_per_minute,
+      'expires_at', private.rfc3339(v_key.expires_at)
+    )
+    from public.organisations o
+    join public.plans p on p.name = o.plan
+    where o.id = v_key.organisation_id
+  );
+end
+$$;
+comment on function api.resolve_api_key(text) is
+  'The principal behind a key: { api_key_id, family_id, organisation_id, prefix, scopes, rate_limit_per_minute, expires_at }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
+grant execute on function api.resolve_api_key(text) to gateway;
+
+-- Runs first in every request that PostgREST serves, in the same transaction and as the role of the token. A token of a
+-- scope is worth no more than its key is now: the BFF may cache a principal for a minute, this may not.
+-- Security definer: it must see the key whatever the role may see.
+create function private.check_request() returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+  v_role text := v_claims ->> 'role';
+  v_key public.api_keys;
+begin
+  if v_role <> 'api_key' and v_role not like 'scope\_%' then
+    return;
+  end if;
+
+  select k.* into v_key
+  from public.api_keys k
+  where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
+
+  perform private.refuse_unusable_key(v_key);
+
+  if v_role <> 'api_key' and not (private.scope_of_role(v_role) = any (v_key.scopes)) then
+    perform private.refuse(
+      403, 'missing_scope', 'The API key lacks the scope this operation needs.',
+      details => jsonb_build_object('scope', private.scope_of_role(v_role)),
+      hint => 'Use a key that has the scope, or add the scope to this key.'
+    );
+  end if;
+end
+$$;
+comment on function private.check_request() is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
+grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
+
+-- scope_events_read is events:read, and so on for all seven.
+create function private.scope_of_role(role text) returns public.api_scope
+language sql immutable set search_path = ''
+as $$
+  select replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope
+$$;
+
+alter role authenticator set pgrst.db_pre_request = 'private.check_request';
+
+create function api.get_api_key() returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'api_key',
+    'id', k.id,
+    'name', k.name,
+    'prefix', k.prefix,
+    'scopes', to_jsonb(k.scopes),
+    'organisation', json_build_object(
+      'object', 'organisation',
+      'id', o.id,
+      'name', o.name,
+      'slug', o.slug,
+      'plan', o.plan
+    ),
+    'rate_limit_per_minute', p.rate_limit_per_minute,
+    'expires_at', private.rfc3339(k.expires_at),
+    'created_at', private.rfc3339(k.created_at),
+    'updated_at', private.rfc3339(k.updated_at)
+  )
+  from public.api_keys k
+  join public.organisations o on o.id = k.organisation_id
+  join public.plans p on p.name = o.plan
+  where k.id = (select private.current_api_key_id())
+$$;
+comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
+grant execute on function api.get_api_key() to api_key;
+
+-- For the command line, which makes the key and passes its hash: the key itself never reaches the database.
+create function private.create_api_key(
+  organisation_slug text,
+  name text,
+  scopes public.api_scope[],
+  prefix text,
+  key_hash bytea,
+  expires_at timestamptz default null,
+  family_id uuid default null
+) returns public.api_keys
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+  v_key public.api_keys;
+begin
+  select o.id into v_organisation_id from public.organisations o where o.slug = organisation_slug;
+  if not found then
+    perform private.refuse(
+      404, 'not_found', 'There is no organisation with this slug.', 'organisation',
+      hint => 'Create it first: usher organisations create.'
+    );
+  end if;
+
+  insert into public.api_keys (organisation_id, family_id, name, prefix, scopes, expires_at)
+  values (
+    v_organisation_id, create_api_key.family_id, create_api_key.name, create_api_key.prefix,
+    create_api_key.scopes, create_api_key.expires_at
+  )
+  returning * into v_key;
+
+  insert into private.api_key_hashes (api_key_id, key_hash) values (v_key.id, create_api_key.key_hash);
+  return v_key;
+end
+$$;
+
+-- The new key takes over name, scopes, expiry and family; the old one works until the overlap ends.
+create function private.rotate_api_key(prefix text, new_prefix text, new_key_hash bytea, overlap interval)
+returns public.api_keys
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_old public.api_keys;
+begin
+  select k.* into v_old from public.api_keys k where k.prefix = rotate_api_key.prefix for no key update;
+  if not found then
+    perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
+  end if;
+  perform private.refuse_unusable_key(v_old);
+
+  update public.api_keys k set expires_at = least(k.expires_at, now() + overlap) where k.id = v_old.id;
+
+  return private.create_api_key(
+    (select o.slug from public.organisations o where o.id = v_old.organisation_id),
+    v_old.name, v_old.scopes, new_prefix, new_key_hash, v_old.expires_at, v_old.family_id
+  );
+end
+$$;

@@ -1,0 +1,274 @@
+-- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
+
+create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
+
+create table public.events (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  name text not null,
+  slug text not null,
+  description text,
+  status public.event_status not null default 'draft',
+  starts_at timestamptz,
+  ends_at timestamptz,
+  timezone text not null default 'UTC',
+  venue_name text,
+  venue_address text,
+  venue_city text,
+  venue_postcode text,
+  venue_country text,
+  online_url text,
+  capacity integer,
+  currency text not null default 'EUR',
+  published_at timestamptz,
+  cancelled_at timestamptz,
+  completed_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint events_pkey primary key (id),
+  constraint events_id_organisation_id_key unique (id, organisation_id),
+  constraint events_organisation_id_slug_key unique (organisation_id, slug),
+  constraint events_organisation_id_external_id_key unique (organisation_id, external_id),
+  constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
+  constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
+  constraint events_description_is_bounded check (length(description) <= 20000),
+  constraint events_end_after_they_start check (ends_at > starts_at),
+  constraint events_have_dates_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
+  constraint events_venue_is_bounded check (
+    length(venue_name) <= 200 and length(venue_address) <= 500
+    and length(venue_city) <= 200 and length(venue_postcode) <= 20
+  ),
+  constraint events_venue_country_is_iso_3166 check (venue_country ~ '^[A-Z]{2}$'),
+  constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
+  constraint events_capacity_is_positive check (capacity > 0),
+  constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
+  constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint events_metadata_is_flat check (private.is_metadata(metadata))
+);
+comment on table public.events is 'Something people come to. Draft until it has dates and a ticket type and is published.';
+comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: no limit but theirs.';
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
+comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
+
+-- The keyset pages of list_events, with and without a status.
+create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
+create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
+
+-- The gate of an event. Whoever takes places holds it shared (alone, where the event has a capacity to count against);
+-- whoever changes status or capacity holds it alone, until the end of the transaction. So a cancellation never misses a
+-- registration in flight. An advisory lock rather than a row lock, because its queue is fair: in an on-sale there is always
+-- somebody holding the row shared, and the organiser's edit would wait for ever.
+-- Order of locks, everywhere: event row, gate, order, attendee, ticket type.
+create function private.enter_event(event_id uuid, alone boolean) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if alone then
+    perform pg_advisory_xact_lock(1, hashtext(event_id::text));
+  else
+    perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
+  end if;
+end
+$$;
+
+-- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
+create function private.tg_events__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    if new.status <> 'draft' then
+      perform private.refuse(
+        409, 'invalid_transition', 'An event starts as a draft.', 'status',
+        hint => 'Add dates and a ticket type, then publish it.'
+      );
+    end if;
+  else
+    if new.status <> old.status or new.capacity is distinct from old.capacity then
+      perform private.enter_event(new.id, alone => true);
+    end if;
+
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
+    ) then
+      perform private.refuse(
+        409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
+        jsonb_build_object('from', old.status, 'to', new.status),
+        'Allowed: draft to published; published to draft, cancelled or completed.'
+      );
+    end if;
+
+    if old.status = 'published' and new.status = 'draft'
+      and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(
+        409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status', hint => 'Cancel the event instead.'
+      );
+    end if;
+
+    if old.status = 'draft' and new.status = 'published' then
+      if new.starts_at is null or new.ends_at is null then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
+          hint => 'Set starts_at and ends_at first.'
+        );
+      end if;
+      if not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
+          hint => 'Add a ticket type first.'
+        );
+      end if;
+    end if;
+
+    if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
+    end if;
+
+    if new.capacity is distinct from old.capacity and new.capacity < private.places_taken(new.id) then
+      perform private.refuse(
+        409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+        jsonb_build_object('places_taken', private.places_taken(new.id))
+      );
+    end if;
+  end if;
+
+  if tg_op = 'INSERT' or new.timezone <> old.timezone then
+    if not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
+      perform private.refuse(
+        422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.'
+      );
+    end if;
+  end if;
+
+  -- The moments belong to the status; nobody sets them by hand.
+  new.published_at := case
+    when tg_op = 'INSERT' or new.status = 'draft' then null
+    when old.status = 'draft' then now()
+    else old.published_at
+  end;
+  new.cancelled_at := case when new.status = 'cancelled' then case when old.status = 'cancelled' then old.cancelled_at else now() end end;
+  new.completed_at := case when new.status = 'completed' then case when old.status = 'completed' then old.completed_at else now() end end;
+  return new;
+end
+$$;
+create trigger events_100_guard before insert or update on public.events
+  for each row execute function private.tg_events__guard();
+create trigger events_900_updated_at before update on public.events
+  for each row execute function private.tg__set_updated_at();
+
+revoke all on public.events from anon, authenticated, service_role;
+
+alter table public.events enable row level security;
+-- Registering and scanning need to know the event, too; what they may know of it is in the column grants.
+create policy events_select_own on public.events for select
+  to scope_events_read, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy events_select_membership on public.events for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy events_insert_membership on public.events for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy events_update_membership on public.events for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.events to scope_events_read, authenticated;
+grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
+grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
+grant insert (
+  organisation_id, name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+) on public.events to authenticated;
+grant update (
+  name, slug, description, status, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+) on public.events to authenticated;
+
+create function private.event_json(event public.events) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'event',
+    'id', event.id,
+    'name', event.name,
+    'slug', event.slug,
+    'description', event.description,
+    'status', event.status,
+    'phase', case
+      when event.starts_at is null or now() < event.starts_at then 'upcoming'
+      when event.ends_at is null or now() < event.ends_at then 'ongoing'
+      else 'ended'
+    end,
+    'starts_at', private.rfc3339(event.starts_at),
+    'ends_at', private.rfc3339(event.ends_at),
+    'timezone', event.timezone,
+    'venue', case
+      when num_nonnulls(
+        event.venue_name, event.venue_address, event.venue_city, event.venue_postcode, event.venue_country
+      ) > 0 then json_build_object(
+        'name', event.venue_name,
+        'address', event.venue_address,
+        'city', event.venue_city,
+        'postcode', event.venue_postcode,
+        'country', event.venue_country
+      )
+    end,
+    'online_url', event.online_url,
+    'capacity', event.capacity,
+    'currency', event.currency,
+    'published_at', private.rfc3339(event.published_at),
+    'cancelled_at', private.rfc3339(event.cancelled_at),
+    'completed_at', private.rfc3339(event.completed_at),
+    'external_id', event.external_id,
+    'metadata', event.metadata,
+    'created_at', private.rfc3339(event.created_at),
+    'updated_at', private.rfc3339(event.updated_at)
+  )
+$$;
+grant execute on function private.event_json(public.events) to scope_events_read;
+
+create function api.list_events(
+  status public.event_status default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.event_json(p) order by p.id desc) into v_items
+  from (
+    select e.*
+    from public.events e
+    where (list_events.status is null or e.status = list_events.status)
+      and (v_before is null or e.id < v_before)
+    order by e.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_events(public.event_status, text, integer) is
+  'Events of the organisation, newest first, optionally of one status: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(public.event_status, text, integer) to scope_events_read;
+
+create function api.get_event(event_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = get_event.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.event_json(v_event);
+end
+$$;
+comment on function api.get_event(uuid) is 'One event. 404 not_found.';
+grant execute on function api.get_event(uuid) to scope_events_read;

@@ -1,0 +1,185 @@
+-- Ticket types: what can be had for an event, at which price, how often.
+
+create type public.ticket_type_status as enum ('active', 'archived');
+create type public.ticket_type_visibility as enum ('public', 'hidden');
+
+create table public.ticket_types (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  name text not null,
+  description text,
+  price bigint not null default 0,
+  quantity integer,
+  quantity_sold integer not null default 0,
+  min_per_order integer not null default 1,
+  max_per_order integer not null default 10,
+  sales_start_at timestamptz,
+  sales_end_at timestamptz,
+  visibility public.ticket_type_visibility not null default 'public',
+  status public.ticket_type_status not null default 'active',
+  position integer not null default 0,
+  external_id text,
+  metadata jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint ticket_types_pkey primary key (id),
+  constraint ticket_types_id_event_id_key unique (id, event_id),
+  constraint ticket_types_organisation_id_external_id_key unique (organisation_id, external_id),
+  constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint ticket_types_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint ticket_types_description_is_bounded check (length(description) <= 20000),
+  constraint ticket_types_price_is_bounded check (price between 0 and 100000000000),
+  constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
+  constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
+  constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
+  constraint ticket_types_per_order_is_a_range check (min_per_order >= 1 and max_per_order >= min_per_order),
+  constraint ticket_types_sales_end_after_they_start check (sales_end_at > sales_start_at),
+  constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint ticket_types_metadata_is_flat check (private.is_metadata(metadata))
+);
+comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop it being issued; tickets already issued stay good.';
+comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
+comment on column public.ticket_types.quantity is 'How many there are. Empty: no limit. Cannot be set below quantity_sold.';
+comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
+comment on column public.ticket_types.position is 'Where it stands in the list of the event''s ticket types, from 0.';
+
+create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
+
+-- Rows below an event belong to the event's organisation; whoever adds one need not say so.
+create function private.tg__inherit_organisation() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.organisation_id is null then
+    select e.organisation_id into new.organisation_id from public.events e where e.id = new.event_id;
+  end if;
+  return new;
+end
+$$;
+
+create function private.tg_ticket_types__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- Depth 1 is a statement of a person or an API; the count itself comes from the trigger on attendees, one deeper.
+  if pg_trigger_depth() = 1
+    and new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
+    perform private.refuse(
+      409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
+      hint => 'Add or cancel attendees instead.'
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger ticket_types_050_organisation before insert on public.ticket_types
+  for each row execute function private.tg__inherit_organisation();
+create trigger ticket_types_100_guard before insert or update on public.ticket_types
+  for each row execute function private.tg_ticket_types__guard();
+create trigger ticket_types_900_updated_at before update on public.ticket_types
+  for each row execute function private.tg__set_updated_at();
+
+-- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
+create function private.places_taken(event_id uuid) returns bigint
+language sql volatile security definer set search_path = ''
+as $$
+  select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+$$;
+
+revoke all on public.ticket_types from anon, authenticated, service_role;
+
+alter table public.ticket_types enable row level security;
+create policy ticket_types_select_own on public.ticket_types for select
+  to scope_events_read, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_select_membership on public.ticket_types for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy ticket_types_insert_membership on public.ticket_types for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy ticket_types_update_membership on public.ticket_types for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.ticket_types to scope_events_read, authenticated;
+grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
+grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write;
+grant insert (
+  organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
+  sales_end_at, visibility, status, position, external_id, metadata
+) on public.ticket_types to authenticated;
+grant update (
+  name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
+  sales_end_at, visibility, status, position, external_id, metadata
+) on public.ticket_types to authenticated;
+
+-- places_left: what the event's own capacity still allows, or null.
+create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
+returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'ticket_type',
+    'id', ticket_type.id,
+    'event_id', ticket_type.event_id,
+    'name', ticket_type.name,
+    'description', ticket_type.description,
+    'price', ticket_type.price,
+    'currency', currency,
+    'quantity', ticket_type.quantity,
+    'quantity_sold', ticket_type.quantity_sold,
+    'quantity_available', a.available,
+    'min_per_order', ticket_type.min_per_order,
+    'max_per_order', ticket_type.max_per_order,
+    'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
+    'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
+    'visibility', ticket_type.visibility,
+    'status', ticket_type.status,
+    'sales_status', case
+      when ticket_type.status = 'archived' then 'archived'
+      when now() < ticket_type.sales_start_at then 'upcoming'
+      when now() >= ticket_type.sales_end_at then 'ended'
+      when a.available = 0 then 'sold_out'
+      else 'on_sale'
+    end,
+    'position', ticket_type.position,
+    'external_id', ticket_type.external_id,
+    'metadata', ticket_type.metadata,
+    'created_at', private.rfc3339(ticket_type.created_at),
+    'updated_at', private.rfc3339(ticket_type.updated_at)
+  )
+  from (
+    select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
+  ) a
+$$;
+grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read;
+
+-- All of them at once: an event has a handful, and their order is the organiser's, which a cursor could not follow.
+create function api.list_ticket_types(event_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_places_left bigint;
+  v_items json;
+begin
+  select e.* into v_event from public.events e where e.id = list_ticket_types.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  select v_event.capacity - coalesce(sum(t.quantity_sold), 0) into v_places_left
+  from public.ticket_types t
+  where t.event_id = v_event.id;
+
+  select coalesce(
+    json_agg(private.ticket_type_json(t, v_event.currency, v_places_left) order by t.position, t.id), '[]'
+  ) into v_items
+  from public.ticket_types t
+  where t.event_id = v_event.id;
+
+  return json_build_object('data', v_items, 'has_more', false, 'next_cursor', null);
+end
+$$;
+comment on function api.list_ticket_types(uuid) is
+  'All ticket types of an event in the organiser''s order: { data, has_more: false, next_cursor: null }. 404 not_found.';
+grant execute on function api.list_ticket_types(uuid) to scope_events_read;

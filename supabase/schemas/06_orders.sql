@@ -1,0 +1,190 @@
+-- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
+
+create type public.order_status as enum ('pending', 'completed', 'cancelled');
+create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
+create type public.request_source as enum ('api', 'mcp', 'studio');
+
+-- By which door a row came in: the token says api or mcp; without a token it was a person.
+create function private.current_source() returns public.request_source
+language sql stable set search_path = ''
+as $$
+  select coalesce(private.claims() ->> 'source', 'studio')::public.request_source
+$$;
+grant execute on function private.current_source() to api_key, authenticated;
+
+create table public.orders (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  reference text not null,
+  status public.order_status not null default 'pending',
+  payment_status public.payment_status not null default 'not_required',
+  name text not null,
+  email text not null,
+  company text,
+  send_email boolean not null default true,
+  currency text not null,
+  subtotal bigint not null default 0,
+  discount_total bigint not null default 0,
+  total bigint not null generated always as (subtotal - discount_total) stored,
+  amount_paid bigint not null default 0,
+  payment_method text,
+  source public.request_source not null default private.current_source(),
+  completed_at timestamptz,
+  cancelled_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint orders_pkey primary key (id),
+  constraint orders_id_event_id_organisation_id_key unique (id, event_id, organisation_id),
+  constraint orders_organisation_id_reference_key unique (organisation_id, reference),
+  constraint orders_organisation_id_external_id_key unique (organisation_id, external_id),
+  constraint orders_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint orders_reference_is_readable check (reference ~ '^[0-9A-HJKMNP-TV-Z]{8}$'),
+  constraint orders_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint orders_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
+  constraint orders_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint orders_amounts_are_not_negative check (subtotal >= 0 and discount_total >= 0 and amount_paid >= 0),
+  constraint orders_discount_is_at_most_the_subtotal check (discount_total <= subtotal),
+  constraint orders_complete_when_nothing_is_due check (status <> 'completed' or amount_paid >= subtotal - discount_total),
+  constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint orders_metadata_is_flat check (private.is_metadata(metadata))
+);
+comment on table public.orders is 'Who registered, and what is owed for it. The people who come are its attendees.';
+comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
+comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
+comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. 0 for complimentary tickets.';
+
+create index orders_event_id_idx on public.orders (event_id, id desc);
+
+-- Security definer: it reads event and references beyond what a registering key may see.
+create function private.tg_orders__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  if tg_op = 'INSERT' then
+    select e.* into v_event from public.events e where e.id = new.event_id;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    if v_event.status <> 'published' then
+      perform private.refuse_unpublished(v_event.status);
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+    new.currency := v_event.currency;
+    new.status := 'pending';
+
+    loop
+      new.reference := private.random_code(8);
+      exit when not exists (
+        select from public.orders o where o.organisation_id = new.organisation_id and o.reference = new.reference
+      );
+    end loop;
+  else
+    new.reference := old.reference;
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
+    ) then
+      perform private.refuse(
+        409, 'invalid_transition', 'An order cannot go from its present status to this one.', 'status',
+        jsonb_build_object('from', old.status, 'to', new.status),
+        'Allowed: pending to completed or cancelled; completed to cancelled.'
+      );
+    end if;
+    if old.status = 'pending' and new.status = 'completed' and new.amount_paid < new.subtotal - new.discount_total then
+      perform private.refuse(
+        409, 'payment_due', 'An order completes when nothing is due.', 'status', hint => 'Record the payment instead.'
+      );
+    end if;
+  end if;
+
+  -- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total.
+  if new.status = 'pending' and new.amount_paid >= new.subtotal - new.discount_total then
+    new.status := 'completed';
+  end if;
+
+  new.payment_status := case
+    when new.status = 'cancelled' and new.amount_paid > 0 then 'refund_due'
+    when new.subtotal - new.discount_total = 0 then 'not_required'
+    when new.amount_paid >= new.subtotal - new.discount_total then 'paid'
+    when new.amount_paid > 0 then 'partially_paid'
+    else 'awaiting_payment'
+  end::public.payment_status;
+
+  new.completed_at := case
+    when tg_op = 'UPDATE' and old.completed_at is not null then old.completed_at
+    when new.status = 'completed' then now()
+  end;
+  new.cancelled_at := case
+    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when new.status = 'cancelled' then now()
+  end;
+  return new;
+end
+$$;
+create trigger orders_100_guard before insert or update on public.orders
+  for each row execute function private.tg_orders__guard();
+create trigger orders_900_updated_at before update on public.orders
+  for each row execute function private.tg__set_updated_at();
+
+create function private.refuse_unpublished(status public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
+  );
+end
+$$;
+
+revoke all on public.orders from anon, authenticated, service_role;
+
+alter table public.orders enable row level security;
+create policy orders_select_own on public.orders for select to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy orders_insert_own on public.orders for insert to scope_attendees_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy orders_select_membership on public.orders for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy orders_update_membership on public.orders for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.orders to scope_attendees_write, authenticated;
+grant insert (organisation_id, event_id, name, email, company, send_email) on public.orders to scope_attendees_write;
+grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
+
+create function private.order_json("order" public.orders, attendees json) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'order',
+    'id', "order".id,
+    'event_id', "order".event_id,
+    'reference', "order".reference,
+    'status', "order".status,
+    'payment_status', "order".payment_status,
+    'name', "order".name,
+    'email', "order".email,
+    'company', "order".company,
+    'currency', "order".currency,
+    'subtotal', "order".subtotal,
+    'discount_total', "order".discount_total,
+    'total', "order".total,
+    'amount_paid', "order".amount_paid,
+    'amount_due', case when "order".status = 'cancelled' then 0 else "order".total - "order".amount_paid end,
+    'payment_method', "order".payment_method,
+    'source', "order".source,
+    'attendees', attendees,
+    'completed_at', private.rfc3339("order".completed_at),
+    'cancelled_at', private.rfc3339("order".cancelled_at),
+    'external_id', "order".external_id,
+    'metadata', "order".metadata,
+    'created_at', private.rfc3339("order".created_at),
+    'updated_at', private.rfc3339("order".updated_at)
+  )
+$$;
+grant execute on function private.order_json(public.orders, json) to scope_attendees_write;

@@ -1,0 +1,287 @@
+-- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled holds a place.
+
+create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
+create type public.ticket_email_status as enum (
+  'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
+);
+
+create table public.attendees (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  ticket_type_id uuid not null,
+  name text not null,
+  email text not null,
+  company text,
+  status public.attendee_status not null default 'active',
+  ticket_code text not null,
+  checked_in_at timestamptz,
+  ticket_email_status public.ticket_email_status not null default 'queued',
+  ticket_email_sent_at timestamptz,
+  ticket_email_last_error text,
+  cancelled_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint attendees_pkey primary key (id),
+  constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
+  constraint attendees_organisation_id_external_id_key unique (organisation_id, external_id),
+  constraint attendees_order_id_fkey foreign key (order_id, event_id, organisation_id)
+    references public.orders (id, event_id, organisation_id),
+  constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
+    references public.ticket_types (id, event_id),
+  constraint attendees_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint attendees_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
+  constraint attendees_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint attendees_ticket_code_is_readable check (ticket_code ~ '^[0-9A-HJKMNP-TV-Z]{16}$'),
+  constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint attendees_metadata_is_flat check (private.is_metadata(metadata))
+);
+comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: the place is free again and the ticket stops scanning.';
+comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher.';
+comment on column public.attendees.checked_in_at is 'When they came in. Kept by check_ins, not edited.';
+
+create index attendees_order_id_idx on public.attendees (order_id);
+create index attendees_event_id_idx on public.attendees (event_id, id desc);
+create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
+
+-- Security definer: it reads order and ticket type beyond what a registering key may see.
+create function private.tg_attendees__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  if tg_op = 'INSERT' then
+    select o.* into v_order from public.orders o where o.id = new.order_id;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+    if v_order.status = 'cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
+    new.event_id := coalesce(new.event_id, v_order.event_id);
+    new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
+    new.ticket_code := private.random_code(16);
+    new.checked_in_at := null;
+    new.ticket_email_status := case
+      when not v_order.send_email then 'not_requested'
+      when new.status = 'active' then 'queued'
+      else 'waiting'
+    end::public.ticket_email_status;
+  else
+    if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
+      perform private.refuse(
+        409, 'read_only_field', 'checked_in_at is kept by the check-ins and cannot be edited.', 'checked_in_at',
+        hint => 'Add a check-in, or set undone_at of the accepted one.'
+      );
+    end if;
+
+    if new.status <> old.status then
+      if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
+        perform private.refuse(
+          409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
+          jsonb_build_object('from', old.status, 'to', new.status),
+          'Allowed: awaiting_payment to active or cancelled; active to cancelled.'
+        );
+      end if;
+      if new.status = 'active'
+        and not exists (select from public.orders o where o.id = new.order_id and o.status = 'completed') then
+        perform private.refuse(
+          409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
+        );
+      end if;
+    end if;
+
+    if new.status = 'active' and new.ticket_email_status = 'waiting' then
+      new.ticket_email_status := 'queued';
+    elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
+      new.ticket_email_status := 'cancelled';
+    end if;
+  end if;
+
+  new.cancelled_at := case
+    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when new.status = 'cancelled' then now()
+  end;
+  return new;
+end
+$$;
+create trigger attendees_100_guard before insert or update on public.attendees
+  for each row execute function private.tg_attendees__guard();
+create trigger attendees_900_updated_at before update on public.attendees
+  for each row execute function private.tg__set_updated_at();
+
+-- Takes or gives back places, exactly, under any concurrency. The update of the ticket type's row is what makes two buyers
+-- of the last place wait for one another, so it comes as late in the transaction as it can.
+-- Security definer: counting is no right of whoever registers.
+create function private.move_places(event_id uuid, ticket_type_id uuid, places integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_ticket_type public.ticket_types;
+begin
+  if places < 0 then
+    update public.ticket_types t set quantity_sold = t.quantity_sold + places where t.id = move_places.ticket_type_id;
+    return;
+  end if;
+
+  select e.* into v_event from public.events e where e.id = move_places.event_id;
+  perform private.enter_event(v_event.id, alone => v_event.capacity is not null);
+  -- Again, now that nobody can change it: it may have been cancelled, or given a capacity, while we waited. (Taking a lock
+  -- one already has costs nothing.)
+  select e.* into v_event from public.events e where e.id = move_places.event_id;
+  if v_event.status <> 'published' then
+    perform private.refuse_unpublished(v_event.status);
+  end if;
+  if v_event.capacity is not null then
+    perform private.enter_event(v_event.id, alone => true);
+  end if;
+
+  update public.ticket_types t set quantity_sold = t.quantity_sold + places
+  where t.id = move_places.ticket_type_id and (t.quantity is null or t.quantity_sold + places <= t.quantity)
+  returning * into v_ticket_type;
+  if not found then
+    perform private.refuse(
+      409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
+      hint => 'Choose another ticket type, or raise its quantity.'
+    );
+  end if;
+
+  if v_ticket_type.status = 'archived' then
+    perform private.refuse(
+      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      hint => 'Choose an active ticket type.'
+    );
+  elsif now() < v_ticket_type.sales_start_at then
+    perform private.refuse(
+      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
+      jsonb_build_object('sales_start_at', private.rfc3339(v_ticket_type.sales_start_at))
+    );
+  elsif now() >= v_ticket_type.sales_end_at then
+    perform private.refuse(
+      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      jsonb_build_object('sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
+    );
+  end if;
+
+  if v_event.capacity is not null and private.places_taken(v_event.id) > v_event.capacity then
+    perform private.refuse(
+      409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.'
+    );
+  end if;
+end
+$$;
+
+create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
+
+-- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type.
+create function private.tg_attendees__count_places() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_moves private.place_move[] := '{}';
+  v_move record;
+begin
+  if tg_op in ('UPDATE', 'DELETE') then
+    v_moves := v_moves || array(
+      select row(o.event_id, o.ticket_type_id, -1)::private.place_move from old_rows o where o.status <> 'cancelled'
+    );
+  end if;
+  if tg_op in ('INSERT', 'UPDATE') then
+    v_moves := v_moves || array(
+      select row(n.event_id, n.ticket_type_id, 1)::private.place_move from new_rows n where n.status <> 'cancelled'
+    );
+  end if;
+
+  for v_move in
+    select m.event_id, m.ticket_type_id, sum(m.places)::integer as places
+    from unnest(v_moves) m
+    group by m.event_id, m.ticket_type_id
+    having sum(m.places) <> 0
+    order by m.event_id, m.ticket_type_id
+  loop
+    perform private.move_places(v_move.event_id, v_move.ticket_type_id, v_move.places);
+  end loop;
+  return null;
+end
+$$;
+create trigger attendees_500_count_places_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__count_places();
+create trigger attendees_500_count_places_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__count_places();
+create trigger attendees_500_count_places_delete after delete on public.attendees
+  referencing old table as old_rows
+  for each statement execute function private.tg_attendees__count_places();
+
+-- What happens to an order happens to its tickets.
+create function private.tg_orders__update_attendees() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.status = 'cancelled' then
+    update public.attendees a set status = 'cancelled' where a.order_id = new.id and a.status <> 'cancelled';
+  elsif new.status = 'completed' then
+    update public.attendees a set status = 'active' where a.order_id = new.id and a.status = 'awaiting_payment';
+  end if;
+  return null;
+end
+$$;
+create trigger orders_500_update_attendees after update on public.orders
+  for each row when (new.status is distinct from old.status)
+  execute function private.tg_orders__update_attendees();
+
+revoke all on public.attendees from anon, authenticated, service_role;
+
+alter table public.attendees enable row level security;
+create policy attendees_select_own on public.attendees for select to scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy attendees_select_membership on public.attendees for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy attendees_update_membership on public.attendees for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.attendees to scope_attendees_write, authenticated;
+-- The door learns who stands before it, not how to reach them.
+grant select (
+  id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
+) on public.attendees to scope_checkin_write;
+grant insert (organisation_id, event_id, order_id, ticket_type_id, name, email, company) on public.attendees
+  to scope_attendees_write;
+grant update (name, email, company, status, external_id, metadata) on public.attendees to authenticated;
+
+create function private.attendee_json(attendee public.attendees) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'attendee',
+    'id', attendee.id,
+    'order_id', attendee.order_id,
+    'event_id', attendee.event_id,
+    'ticket_type_id', attendee.ticket_type_id,
+    'name', attendee.name,
+    'email', attendee.email,
+    'company', attendee.company,
+    'status', attendee.status,
+    'ticket_code', attendee.ticket_code,
+    'checked_in_at', private.rfc3339(attendee.checked_in_at),
+    'ticket_email', json_build_object(
+      'status', attendee.ticket_email_status,
+      'sent_at', private.rfc3339(attendee.ticket_email_sent_at),
+      'last_error', attendee.ticket_email_last_error
+    ),
+    'cancelled_at', private.rfc3339(attendee.cancelled_at),
+    'external_id', attendee.external_id,
+    'metadata', attendee.metadata,
+    'created_at', private.rfc3339(attendee.created_at),
+    'updated_at', private.rfc3339(attendee.updated_at)
+  )
+$$;
+grant execute on function private.attendee_json(public.attendees) to scope_attendees_write;

@@ -1,0 +1,89 @@
+-- Idempotency: the first outcome of a write, kept with its effect in one transaction and answered again to whoever repeats
+-- the request. A refusal that rolled back left no effect and no record, so repeating it simply tries again.
+
+create table private.idempotency_records (
+  organisation_id uuid not null,
+  family_id uuid not null,
+  idempotency_key text not null,
+  request_fingerprint text not null,
+  outcome json not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '24 hours',
+  constraint idempotency_records_pkey primary key (family_id, idempotency_key),
+  constraint idempotency_records_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint idempotency_records_key_is_bounded check (length(idempotency_key) between 1 and 255)
+);
+comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. A key belongs to a family of API keys: rotation keeps it, another integration cannot hit it.';
+
+create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
+create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
+
+alter table private.idempotency_records enable row level security;
+
+-- Security definer, like its twin below: records are read and written only through these two.
+-- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
+-- the first is done, and then finds its record.
+create function private.replay_outcome(idempotency_key text, request_fingerprint text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_family_id uuid := (private.claims() ->> 'family_id')::uuid;
+  v_record private.idempotency_records;
+begin
+  if idempotency_key is null or v_family_id is null then
+    return null;
+  end if;
+
+  perform pg_advisory_xact_lock(hashtextextended(v_family_id || ' ' || idempotency_key, 0));
+
+  select r.* into v_record
+  from private.idempotency_records r
+  where r.family_id = v_family_id
+    and r.idempotency_key = replay_outcome.idempotency_key
+    and r.expires_at > now();
+  if not found then
+    return null;
+  end if;
+
+  if v_record.request_fingerprint is distinct from replay_outcome.request_fingerprint then
+    perform private.refuse(
+      422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
+      hint => 'Repeat the first request unchanged, or send a new key.'
+    );
+  end if;
+  return json_build_object(
+    'status', v_record.outcome -> 'status',
+    'data', v_record.outcome -> 'data',
+    'error', v_record.outcome -> 'error',
+    'replayed', true
+  );
+end
+$$;
+grant execute on function private.replay_outcome(text, text) to api_key;
+
+-- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way.
+create function private.record_outcome(idempotency_key text, request_fingerprint text, outcome json) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if idempotency_key is not null and private.claims() ? 'family_id' then
+    insert into private.idempotency_records as r
+      (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
+    values (
+      private.current_organisation_id(),
+      (private.claims() ->> 'family_id')::uuid,
+      record_outcome.idempotency_key,
+      record_outcome.request_fingerprint,
+      record_outcome.outcome
+    )
+    on conflict on constraint idempotency_records_pkey do update
+      set request_fingerprint = excluded.request_fingerprint,
+        outcome = excluded.outcome,
+        created_at = excluded.created_at,
+        expires_at = excluded.expires_at;
+  end if;
+  return outcome;
+end
+$$;
+grant execute on function private.record_outcome(text, text, json) to api_key;

@@ -1,0 +1,293 @@
+-- Check-ins: every scan is a row, and the row itself is the judgement. Whoever adds one, by the API or in Studio, gives
+-- event and code; the trigger below finds the attendee, locks them, and says accepted or rejected and why.
+-- Append-only: an acceptance can be undone once, and nothing is ever deleted.
+
+create type public.check_in_result as enum ('accepted', 'rejected');
+create type public.check_in_reason as enum (
+  'not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'
+);
+
+create table public.check_ins (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  attendee_id uuid,
+  code text not null,
+  result public.check_in_result not null,
+  reason public.check_in_reason,
+  device text,
+  source public.request_source not null default private.current_source(),
+  api_key_id uuid default private.current_api_key_id(),
+  scanned_at timestamptz not null default now(),
+  undone_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint check_ins_pkey primary key (id),
+  constraint check_ins_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint check_ins_attendee_id_fkey foreign key (attendee_id) references public.attendees (id),
+  constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null,
+  constraint check_ins_code_is_bounded check (length(code) between 1 and 200),
+  constraint check_ins_device_is_one_line check (length(btrim(device)) between 1 and 100 and device !~ '[[:cntrl:]]'),
+  constraint check_ins_rejected_have_a_reason check ((result = 'rejected') = (reason is not null)),
+  constraint check_ins_accepted_have_an_attendee check (result = 'rejected' or attendee_id is not null),
+  constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
+);
+comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id and code to scan by hand; set undone_at to take an acceptance back.';
+comment on column public.check_ins.code is 'What was scanned, also when no ticket has such a code.';
+comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
+
+-- One acceptance that stands, whatever else goes wrong.
+create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id)
+  where result = 'accepted' and undone_at is null;
+create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
+create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
+create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
+
+-- Security definer: it locks the attendee, which a scanning key may not change.
+create function private.tg_check_ins__judge() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_attendee public.attendees;
+begin
+  select e.* into v_event from public.events e where e.id = new.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  new.organisation_id := v_event.organisation_id;
+
+  -- A code read aloud or typed may come in lower case, with blanks or hyphens.
+  select a.* into v_attendee
+  from public.attendees a
+  where a.organisation_id = new.organisation_id
+    and a.ticket_code = upper(regexp_replace(new.code, '[[:space:]-]', '', 'g'))
+  for no key update;
+
+  new.attendee_id := v_attendee.id;
+  new.reason := case
+    when v_event.status = 'cancelled' then 'event_cancelled'
+    when v_attendee.id is null then 'not_found'
+    when v_attendee.event_id <> new.event_id then 'wrong_event'
+    when v_attendee.status = 'cancelled' then 'cancelled'
+    when v_attendee.status = 'awaiting_payment' then 'unpaid'
+    when v_attendee.checked_in_at is not null then 'already_checked_in'
+  end::public.check_in_reason;
+  new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
+  new.undone_at := null;
+  return new;
+end
+$$;
+create trigger check_ins_100_judge before insert on public.check_ins
+  for each row execute function private.tg_check_ins__judge();
+
+create function private.tg_check_ins__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if tg_op = 'DELETE' then
+    perform private.refuse(
+      409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
+    );
+  end if;
+  if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id' then
+    perform private.refuse(
+      409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.'
+    );
+  end if;
+  if new.undone_at is distinct from old.undone_at then
+    if old.result = 'rejected' then
+      perform private.refuse(409, 'check_in_not_accepted', 'A rejected scan let nobody in: there is nothing to undo.', 'check_in_id');
+    elsif old.undone_at is not null then
+      perform private.refuse(
+        409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
+        jsonb_build_object('undone_at', private.rfc3339(old.undone_at))
+      );
+    end if;
+    new.undone_at := now();
+  end if;
+  return new;
+end
+$$;
+create trigger check_ins_100_guard before update or delete on public.check_ins
+  for each row execute function private.tg_check_ins__guard();
+create trigger check_ins_900_updated_at before update on public.check_ins
+  for each row execute function private.tg__set_updated_at();
+
+-- The attendee's own row says whether they are inside. Security definer, as above.
+create function private.tg_check_ins__update_attendee() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.attendees a
+  set checked_in_at = case when new.undone_at is null then new.scanned_at end
+  where a.id = new.attendee_id;
+  return null;
+end
+$$;
+create trigger check_ins_500_accept after insert on public.check_ins
+  for each row when (new.result = 'accepted')
+  execute function private.tg_check_ins__update_attendee();
+create trigger check_ins_500_undo after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at)
+  execute function private.tg_check_ins__update_attendee();
+
+revoke all on public.check_ins from anon, authenticated, service_role;
+
+alter table public.check_ins enable row level security;
+create policy check_ins_select_own on public.check_ins for select to scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_update_own on public.check_ins for update to scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_select_membership on public.check_ins for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy check_ins_insert_membership on public.check_ins for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy check_ins_update_membership on public.check_ins for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.check_ins to scope_checkin_write, authenticated;
+grant insert (event_id, code, device) on public.check_ins to scope_checkin_write, authenticated;
+grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
+
+create function private.check_in_json(check_in public.check_ins) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'check_in',
+    'id', check_in.id,
+    'event_id', check_in.event_id,
+    'result', check_in.result,
+    'reason', check_in.reason,
+    'attendee', (
+      select json_build_object(
+        'object', 'attendee',
+        'id', a.id,
+        'event_id', a.event_id,
+        'name', a.name,
+        'company', a.company,
+        'status', a.status,
+        'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
+        'checked_in_at', private.rfc3339(a.checked_in_at)
+      )
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      where a.id = check_in.attendee_id
+    ),
+    'device', check_in.device,
+    'scanned_at', private.rfc3339(check_in.scanned_at),
+    'undone_at', private.rfc3339(check_in.undone_at),
+    'created_at', private.rfc3339(check_in.created_at),
+    'updated_at', private.rfc3339(check_in.updated_at)
+  )
+$$;
+comment on function private.check_in_json(public.check_ins) is 'Volatile callers only: the attendee is read as it is now.';
+grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write;
+
+-- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
+-- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
+create function private.rejected_check_in(check_in json) returns json
+language sql immutable set search_path = ''
+as $$
+  select json_build_object(
+    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in ->> 'reason',
+      'message', case check_in ->> 'reason'
+        when 'not_found' then 'No ticket has this code.'
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+      end,
+      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
+      'details', json_build_object('check_in', check_in),
+      'hint', case check_in ->> 'reason'
+        when 'not_found' then 'Scan again, or look the person up by name.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'Nobody can be checked in.'
+      end
+    )
+  )
+$$;
+grant execute on function private.rejected_check_in(json) to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text,
+  device text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+  v_json json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.events e where e.id = check_in.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.check_ins (event_id, code, device)
+  values (check_in.event_id, check_in.code, check_in.device)
+  returning * into v_check_in;
+
+  -- Read after the insert, so that it shows the attendee as the scan left them.
+  v_json := private.check_in_json(v_check_in);
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    case v_check_in.result
+      when 'accepted' then json_build_object('status', 200, 'data', v_json)
+      else private.rejected_check_in(v_json)
+    end
+  );
+end
+$$;
+comment on function api.check_in(uuid, text, text, text, text) is
+  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
+grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
+
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in(uuid, text, text) is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
+grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;

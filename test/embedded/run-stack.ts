@@ -1,0 +1,12 @@
+// A program that runs the stack on the data directory named by its argument until it is killed, and says when it is up:
+// one line of JSON. For tests of what happens when a whole process ends.
+
+import { startEmbeddedStack } from '../../src/embedded/stack.ts'
+
+const [dataDir = ''] = process.argv.slice(2)
+const stack = await startEmbeddedStack({ dataDir, progress: (message) => process.stderr.write(`${message}\n`) })
+process.stdout.write(`${JSON.stringify({ databaseUrl: stack.databaseUrl, dataApiUrl: stack.dataApiUrl })}\n`)
+process.on('SIGTERM', async () => {
+  await stack.stop()
+})
+process.stderr.write(`${await stack.failed}\n`)

@@ -1,0 +1,332 @@
+// The embedded stack as whoever starts it meets it: real Postgres, real PostgREST, real signals.
+
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { openDataDirectory } from '../../src/embedded/data-directory.ts'
+import { withClient } from '../../src/embedded/database.ts'
+import { type EmbeddedStack, runningDatabaseUrl, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { StartError } from '../../src/embedded/start-error.ts'
+import {
+  cleanUp,
+  copyOf,
+  privateFolder,
+  recordOf,
+  runningAmong,
+  serversOf,
+  start,
+  startElsewhere,
+  startStranger,
+  temporaryFolder,
+} from './support.ts'
+
+const timeout = 20_000
+
+// A data directory after its first start, made once and copied by every test that can begin from there.
+let home: string
+let firstStart: { dataDir: string; messages: string[] }
+// The stack of that first start's data, for tests that only look.
+let shared: EmbeddedStack
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'usher embedded home-'))
+  const dataDir = join(privateFolder(home, 'private parent'), 'not there', 'data')
+  const messages: string[] = []
+  const stack = await start(dataDir, messages)
+  await query(stack.databaseUrl, "create table public.kept (note text); insert into public.kept values ('still here')")
+  await stack.stop()
+  firstStart = { dataDir, messages }
+  const copy = copyOf(dataDir, home)
+  // Its own port, so that the one of the original stays free for the other copies.
+  unlinkSync(join(copy, 'postgres.port'))
+  shared = await startEmbeddedStack({ dataDir: copy, progress: () => {} })
+}, timeout)
+afterEach(cleanUp, timeout)
+afterAll(async () => {
+  await shared.stop()
+  rmSync(home, { recursive: true, force: true })
+}, timeout)
+
+async function query(databaseUrl: string, sql: string): Promise<unknown[]> {
+  return withClient(databaseUrl, async (client) => {
+    const result = await client.query(sql)
+    return Array.isArray(result) ? result.at(-1).rows : result.rows
+  })
+}
+
+test('the first start makes a database and a Data API, under a private folder with spaces in its name', async () => {
+  expect(firstStart.messages[0]).toBe('Creating the database (first start) …')
+  expect(firstStart.messages.at(-1)).toBe('Starting PostgREST …')
+  expect(await query(shared.databaseUrl, 'select current_user::text as role')).toEqual([{ role: 'postgres' }])
+  const { status } = await fetch(`${shared.dataApiUrl}/rpc/there_is_no_such_function`)
+  expect([401, 404]).toContain(status)
+})
+
+test('secrets are readable by their owner alone, and so is the data directory', () => {
+  expect(statSync(join(firstStart.dataDir, 'secrets.json')).mode & 0o777).toBe(0o600)
+  expect(statSync(firstStart.dataDir).mode & 0o777).toBe(0o700)
+  const secrets = JSON.parse(readFileSync(join(firstStart.dataDir, 'secrets.json'), 'utf8')) as Record<string, string>
+  for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(32)
+})
+
+test('a restart keeps the data, the connection string and the token secret, and takes no new migrations', {
+  timeout,
+}, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const first = await start(dataDir)
+  await first.stop()
+  const messages: string[] = []
+  const second = await start(relative('', dataDir), messages)
+  expect(second.databaseUrl).toBe(first.databaseUrl)
+  expect(second.jwtSecret).toBe(first.jwtSecret)
+  expect(await query(second.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+  expect(messages).toEqual(['Starting Postgres …', 'Starting PostgREST …'])
+})
+
+test('a restart finds another port when another program took the old one', { timeout }, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const port = Number(readFileSync(join(dataDir, 'postgres.port'), 'utf8'))
+  const squatter = createServer().listen(port, '127.0.0.1')
+  await once(squatter, 'listening')
+  const stack = await start(dataDir)
+  squatter.close()
+  expect(new URL(stack.databaseUrl).port).not.toBe(String(port))
+  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+})
+
+test('the command line finds the database while a server runs, and nothing before or after', { timeout }, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  expect(await runningDatabaseUrl(join(dataDir, 'nowhere'))).toBeNull()
+  expect(await runningDatabaseUrl(dataDir)).toBeNull()
+  const stack = await start(dataDir)
+  expect(await runningDatabaseUrl(dataDir)).toBe(stack.databaseUrl)
+  await stack.stop()
+  expect(await runningDatabaseUrl(dataDir)).toBeNull()
+})
+
+test('stop leaves no process behind, may be called twice, and is no failure', { timeout }, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const stack = await start(dataDir)
+  const servers = serversOf(dataDir)
+  expect(runningAmong(servers)).toHaveLength(2)
+  await Promise.all([stack.stop(), stack.stop()])
+  expect(runningAmong(servers)).toEqual([])
+  expect(await Promise.race([stack.failed, 'no failure'])).toBe('no failure')
+})
+
+test('postgres is no superuser, and can do what migrations on hosted Supabase can', async () => {
+  const [role] = await query(
+    shared.databaseUrl,
+    "select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls, rolreplication from pg_roles where rolname = 'postgres'",
+  )
+  expect(role).toEqual({
+    rolsuper: false,
+    rolcreaterole: true,
+    rolcreatedb: true,
+    rolbypassrls: true,
+    rolreplication: true,
+  })
+  await query(
+    shared.databaseUrl,
+    `begin;
+     create role scope_of_a_test nologin;
+     grant scope_of_a_test to authenticator;
+     alter role authenticator set pgrst.db_pre_request = 'public.any';
+     create schema schema_of_a_test;
+     create table schema_of_a_test.members (user_id uuid primary key references auth.users (id));
+     insert into auth.users (id, email) values ('00000000-0000-4000-8000-000000000001', 'someone@example.com');
+     insert into schema_of_a_test.members select id from auth.users;
+     create extension citext with schema extensions;
+     rollback`,
+  )
+  await expect(query(shared.databaseUrl, 'alter role postgres superuser')).rejects.toMatchObject({ code: '42501' })
+  await expect(query(shared.databaseUrl, 'create table auth.mine ()')).rejects.toMatchObject({ code: '42501' })
+})
+
+test('tables made in public are open to the roles of the Data API, as on hosted Supabase', async () => {
+  const open = await query(
+    shared.databaseUrl,
+    "select role from unnest(array['anon', 'authenticated', 'service_role']) as role where has_table_privilege(role, 'public.kept', 'delete')",
+  )
+  expect(open).toHaveLength(3)
+})
+
+test('auth.uid(), auth.role() and auth.jwt() read the claims of the request', async () => {
+  const id = '00000000-0000-4000-8000-000000000001'
+  const claims = JSON.stringify({ sub: id, role: 'authenticated', email: 'someone@example.com' })
+  const [seen] = await query(
+    shared.databaseUrl,
+    `begin;
+     select set_config('request.jwt.claims', '${claims}', true);
+     set local role authenticated;
+     select auth.uid() as id, auth.role() as role, auth.jwt() ->> 'email' as email`,
+  )
+  expect(seen).toEqual({ id, role: 'authenticated', email: 'someone@example.com' })
+})
+
+test('a second start on the same folder is refused with the number of the process that has it', {
+  timeout,
+}, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const other = startElsewhere(dataDir)
+  await other.line(/databaseUrl/)
+  const refused = await start(dataDir).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(StartError)
+  expect((refused as Error).message).toBe(
+    `Usher is already running on ${dataDir} (process ${other.child.pid}). ` +
+      'Stop it first, or set USHER_DATA_DIR to another folder.',
+  )
+  expect(runningAmong(serversOf(dataDir))).toHaveLength(2)
+})
+
+test('of several starts in the same instant, on a folder that is not there yet, one succeeds', {
+  timeout,
+}, async () => {
+  const dataDir = join(temporaryFolder(), 'data')
+  const elsewhere = [startElsewhere(dataDir), startElsewhere(dataDir)]
+  const outcomes = await Promise.allSettled([
+    start(dataDir),
+    start(dataDir),
+    ...elsewhere.map((other) => other.line(/databaseUrl/)),
+  ])
+  expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1)
+  expect(runningAmong(serversOf(dataDir))).toHaveLength(2)
+})
+
+test('a killed Usher leaves its servers running, and the next start takes their place', { timeout }, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const killed = startElsewhere(dataDir)
+  await killed.line(/databaseUrl/)
+  const orphans = serversOf(dataDir)
+  killed.child.kill('SIGKILL')
+  await once(killed.child, 'close')
+  expect(runningAmong(orphans)).toHaveLength(2)
+
+  const stack = await start(dataDir)
+  expect(runningAmong(orphans)).toEqual([])
+  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+})
+
+test('an orphaned Postgres is recognised by its command line, even when nothing was recorded', {
+  timeout,
+}, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const killed = startElsewhere(dataDir)
+  await killed.line(/databaseUrl/)
+  const { postgres, postgrest } = recordOf(dataDir)
+  killed.child.kill('SIGKILL')
+  await once(killed.child, 'close')
+  unlinkSync(join(dataDir, 'running.json'))
+
+  await start(dataDir)
+  expect(runningAmong(postgres ? [postgres] : [])).toEqual([])
+  if (postgrest) process.kill(postgrest.pid, 'SIGKILL')
+})
+
+test('records of processes that are dead, or whose number another program has now, harm nobody', {
+  timeout,
+}, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const stranger = startStranger()
+  const pid = stranger.pid ?? 0
+  const outdated = { pid, started: 'at another time' }
+  writeFileSync(
+    join(dataDir, 'running.json'),
+    JSON.stringify({
+      usher: outdated,
+      postgres: { ...outdated, port: 1 },
+      postgrest: { ...outdated, pid: 4_194_300 },
+      ready: true,
+    }),
+  )
+  writeFileSync(
+    join(dataDir, 'database', 'postmaster.pid'),
+    [pid, join(dataDir, 'database'), '1700000000', '5432', '', '127.0.0.1', '        1         1', 'ready   ', ''].join(
+      '\n',
+    ),
+  )
+  expect(await runningDatabaseUrl(dataDir)).toBeNull()
+  const stack = await start(dataDir)
+  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+  expect(stranger.exitCode ?? stranger.signalCode).toBeNull()
+})
+
+test.for([
+  ['Postgres', 'postgres'],
+  ['PostgREST', 'postgrest'],
+] as const)('when %s ends unasked, the stack says so and can still be stopped', { timeout }, async ([name, server]) => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const stack = await start(dataDir)
+  const servers = serversOf(dataDir)
+  process.kill(recordOf(dataDir)[server]?.pid ?? 0, 'SIGKILL')
+  expect(await stack.failed).toContain(`${name} ended unexpectedly (signal SIGKILL)`)
+  await stack.stop()
+  expect(runningAmong(servers)).toEqual([])
+})
+
+test('a start that is interrupted undoes itself, and the next one goes on from there', { timeout }, async () => {
+  const dataDir = join(temporaryFolder(), 'data')
+  const interrupted = startElsewhere(dataDir)
+  await interrupted.line(/Applying/)
+  const servers = serversOf(dataDir)
+  interrupted.child.kill('SIGINT')
+  await interrupted.line(/Interrupted while starting/)
+  await once(interrupted.child, 'close')
+  expect(servers).toHaveLength(1)
+  expect(runningAmong(servers)).toEqual([])
+  await start(dataDir)
+})
+
+test('a first start killed in the middle leaves nothing that keeps the next from working', { timeout }, async () => {
+  const dataDir = join(temporaryFolder(), 'data')
+  const killed = startElsewhere(dataDir)
+  await killed.line(/Creating the database/)
+  killed.child.kill('SIGKILL')
+  await once(killed.child, 'close')
+  expect(existsSync(join(dataDir, 'database'))).toBe(false)
+  await start(dataDir)
+  expect(readdirSync(dataDir).filter((name) => name.includes('partial'))).toEqual([])
+})
+
+test('data from a newer Usher is left alone', { timeout }, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const stack = await start(dataDir)
+  await query(
+    stack.databaseUrl,
+    `create schema if not exists supabase_migrations;
+     create table if not exists supabase_migrations.schema_migrations (version text primary key);
+     insert into supabase_migrations.schema_migrations (version) values ('29990101000000')`,
+  )
+  const servers = serversOf(dataDir)
+  await stack.stop()
+  await expect(start(dataDir)).rejects.toThrow(/made by a newer Usher.*29990101000000/)
+  expect(runningAmong(servers)).toEqual([])
+})
+
+test('a database whose secrets are lost is left alone', async () => {
+  const dataDir = temporaryFolder()
+  mkdirSync(join(dataDir, 'database'))
+  await expect(start(dataDir)).rejects.toThrow(/secrets\.json is missing/)
+})
+
+test('a folder that holds other things keeps its mode, an empty one becomes private', () => {
+  const [used, empty] = [join(temporaryFolder(), 'used'), join(temporaryFolder(), 'empty')]
+  for (const folder of [used, empty]) mkdirSync(folder, { mode: 0o755 })
+  writeFileSync(join(used, 'letter.txt'), 'mine')
+  for (const folder of [used, empty]) openDataDirectory(folder)
+  expect(statSync(used).mode & 0o777).toBe(0o755)
+  expect(statSync(empty).mode & 0o777).toBe(0o700)
+})

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+async function door() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const guest = await event.guest()
+  const send = rest(await organisation.key('checkin:write'))
+  const scan = (code: string, eventId = event.id) =>
+    send('POST', '/check-ins', { event_id: eventId, code, device: 'Gate 1' })
+  const log = async () =>
+    (
+      await studio.query(
+        'select result, reason, code, device, attendee_id from public.check_ins where event_id = $1 order by id',
+        [event.id],
+      )
+    ).rows
+  return { organisation, event, guest, send, scan, log }
+}
+
+test('a ticket is accepted once; the second scan says who, why and when, and both are logged', async () => {
+  const { guest, scan, log } = await door()
+
+  const first = await scan(guest.code)
+  expect(first.status).toBe(200)
+  expect(first.body.data).toMatchObject({
+    object: 'check_in',
+    result: 'accepted',
+    reason: null,
+    device: 'Gate 1',
+    attendee: { id: guest.attendeeId, name: 'Guest' },
+  })
+  expect(first.body.data.attendee.checked_in_at).toBe(first.body.data.scanned_at)
+
+  const second = await scan(guest.code)
+  expect([second.status, second.body.error.code]).toEqual([409, 'already_checked_in'])
+  expect(second.body.error.details.check_in).toMatchObject({
+    result: 'rejected',
+    reason: 'already_checked_in',
+    attendee: { id: guest.attendeeId, checked_in_at: first.body.data.scanned_at },
+  })
+  expect((await log()).map((l) => [l.result, l.reason, l.attendee_id])).toEqual([
+    ['accepted', null, guest.attendeeId],
+    ['rejected', 'already_checked_in', guest.attendeeId],
+  ])
+})
+
+test('the door learns a name, not an e-mail address', async () => {
+  const { guest, scan } = await door()
+  expect(JSON.stringify((await scan(guest.code)).body)).not.toContain('guest@example.com')
+})
+
+test('a typed code may have lower case, blanks and hyphens', async () => {
+  const { guest, scan } = await door()
+  const typed = guest.code.toLowerCase().replace(/(.{4})/g, '$1- ')
+  expect((await scan(typed)).status).toBe(200)
+})
+
+test('an unknown code is rejected as not_found with 404, and logged as it was scanned', async () => {
+  const { scan, log } = await door()
+  const { status, body } = await scan('no such code')
+  expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'code'])
+  expect(body.error.details.check_in.attendee).toBeNull()
+  expect(await log()).toMatchObject([
+    { result: 'rejected', reason: 'not_found', code: 'no such code', attendee_id: null },
+  ])
+})
+
+type Door = Awaited<ReturnType<typeof door>>
+
+/** Each spoils the ticket, or answers another event to scan it at. */
+const spoilers: Record<string, (it: Door) => Promise<string | undefined>> = {
+  wrong_event: async ({ organisation }) => (await organisation.event()).id,
+  cancelled: async ({ guest }) => {
+    await studio.query("update public.attendees set status = 'cancelled' where id = $1", [guest.attendeeId])
+    return undefined
+  },
+  event_cancelled: async ({ event }) => {
+    await studio.query("update public.events set status = 'cancelled' where id = $1", [event.id])
+    return undefined
+  },
+}
+
+test.each(Object.entries(spoilers))('a ticket is rejected as %s with 409, and logged', async (reason, spoil) => {
+  const it = await door()
+  const elsewhere = await spoil(it)
+  const { status, body } = await it.scan(it.guest.code, elsewhere ?? it.event.id)
+  expect([status, body.error.code]).toEqual([409, reason])
+  expect(body.error.details.check_in).toMatchObject({
+    result: 'rejected',
+    reason,
+    attendee: { id: it.guest.attendeeId },
+  })
+  expect(await row('select reason from public.check_ins where id = $1', [body.error.details.check_in.id])).toEqual({
+    reason,
+  })
+})
+
+test('a ticket of an order that is not paid for is rejected as unpaid', async () => {
+  const { event, scan } = await door()
+  const order = await row<{ id: string }>(
+    "insert into public.orders (event_id, name, email, subtotal) values ($1, 'Guest', 'guest@example.com', 4900) returning id",
+    [event.id],
+  )
+  const { ticket_code } = await row<{ ticket_code: string }>(
+    "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Guest', 'guest@example.com') returning ticket_code",
+    [order.id, event.ticketTypeId],
+  )
+  expect((await scan(ticket_code)).body.error.code).toBe('unpaid')
+  await studio.query('update public.orders set amount_paid = 4900 where id = $1', [order.id])
+  expect((await scan(ticket_code)).status).toBe(200)
+})
+
+test('an undone check-in lets the ticket in again, and cannot be undone twice', async () => {
+  const { guest, scan, send } = await door()
+  const { body } = await scan(guest.code)
+
+  const undone = await send('POST', `/check-ins/${body.data.id}/undo`)
+  expect(undone.status).toBe(200)
+  expect(undone.body.data).toMatchObject({ id: body.data.id, attendee: { checked_in_at: null } })
+  expect(undone.body.data.undone_at).not.toBeNull()
+
+  const again = await send('POST', `/check-ins/${body.data.id}/undo`)
+  expect([again.status, again.body.error.code]).toEqual([409, 'check_in_already_undone'])
+  expect((await scan(guest.code)).status).toBe(200)
+})
+
+test('a rejected scan cannot be undone, and an unknown one is not found', async () => {
+  const { scan, send } = await door()
+  const { body } = await scan('nobody')
+  const rejected = await send('POST', `/check-ins/${body.error.details.check_in.id}/undo`, {})
+  expect([rejected.status, rejected.body.error.code]).toEqual([409, 'check_in_not_accepted'])
+  const unknown = await send('POST', `/check-ins/${randomUUID()}/undo`)
+  expect([unknown.status, unknown.body.error.code]).toEqual([404, 'not_found'])
+})
+
+test("another organisation's event does not exist, and its tickets are unknown codes", async () => {
+  const [ours, theirs] = await Promise.all([door(), door()])
+  const foreignEvent = await ours.scan(ours.guest.code, theirs.event.id)
+  expect([foreignEvent.status, foreignEvent.body.error.code, foreignEvent.body.error.param]).toEqual([
+    404,
+    'not_found',
+    'event_id',
+  ])
+  expect(await theirs.log()).toEqual([])
+
+  const foreignCode = await ours.scan(theirs.guest.code)
+  expect([foreignCode.status, foreignCode.body.error.param]).toEqual([404, 'code'])
+  expect(foreignCode.body.error.details.check_in.attendee).toBeNull()
+})
+
+test('a repeated scan with the same idempotency key is the first answer again, not a second scan', async () => {
+  const { event, guest, send, log } = await door()
+  const headers = { 'Idempotency-Key': randomUUID() }
+  const first = await send('POST', '/check-ins', { event_id: event.id, code: guest.code }, headers)
+  const second = await send('POST', '/check-ins', { event_id: event.id, code: guest.code }, headers)
+  expect(second.status).toBe(200)
+  expect(second.body).toEqual(first.body)
+  expect(second.headers.get('idempotent-replayed')).toBe('true')
+  expect(await log()).toHaveLength(1)
+})
+
+test('a rejected scan is replayed as well', async () => {
+  const { event, send, log } = await door()
+  const headers = { 'Idempotency-Key': randomUUID() }
+  await send('POST', '/check-ins', { event_id: event.id, code: 'nobody' }, headers)
+  const second = await send('POST', '/check-ins', { event_id: event.id, code: 'nobody' }, headers)
+  expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([404, 'true'])
+  expect(await log()).toHaveLength(1)
+})

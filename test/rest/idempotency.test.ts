@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+const guest = { name: 'Mary Jackson', email: 'mary@example.com' }
+
+async function desk() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key())
+  const register = (idempotencyKey: string, body: Record<string, unknown> = {}, as = send) =>
+    as(
+      'POST',
+      `/events/${event.id}/registrations`,
+      { ticket_type_id: event.ticketTypeId, ...guest, ...body },
+      { 'Idempotency-Key': idempotencyKey },
+    )
+  return { organisation, event, register }
+}
+
+test('the same key and body answer the first order again, and register nobody', async () => {
+  const { event, register } = await desk()
+  const first = await register('crm-1')
+  const second = await register('crm-1')
+  expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([201, null])
+  expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
+  expect(second.body).toEqual(first.body)
+  expect(await event.sold()).toBe(1)
+})
+
+test('the same key with another body is refused and registers nobody', async () => {
+  const { event, register } = await desk()
+  await register('crm-1')
+  const { status, body } = await register('crm-1', { email: 'other@example.com' })
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'idempotency_key_reused', 'idempotency_key'])
+  expect(await event.sold()).toBe(1)
+})
+
+test('20 concurrent requests with one key make one order, and all get it', async () => {
+  const { event, register } = await desk()
+  const answers = await Promise.all(Array.from({ length: 20 }, () => register('crm-1')))
+  expect(answers.map((a) => a.status)).toEqual(Array(20).fill(201))
+  expect(new Set(answers.map((a) => a.body.data.id)).size).toBe(1)
+  expect(answers.filter((a) => a.headers.get('idempotent-replayed') === null)).toHaveLength(1)
+  expect(await row('select count(*)::int as orders from public.orders where event_id = $1', [event.id])).toEqual({
+    orders: 1,
+  })
+  expect(await event.sold()).toBe(1)
+})
+
+test('a refusal leaves no record: the same key works once the reason is gone', async () => {
+  const { event, register } = await desk()
+  await studio.query('update public.ticket_types set quantity = 0 where id = $1', [event.ticketTypeId])
+  expect((await register('crm-1')).body.error.code).toBe('sold_out')
+  await studio.query('update public.ticket_types set quantity = 1 where id = $1', [event.ticketTypeId])
+  const { status, headers } = await register('crm-1')
+  expect([status, headers.get('idempotent-replayed')]).toEqual([201, null])
+})
+
+test('keys of other organisations, and of other integrations of the same one, do not collide', async () => {
+  const [ours, theirs] = await Promise.all([desk(), desk()])
+  const other = rest(await ours.organisation.key())
+  const answers = [await ours.register('1'), await theirs.register('1'), await ours.register('1', {}, other)]
+  expect(answers.map((a) => a.headers.get('idempotent-replayed'))).toEqual([null, null, null])
+  expect(await ours.event.sold()).toBe(2)
+})
+
+test('a record holds for 24 hours, and gives way after', async () => {
+  const { organisation, event, register } = await desk()
+  await register('crm-1')
+  const hours = await row(
+    'select round(extract(epoch from expires_at - created_at) / 3600)::int as kept from private.idempotency_records where organisation_id = $1',
+    [organisation.id],
+  )
+  expect(hours).toEqual({ kept: 24 })
+  await studio.query('update private.idempotency_records set expires_at = now() where organisation_id = $1', [
+    organisation.id,
+  ])
+  const { headers } = await register('crm-1')
+  expect(headers.get('idempotent-replayed')).toBeNull()
+  expect(await event.sold()).toBe(2)
+})
+
+test.each([
+  ['empty', ''],
+  ['of 256 characters', 'k'.repeat(256)],
+])('an idempotency key that is %s is refused by name', async (_what, key) => {
+  const { event, register } = await desk()
+  const { status, body } = await register(key)
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'idempotency_key'])
+  expect(await event.sold()).toBe(0)
+})
+
+test('an idempotency key of 255 characters is fine, whatever is in it', async () => {
+  const { register } = await desk()
+  const key = `${randomUUID()}'"\\;--`.padEnd(255, '~')
+  expect((await register(key)).status).toBe(201)
+  expect((await register(key)).headers.get('idempotent-replayed')).toBe('true')
+})

@@ -1,0 +1,26 @@
+// The database as a person at the SQL editor sees it (role postgres), and as any other role with any claims.
+
+import pg from 'pg'
+import { afterAll, inject } from 'vitest'
+
+export const studio = new pg.Pool({ connectionString: inject('databaseUrl'), max: 4 })
+afterAll(() => studio.end())
+
+/** First row of a statement run as Studio's role. */
+export async function row<T extends pg.QueryResultRow>(sql: string, values: unknown[] = []): Promise<T> {
+  const { rows } = await studio.query<T>(sql, values)
+  if (!rows[0]) throw new Error(`no row: ${sql}`)
+  return rows[0]
+}
+
+/** What `private.refuse` raised: { status, code, param } of the refusal, or the SQLSTATE alone. */
+export async function refusalOf(work: Promise<unknown>): Promise<{ sqlstate: string; code?: string; param?: string }> {
+  try {
+    await work
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error
+    const sqlstate = error.code ?? ''
+    return sqlstate.startsWith('PT') ? { sqlstate, ...JSON.parse(error.detail ?? '{}') } : { sqlstate }
+  }
+  throw new Error('nothing was refused')
+}

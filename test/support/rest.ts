@@ -1,0 +1,69 @@
+// A caller over REST. Every answer of every test is held against what the operation declares: a success by its output
+// schema, a refusal by the one shape of errors.
+
+import { expect, inject } from 'vitest'
+import * as z from 'zod'
+import { operations } from '../../src/operations/index.ts'
+
+export type RestAnswer = {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies that were checked by their schema.
+  body: any
+}
+
+const ErrorAnswer = z.strictObject({
+  error: z.strictObject({
+    code: z.string().regex(/^[a-z_]+$/),
+    message: z.string(),
+    param: z.string().optional(),
+    details: z.unknown().optional(),
+    hint: z.string().optional(),
+    retryable: z.boolean(),
+    request_id: z.string(),
+  }),
+})
+
+const shapes = operations.map(({ method, path, output }) => ({
+  method,
+  path: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  output,
+}))
+
+/** `send('POST', '/check-ins', { … })` below /api/v1, as JSON. A body of type string is sent as it is. */
+export function rest(key: string | undefined, apiUrl = inject('apiUrl')) {
+  return async function send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<RestAnswer> {
+    const response = await fetch(`${apiUrl}/api/v1${path}`, {
+      method,
+      headers: {
+        ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+    }
+    holdAgainstSchema(method, path, answer)
+    return answer
+  }
+}
+
+function holdAgainstSchema(method: string, path: string, { status, headers, body }: RestAnswer): void {
+  expect(headers.get('x-request-id')).toBeTruthy()
+  if (status >= 400) {
+    expect(ErrorAnswer.parse(body).error.request_id).toBe(headers.get('x-request-id'))
+    return
+  }
+  const shape = shapes.find((s) => s.method === method && s.path.test(path.split('?', 1)[0] as string))
+  if (shape) shape.output.parse(body)
+}
