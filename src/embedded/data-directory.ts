@@ -27,6 +27,7 @@ export type DataDirectory = {
   running: string
   lock: string
   postgresLog: string
+  postgrestConfig: string
   postgrestLog: string
 }
 
@@ -90,6 +91,7 @@ function layOut(path: string): DataDirectory {
     running: join(path, 'running.json'),
     lock: join(path, 'lock'),
     postgresLog: join(path, 'postgres.log'),
+    postgrestConfig: join(path, 'postgrest.conf'),
     postgrestLog: join(path, 'postgrest.log'),
   }
 }

@@ -7,8 +7,7 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export function interruption(): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController()
-  const abort = () =>
-    controller.abort(new StartError('Interrupted while starting; everything begun was stopped again.'))
+  const abort = () => controller.abort(new StartError('Interrupted; everything begun was stopped again.'))
   for (const name of signals) process.on(name, abort)
   return {
     signal: controller.signal,

@@ -11,24 +11,28 @@ import { StartError } from './start-error.ts'
 const SQLITE_BUSY = 5
 
 export async function acquireLock(directory: DataDirectory): Promise<{ release: () => void }> {
-  const file = new DatabaseSync(directory.lock, { timeout: 0 })
+  let file: DatabaseSync | null = null
   try {
+    file = new DatabaseSync(directory.lock, { timeout: 0 })
     giveToFolderOwner(directory.lock)
-    file.exec('pragma locking_mode = exclusive; begin exclusive')
-    return { release: () => file.close() }
+    file.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive')
   } catch (error) {
-    file.close()
-    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) {
-      throw new StartError(
-        `${directory.path} cannot be locked (${(error as Error).message}). Set USHER_DATA_DIR to a folder on a local disk.`,
-      )
-    }
-    const holder = await findHolder(directory)
+    file?.close()
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) throw await alreadyRunning(directory)
     throw new StartError(
-      `Usher is already running on ${directory.path}${holder === null ? '' : ` (process ${holder})`}. ` +
-        'Stop it first, or set USHER_DATA_DIR to another folder.',
+      `${directory.path} cannot be locked (${(error as Error).message}). Set USHER_DATA_DIR to a folder on a local disk.`,
     )
   }
+  const held = file
+  return { release: () => held.isOpen && held.close() }
+}
+
+async function alreadyRunning(directory: DataDirectory): Promise<StartError> {
+  const holder = await findHolder(directory)
+  return new StartError(
+    `Usher is already running on ${directory.path}${holder === null ? '' : ` (process ${holder})`}. ` +
+      'Stop it first, or set USHER_DATA_DIR to another folder.',
+  )
 }
 
 // The holder writes its record just after it takes the lock: give it that moment.

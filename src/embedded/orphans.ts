@@ -1,46 +1,48 @@
 // What a killed Usher leaves behind: its Postgres and PostgREST go on running. Takes a data directory that is locked by us,
-// so that anything running on it is left over, and stops it. It must never signal a process that is not provably one of ours.
+// so that anything running on it is left over, and stops it. It must never signal a process that is not provably one of ours:
+// either it was recorded with its pid and the time it started, or its command line is that of our program on our files.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DataDirectory } from './data-directory.ts'
 import { readPidFile, stopPostgresSteps } from './postgres.ts'
 import { stopPostgrestSteps } from './postgrest.ts'
-import { commandLine, identify, isRunning, type ProcessIdentity, type StopStep, stopProcess } from './processes.ts'
+import { identify, isRunning, type ProcessIdentity, processesRunning, type StopStep, stopProcess } from './processes.ts'
 import { readRunRecord, removeRunRecord } from './run-record.ts'
 import { StartError } from './start-error.ts'
 
-export async function stopOrphans(directory: DataDirectory, progress: (message: string) => void): Promise<void> {
+export async function stopOrphans(
+  directory: DataDirectory,
+  programs: { postgres: string; postgrest: string },
+  progress: (message: string) => void,
+): Promise<void> {
   const record = readRunRecord(directory)
-  const orphans: [ProcessIdentity | null | undefined, StopStep[]][] = [
-    [record?.postgrest, stopPostgrestSteps],
-    [record?.postgres, stopPostgresSteps],
-    [findPostgres(directory.database), stopPostgresSteps],
-  ]
-  for (const [identity, steps] of orphans) {
-    if (!identity || !isRunning(identity)) continue
-    progress(`Stopping process ${identity.pid}, left over from an Usher that was killed …`)
-    if (!(await stopProcess(identity, steps))) {
-      throw new StartError(
-        `Process ${identity.pid}, left over from an earlier start, does not end. End it, and start again.`,
-      )
-    }
-  }
+  const postgrest = processesRunning(programs.postgrest, directory.postgrestConfig)
+  await stopAll([record?.postgrest, ...postgrest], stopPostgrestSteps, progress)
+  const postgres = processesRunning(programs.postgres, '-D', directory.database)
+  await stopAll([record?.postgres, ...postgres], stopPostgresSteps, progress)
   forgetStrangers(directory.database)
   removeRunRecord(directory)
 }
 
-// Postgres notes its pid in its own folder. That pid is Postgres only if its command line names this very folder.
-function findPostgres(databaseDir: string): ProcessIdentity | null {
-  const noted = readPidFile(databaseDir)
-  if (noted === null) return null
-  const identity = identify(noted.pid)
-  const command = commandLine(noted.pid)
-  return command.includes('postgres') && command.includes(` -D ${databaseDir} `) ? identity : null
+async function stopAll(
+  orphans: (ProcessIdentity | undefined)[],
+  steps: StopStep[],
+  progress: (message: string) => void,
+): Promise<void> {
+  for (const orphan of orphans) {
+    if (orphan === undefined || !isRunning(orphan)) continue
+    progress(`Stopping process ${orphan.pid}, left over from an Usher that was killed …`)
+    if (await stopProcess(orphan, steps)) continue
+    throw new StartError(
+      `Process ${orphan.pid}, left over from an earlier start, does not end. End it, and start again.`,
+    )
+  }
 }
 
-// A note whose pid now belongs to some other program keeps Postgres from starting. It may not simply be deleted: Postgres
-// also reads from it how to find processes that still use the folder. A pid that is its parent's it knows to be outdated.
+// Postgres notes its pid in its own folder, and a note whose pid now belongs to some other program keeps it from starting.
+// The note may not simply be deleted: Postgres also reads from it how to find processes that still use the folder. One that
+// names Postgres's own parent it knows to be outdated.
 function forgetStrangers(databaseDir: string): void {
   const noted = readPidFile(databaseDir)
   if (noted === null || identify(noted.pid) === null) return

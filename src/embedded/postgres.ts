@@ -68,7 +68,7 @@ export function readPidFile(databaseDir: string): { pid: number; ready: boolean 
   }
 }
 
-async function spawnPostgres(options: PostgresOptions, port: number): Promise<ServerProcess> {
+function spawnPostgres(options: PostgresOptions, port: number): Promise<ServerProcess> {
   const { account, binaries, databaseDir } = options
   const settings = [
     'listen_addresses=127.0.0.1',
@@ -77,15 +77,14 @@ async function spawnPostgres(options: PostgresOptions, port: number): Promise<Se
     ...(options.settings ?? []),
   ].flatMap((setting) => ['-c', setting])
   const command = [...account.prefix, binaries.postgres, '-D', databaseDir, ...settings]
-  const server = await spawnServer(command[0] ?? binaries.postgres, command.slice(1), {
+  return spawnServer(command[0] ?? binaries.postgres, command.slice(1), {
     env: postgresEnvironment(),
     cwd: databaseDir,
     ...(account.uid === undefined ? {} : { uid: account.uid, gid: account.gid }),
     logFile: options.logFile,
     exitSignal: 'SIGINT',
+    onSpawn: (identity) => options.onSpawn?.(identity, port),
   })
-  options.onSpawn?.(server.identity, port)
-  return server
 }
 
 // Recovery after a crash may take as long as it takes: this waits while the process lives, and false means it ended.

@@ -2,7 +2,9 @@
 // ready to answer. Its configuration is all here or in the database (the pre-request function, by migration); it must never
 // pick up PGRST_ variables meant for another PostgREST, nor listen beyond loopback.
 
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { writeFileAtomically } from './data-directory.ts'
 import { freePort } from './ports.ts'
 import { type ProcessIdentity, type StopStep, stopProcess } from './processes.ts'
 import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
@@ -15,9 +17,10 @@ export type PostgrestOptions = {
   /** As `authenticator`. */
   databaseUrl: string
   jwtSecret: string
+  /** Says nothing; its path on the command line is what a later start recognises the process by. */
+  configFile: string
   logFile: string
-  cwd: string
-  onSpawn?: (identity: ProcessIdentity) => void
+  onSpawn: (identity: ProcessIdentity) => void
   signal: AbortSignal
 }
 
@@ -30,15 +33,20 @@ const attempts = 3
 const readyWithin = 20_000
 
 export async function startPostgrest(options: PostgrestOptions): Promise<PostgrestServer> {
+  writeFileAtomically(
+    options.configFile,
+    '# PostgREST is configured by its environment: see src/embedded/postgrest.ts.\n',
+  )
   for (let attempt = 1; ; attempt += 1) {
     const [port, adminPort] = [await freePort(), await freePort()]
-    const server = await spawnServer(options.binary, [], {
+    const server = await spawnServer(options.binary, [options.configFile], {
       env: environment(options, port, adminPort),
-      cwd: options.cwd,
+      cwd: dirname(options.configFile),
       logFile: options.logFile,
-      exitSignal: 'SIGTERM',
+      // It has nothing to lose, and may not heed SIGTERM while it connects.
+      exitSignal: 'SIGKILL',
+      onSpawn: options.onSpawn,
     })
-    options.onSpawn?.(server.identity)
     const stop = async () => {
       await stopProcess(server.identity, stopPostgrestSteps)
     }
@@ -49,9 +57,12 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
       throw error
     }
     await stop()
+    const how = await server.ended
     // Between asking for a free port and listening on it, another program may have taken it.
     if (attempt === attempts) {
-      throw new StartError(`PostgREST did not start. Its log, ${options.logFile}, ends with:${tail(options.logFile)}`)
+      throw new StartError(
+        `PostgREST did not start (${how}). Its log, ${options.logFile}, ends with:${tail(options.logFile)}`,
+      )
     }
   }
 }

@@ -2,13 +2,17 @@
 // it started, because pids are used again: nothing here may ever signal a process that is not provably the one meant.
 
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export type ProcessIdentity = { pid: number; started: string }
 
 /** A signal, and how long to wait for it to work before the next one, in milliseconds. */
 export type StopStep = [signal: NodeJS.Signals, patience: number]
+
+// Looking costs next to nothing on Linux; elsewhere it starts a program.
+const glance = process.platform === 'linux' ? 15 : 100
 
 /** Who a pid is at this moment; null when nobody is, or only a dead process its parent has not collected yet. */
 export function identify(pid: number): ProcessIdentity | null {
@@ -20,16 +24,12 @@ export function isRunning(identity: ProcessIdentity): boolean {
   return startTime(identity.pid) === identity.started
 }
 
-export function commandLine(pid: number): string {
-  try {
-    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-    if (process.platform === 'win32') {
-      return powershell(`(Get-CimInstance Win32_Process -Filter 'ProcessId=${pid}').CommandLine`)
-    }
-    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
-  } catch {
-    return ''
-  }
+/** The processes that run this program, known by the name of its file, with exactly these as its first arguments. */
+export function processesRunning(program: string, ...args: string[]): ProcessIdentity[] {
+  const words = [basename(program), ...args]
+  return (process.platform === 'linux' ? searchProc(words) : searchList(words))
+    .map(identify)
+    .filter((identity) => identity !== null)
 }
 
 /** Resolves true once the process is gone, false if it outlived every step. */
@@ -39,7 +39,7 @@ export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]):
     signalProcess(identity, signal)
     const deadline = Date.now() + patience
     while (Date.now() < deadline) {
-      await sleep(15)
+      await sleep(glance)
       if (!isRunning(identity)) return true
     }
   }
@@ -128,6 +128,32 @@ function linuxStartTime(pid: number): string | null {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (fields[0] === 'Z' || fields[0] === 'X') return null
   return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19]}`
+}
+
+function searchProc(words: string[]): number[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    if (!/^\d+$/.test(entry)) return []
+    try {
+      const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0')
+      const isIt = command.some((_, at) =>
+        words.every((word, index) => word === (index === 0 ? basename(command[at] ?? '') : command[at + index])),
+      )
+      return isIt ? [Number(entry)] : []
+    } catch {
+      return []
+    }
+  })
+}
+
+function searchList(words: string[]): number[] {
+  const list =
+    process.platform === 'win32'
+      ? powershell('Get-CimInstance Win32_Process | ForEach-Object { "$($_.ProcessId) $($_.CommandLine)" }')
+      : execFileSync('ps', ['-axww', '-o', 'pid=,command='], { encoding: 'utf8' })
+  return list.split(/\r?\n/).flatMap((line) => {
+    const [, pid, command = ''] = /^\s*(\d+) (.*)$/.exec(line) ?? []
+    return `${command.replaceAll('"', '')} `.includes(`${sep}${words.join(' ')} `) ? [Number(pid)] : []
+  })
 }
 
 function powershell(command: string): string {

@@ -4,12 +4,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chooseAccount, handOver } from './account.ts'
 import { findPostgres } from './binaries.ts'
-import { bootstrap, createCluster } from './cluster.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { databaseUrlFor } from './database.ts'
-import { startPostgres } from './postgres.ts'
+import { startDatabase } from './database-server.ts'
 import { createSecrets } from './secrets.ts'
 
 export type ScratchDatabase = {
@@ -22,29 +20,17 @@ export type ScratchDatabase = {
 export async function startScratchDatabase(signal: AbortSignal): Promise<ScratchDatabase> {
   const directory = openDataDirectory(mkdtempSync(join(tmpdir(), 'usher-scratch-')))
   const deleteFiles = () => rmSync(directory.path, { recursive: true, force: true })
+  const secrets = createSecrets()
   try {
     const binaries = await findPostgres()
-    const account = chooseAccount(directory.path, directory.database, binaries.directory)
-    handOver(directory.path, directory.database, account)
-    const secrets = createSecrets()
-    const shared = { databaseDir: directory.database, binaries, account, signal }
-    await createCluster({ ...shared, password: secrets.superuserPassword, durable: false })
-    const server = await startPostgres({
-      ...shared,
-      logFile: directory.postgresLog,
-      settings: ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'],
-    })
-    const remove = async () => {
-      await server.stop()
-      deleteFiles()
+    const server = await startDatabase({ directory, binaries, secrets, durable: false, progress: () => {}, signal })
+    return {
+      databaseUrl: databaseUrlFor('postgres', secrets.postgresPassword, server.port),
+      remove: async () => {
+        await server.stop()
+        deleteFiles()
+      },
     }
-    try {
-      await bootstrap(server.port, secrets)
-    } catch (error) {
-      await remove()
-      throw error
-    }
-    return { databaseUrl: databaseUrlFor('postgres', secrets.postgresPassword, server.port), remove }
   } catch (error) {
     deleteFiles()
     throw error

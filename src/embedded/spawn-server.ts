@@ -23,12 +23,14 @@ type ServerOptions = {
   logFile: string
   /** Asks the program to end, when Usher exits without having stopped it. */
   exitSignal: NodeJS.Signals
+  /** Called at once, before anything is waited for; when it throws, the program is ended again. */
+  onSpawn: (identity: ProcessIdentity) => void
 }
 
 const running = new Map<ProcessIdentity, NodeJS.Signals>()
 
 export async function spawnServer(file: string, args: string[], options: ServerOptions): Promise<ServerProcess> {
-  const { logFile, exitSignal, ...rest } = options
+  const { logFile, exitSignal, onSpawn, ...rest } = options
   rmSync(logFile, { force: true })
   const log = openSync(logFile, 'wx', 0o600)
   giveToFolderOwner(logFile)
@@ -36,8 +38,14 @@ export async function spawnServer(file: string, args: string[], options: ServerO
   closeSync(log)
   const ended = ending(child)
   const identity = child.pid === undefined ? null : identify(child.pid)
-  if (identity === null) throw new StartError(`${file} cannot be run here (${await ended}).${tail(logFile)}`)
+  if (identity === null) throw new StartError(`${file} cannot be run here (${await ended}).`)
 
+  try {
+    onSpawn(identity)
+  } catch (error) {
+    signalProcess(identity, 'SIGKILL')
+    throw error
+  }
   if (running.size === 0) process.on('exit', stopAll)
   running.set(identity, exitSignal)
   void ended.then(() => {
@@ -47,10 +55,10 @@ export async function spawnServer(file: string, args: string[], options: ServerO
   return { identity, ended }
 }
 
-/** The last lines of a log, to go behind a sentence; empty when there are none. */
+/** The last lines of a log, to go behind a sentence. */
 export function tail(logFile: string): string {
   const lines = readFileSync(logFile, 'utf8').trim().split('\n').slice(-8).join('\n')
-  return lines === '' ? '' : `\n${lines}`
+  return lines === '' ? ' nothing.' : `\n${lines}`
 }
 
 function stopAll(): void {

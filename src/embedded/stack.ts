@@ -2,21 +2,19 @@
 // a migrated database and its Data API. The order of everything is here; how each part is done is in the files beside it.
 // Whatever happens, a start that fails leaves nothing running.
 
-import { chmodSync, existsSync, readFileSync } from 'node:fs'
-import { chooseAccount, handOver } from './account.ts'
+import { setImmediate } from 'node:timers/promises'
 import { findPostgres, findPostgrest } from './binaries.ts'
-import { bootstrap, createCluster } from './cluster.ts'
-import { type DataDirectory, findDataDirectory, openDataDirectory, writeFileAtomically } from './data-directory.ts'
+import { type DataDirectory, findDataDirectory, openDataDirectory } from './data-directory.ts'
 import { databaseUrlFor } from './database.ts'
+import { startDatabase } from './database-server.ts'
 import { interruption } from './interruption.ts'
 import { acquireLock } from './lock.ts'
 import { applyMigrations } from './migrate.ts'
 import { stopOrphans } from './orphans.ts'
-import { type PostgresServer, startPostgres } from './postgres.ts'
 import { startPostgrest } from './postgrest.ts'
 import { identify, isRunning } from './processes.ts'
 import { type RunRecord, readRunRecord, removeRunRecord, writeRunRecord } from './run-record.ts'
-import { loadOrCreateSecrets, readSecrets, type Secrets } from './secrets.ts'
+import { loadOrCreateSecrets, readSecrets } from './secrets.ts'
 
 export type EmbeddedStack = {
   /** Connection string of `postgres`, the role Supabase Studio uses (not a superuser). */
@@ -38,7 +36,14 @@ export async function startEmbeddedStack(options: { dataDir: string; progress: P
   const lock = await acquireLock(directory)
   const { signal, release } = interruption()
   try {
-    return await startLocked(directory, options.progress, signal, lock.release)
+    const stack = await startLocked(directory, options.progress, signal, lock.release)
+    // A signal may have come while the last step was ending: look once more, after one turn of the event loop.
+    await setImmediate()
+    if (signal.aborted) {
+      await stack.stop()
+      throw signal.reason
+    }
+    return stack
   } catch (error) {
     lock.release()
     throw error
@@ -62,18 +67,29 @@ async function startLocked(
   signal: AbortSignal,
   unlock: () => void,
 ): Promise<EmbeddedStack> {
+  const binaries = await findPostgres()
   const postgrestBinary = findPostgrest()
-  await stopOrphans(directory, progress)
-  const usher = identify(process.pid)
-  if (usher === null) throw new Error('this process cannot find itself')
-  const record: RunRecord = { usher, ready: false }
-  const note = (change: Partial<RunRecord>) => writeRunRecord(directory, Object.assign(record, change))
-  note({})
-
+  await stopOrphans(directory, { postgres: binaries.postgres, postgrest: postgrestBinary }, progress)
+  const note = keepRunRecord(directory)
   const secrets = loadOrCreateSecrets(directory)
-  const postgres = await startDatabase(directory, secrets, progress, signal, note)
+
+  const servers: { stop: () => Promise<void> }[] = []
+  const stopEverything = async () => {
+    for (const server of servers.toReversed()) await server.stop()
+    removeRunRecord(directory)
+    unlock()
+  }
   try {
-    await bootstrap(postgres.port, secrets)
+    const postgres = await startDatabase({
+      directory,
+      binaries,
+      secrets,
+      durable: true,
+      progress,
+      onSpawn: (identity, port) => note({ postgres: { ...identity, port } }),
+      signal,
+    })
+    servers.push(postgres)
     const databaseUrl = databaseUrlFor('postgres', secrets.postgresPassword, postgres.port)
     await applyMigrations(databaseUrl, { progress, signal })
     progress('Starting PostgREST …')
@@ -81,79 +97,38 @@ async function startLocked(
       binary: postgrestBinary,
       databaseUrl: databaseUrlFor('authenticator', secrets.authenticatorPassword, postgres.port),
       jwtSecret: secrets.jwtSecret,
+      configFile: directory.postgrestConfig,
       logFile: directory.postgrestLog,
-      cwd: directory.path,
       onSpawn: (identity) => note({ postgrest: identity }),
       signal,
     })
+    servers.push(postgrest)
     note({ ready: true })
 
-    let stopping: Promise<void> | null = null
-    const stop = async () => {
-      await postgrest.stop()
-      await postgres.stop()
-      removeRunRecord(directory)
-      unlock()
-    }
+    let stopped: Promise<void> | null = null
     const failed = new Promise<string>((resolve) => {
-      const watch = (name: string, ended: Promise<string>, log: string) =>
-        void ended.then((how) => stopping ?? resolve(`${name} ended unexpectedly (${how}). Its log is ${log}.`))
-      watch('Postgres', postgres.ended, directory.postgresLog)
-      watch('PostgREST', postgrest.ended, directory.postgrestLog)
+      const watch = async (name: string, ended: Promise<string>, log: string) => {
+        const how = await ended
+        if (stopped === null) resolve(`${name} ended unexpectedly (${how}). Its log is ${log}.`)
+      }
+      void watch('Postgres', postgres.ended, directory.postgresLog)
+      void watch('PostgREST', postgrest.ended, directory.postgrestLog)
     })
-    return {
-      databaseUrl,
-      dataApiUrl: postgrest.url,
-      jwtSecret: secrets.jwtSecret,
-      failed,
-      stop: () => (stopping ??= stop()),
+    const stop = () => {
+      stopped ??= stopEverything()
+      return stopped
     }
+    return { databaseUrl, dataApiUrl: postgrest.url, jwtSecret: secrets.jwtSecret, failed, stop }
   } catch (error) {
-    await postgres.stop()
-    removeRunRecord(directory)
+    await stopEverything()
     throw error
   }
 }
 
-async function startDatabase(
-  directory: DataDirectory,
-  secrets: Secrets,
-  progress: Progress,
-  signal: AbortSignal,
-  note: (change: Partial<RunRecord>) => void,
-): Promise<PostgresServer> {
-  const binaries = await findPostgres()
-  const account = chooseAccount(directory.path, directory.database, binaries.directory)
-  handOver(directory.path, directory.database, account)
-  if (!existsSync(directory.database)) {
-    progress('Creating the database (first start) …')
-    await createCluster({
-      databaseDir: directory.database,
-      binaries,
-      account,
-      password: secrets.superuserPassword,
-      durable: true,
-      signal,
-    })
-  }
-  // Postgres insists on it, and a folder restored from a backup may have lost it.
-  chmodSync(directory.database, 0o700)
-  progress('Starting Postgres …')
-  const server = await startPostgres({
-    databaseDir: directory.database,
-    logFile: directory.postgresLog,
-    binaries,
-    account,
-    preferredPort: rememberedPort(directory),
-    onSpawn: (identity, port) => note({ postgres: { ...identity, port } }),
-    signal,
-  })
-  writeFileAtomically(directory.port, `${server.port}\n`)
-  return server
-}
-
-function rememberedPort(directory: DataDirectory): number | undefined {
-  if (!existsSync(directory.port)) return undefined
-  const port = Number(readFileSync(directory.port, 'utf8'))
-  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined
+function keepRunRecord(directory: DataDirectory): (change: Partial<RunRecord>) => void {
+  const usher = identify(process.pid)
+  if (usher === null) throw new Error('this process cannot find itself')
+  const record: RunRecord = { usher, ready: false }
+  writeRunRecord(directory, record)
+  return (change) => writeRunRecord(directory, Object.assign(record, change))
 }

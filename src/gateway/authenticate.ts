@@ -1,5 +1,5 @@
-// Middleware: from the Authorization header to `res.locals.caller`, or 401. Wrong keys are counted per address, so that
-// nobody can try keys at leisure or make the database look them up.
+// Middleware: from the Authorization header to `res.locals.caller`, or 401. Invalid keys are counted per address, so that
+// whoever tries them at leisure, or goes on with a revoked one, is told to stop.
 
 import type { RequestHandler, Response } from 'express'
 import { ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit'
@@ -12,8 +12,25 @@ const failuresPerMinute = 60
 // b64token of RFC 6750; the scheme's case does not matter (RFC 9110).
 const bearer = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
-export function authenticate(principals: Principals, source: Source, store?: Store): RequestHandler {
-  const countFailure = rateLimit({
+/** @param countFailure see `limitFailures`: one for all doors. */
+export function authenticate(principals: Principals, source: Source, countFailure: RequestHandler): RequestHandler {
+  return async (req, res, next) => {
+    const key = bearer.exec(req.headers.authorization ?? '')?.[1]
+    if (key === undefined) throw missingKey()
+    try {
+      const principal = principals.known(key) ?? (await principals.resolve(key))
+      res.locals.caller = { key, principal, source } satisfies Caller
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status !== 401) throw error
+      return countFailure(req, res, (limited?: unknown) => next(limited ?? error))
+    }
+    next()
+  }
+}
+
+/** Counts an invalid key. A valid one is never refused for what others at its address do: a whole office may share one. */
+export function limitFailures(store?: Store): RequestHandler {
+  return rateLimit({
     windowMs: 60_000,
     limit: failuresPerMinute,
     standardHeaders: false,
@@ -23,27 +40,6 @@ export function authenticate(principals: Principals, source: Source, store?: Sto
     ...(store && { store }),
     passOnStoreError: true,
   })
-
-  return async (req, res, next) => {
-    const key = bearer.exec(req.headers.authorization ?? '')?.[1]
-    if (key === undefined) throw missingKey()
-
-    const known = principals.known(key)
-    if (known) {
-      res.locals.caller = { key, principal: known, source } satisfies Caller
-      return next()
-    }
-
-    const failures = await countFailure.getKey(ipKeyGenerator(req.ip ?? ''))
-    if ((failures?.totalHits ?? 0) >= failuresPerMinute) throw tooManyFailures()
-    try {
-      res.locals.caller = { key, principal: await principals.resolve(key), source } satisfies Caller
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.status !== 401) throw error
-      return countFailure(req, res, (limited?: unknown) => next(limited ?? error))
-    }
-    next()
-  }
 }
 
 export function callerOf(res: Response): Caller {

@@ -67,9 +67,19 @@ export function createCall({
     }
   }
 
+  /** A refusal that needs no database must still not be told to a key that was revoked within the last minute. */
+  async function whileValid<T>(caller: Caller, work: () => T): Promise<T> {
+    try {
+      return work()
+    } catch (refusal) {
+      await principals.resolve(caller.key)
+      throw refusal
+    }
+  }
+
   return async (operation, caller, input, idempotencyKey) => {
     await requireScope(operation, caller, principals)
-    const args = parseInput(operation.input, input)
+    const args = await whileValid(caller, () => parseInput(operation.input, input))
 
     if (isRead(operation)) {
       const result = await run(operation, caller, args)
@@ -77,7 +87,9 @@ export function createCall({
       return { status: 200, body, replayed: false }
     }
 
-    const { idempotency_key } = parseInput(IdempotencyInput, { idempotency_key: idempotencyKey })
+    const { idempotency_key } = await whileValid(caller, () =>
+      parseInput(IdempotencyInput, { idempotency_key: idempotencyKey }),
+    )
     const outcome = (await run(operation, caller, {
       ...args,
       ...(idempotency_key !== undefined && { idempotency_key, request_fingerprint: fingerprint(operation, args) }),

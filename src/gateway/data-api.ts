@@ -2,8 +2,10 @@
 // arguments and a token; out comes what the function returned. Nothing here knows what the functions mean.
 
 import { PostgrestClient } from '@supabase/postgrest-js'
-import { unavailable } from './refusal.ts'
 import { refusalOfDatabase } from './refusal-of-database.ts'
+
+// The database gives up after 8 s (statement_timeout); what takes longer got lost on the way.
+const patienceMilliseconds = 15_000
 
 export type DataApi = {
   /** @throws Refusal, when the function raised one or the database cannot be reached. */
@@ -22,10 +24,12 @@ export function createDataApi(url: string, projectKey?: string): DataApi {
 
   return {
     async rpc(fn, args, token) {
-      const { data, error, status } = await client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`)
+      const { data, error, status } = await client
+        .rpc(fn, args)
+        .setHeader('Authorization', `Bearer ${token}`)
+        .abortSignal(AbortSignal.timeout(patienceMilliseconds))
       if (error === null) return data
-      if (status === 0) throw unavailable(error)
-      throw refusalOfDatabase(error, Object.keys(args))
+      throw refusalOfDatabase(error, status, Object.keys(args))
     },
   }
 }

@@ -8,6 +8,8 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { pinoHttp } from 'pino-http'
 import type { Caller } from './calls.ts'
 
+const serializers = { err: describeError, req: () => undefined, res: () => undefined }
+
 const acceptableId = /^[A-Za-z0-9._~-]{1,128}$/
 
 /** Logs go to standard error: standard output is for what a person or a script asked for. */
@@ -18,13 +20,13 @@ export function createLog(level: string, destination: DestinationStream = pino.d
       base: null,
       // A belt beside the braces: nothing logs these, and if something did, this would blank them.
       redact: ['*.authorization', '*.headers', '*.key', '*.token', '*.email', '*.body'],
-      serializers: { err: describeError },
+      serializers,
     },
     destination,
   )
 }
 
-/** Database errors may repeat values (an e-mail address in a unique violation): code and message only. */
+/** Database errors repeat values in their details and hints (an e-mail address in a unique violation): code and message only. */
 function describeError(error: unknown): Record<string, unknown> {
   if (typeof error !== 'object' || error === null) return { message: String(error) }
   const { code, message, stack, cause } = error as {
@@ -51,6 +53,9 @@ export function logRequests(log: Logger): RequestHandler {
       res.setHeader('X-Request-Id', id)
       return id
     },
+    // pino-http would put serializers of its own before the log's.
+    serializers,
+    wrapSerializers: false,
     quietReqLogger: true,
     quietResLogger: true,
     customAttributeKeys: { reqId: 'request_id' },

@@ -14,7 +14,6 @@ export type Principal = {
   /** Shared by keys that replace one another by rotation: rate limit and idempotency keys belong to it. */
   family_id: string
   organisation_id: string
-  prefix: string
   scopes: Scope[]
   rate_limit_per_minute: number
 }

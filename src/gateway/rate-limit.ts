@@ -30,7 +30,8 @@ export async function createLimitStores(
   onError: (error: Error) => void,
 ): Promise<LimitStores> {
   if (redisUrl === undefined) return { close: async () => {} }
-  const client = createClient({ url: redisUrl })
+  // A limit that cannot be counted is not worth a request that waits: without Redis, requests pass (passOnStoreError).
+  const client = createClient({ url: redisUrl, disableOfflineQueue: true, commandOptions: { timeout: 500 } })
   client.on('error', onError)
   await client.connect()
   const store = (prefix: string) =>

@@ -4,26 +4,33 @@
 import { Refusal, toRefusal, unavailable } from './refusal.ts'
 import { validationFailed } from './validation.ts'
 
-type DatabaseError = { code: string; message: string; details?: unknown; hint?: unknown }
+/** As postgrest-js hands it on; a proxy in between may leave out everything but the message. */
+type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
 
 // 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 57014 statement timeout, 53xxx resources, 57P0x shutdown,
 // 08xxx connection, PGRST00x PostgREST without a connection.
 const passing = /^(40P01|40001|55P03|57014|53...|57P0.|08...|PGRST00.)$/
-// Check, foreign key and uniqueness violations, text that does not fit, numbers out of range, malformed values.
-const badValue = /^(23514|23503|23505|23502|22...)$/
+// Check, foreign key and not-null violations, and values that are malformed, too long or out of range.
+const badValue = /^(23514|23503|23502|22...)$/
 
-/** @param args names of the arguments sent, to find the field that a constraint speaks of. */
-export function refusalOfDatabase(error: DatabaseError, args: string[]): Refusal {
-  const raised = /^PT(\d{3})$/.exec(error.code)
+/**
+ * @param status of the HTTP answer; 0 when there was none.
+ * @param args names of the arguments sent, to find the field that a constraint speaks of.
+ */
+export function refusalOfDatabase(error: DatabaseError, status: number, args: string[]): Refusal {
+  const code = error.code ?? ''
+  const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return refusalRaised(Number(raised[1]), error)
-  if (passing.test(error.code)) return unavailable(error)
-  if (badValue.test(error.code)) return refusalOfConstraint(error, args)
-  if (error.code === '42501') {
+  if (passing.test(code)) return unavailable(error)
+  if (code === '23505') return refusalOfUniqueness(error, args)
+  if (badValue.test(code)) return refusalOfValue(error, args)
+  if (code === '42501') {
     return new Refusal(403, 'forbidden', 'The database does not allow this to the role of the operation.', {
       cause: error,
     })
   }
-  return toRefusal(error)
+  const fromBetween = !/^([0-9A-Z]{5}|PGRST\d+)$/.test(code) && (status === 0 || status === 429 || status >= 502)
+  return fromBetween ? unavailable(error) : toRefusal(error)
 }
 
 function refusalRaised(status: number, error: DatabaseError): Refusal {
@@ -37,10 +44,30 @@ function refusalRaised(status: number, error: DatabaseError): Refusal {
   })
 }
 
-/** Constraints are named `table_column_reads_as_a_rule`; the rule names the field. Values are never repeated. */
-function refusalOfConstraint(error: DatabaseError, args: string[]): Refusal {
-  const constraint = /constraint "([a-z0-9_]+)"/.exec(error.message)?.[1]
-  const field = args.find((name) => constraint?.includes(`_${name}_`)) ?? 'input'
-  const rule = constraint === undefined ? 'has a value the database does not accept' : `violates ${constraint}`
-  return validationFailed([{ param: field, message: rule }])
+function refusalOfUniqueness(error: DatabaseError, args: string[]): Refusal {
+  const param = fieldAtFault(error, args)
+  // No field of the caller's: two of our own codes met, or two requests did. Another try finds its way.
+  if (param === undefined) return unavailable(error)
+  return new Refusal(409, 'already_exists', `Another object has this ${param} already.`, { param, cause: error })
+}
+
+function refusalOfValue(error: DatabaseError, args: string[]): Refusal {
+  const constraint = constraintOf(error)
+  if (constraint === undefined) {
+    return validationFailed([{ param: 'input', message: 'has a value that the database does not accept' }])
+  }
+  const param = fieldAtFault(error, args)
+  // A rule that no input can break by itself was broken by us.
+  if (param === undefined) return toRefusal(error)
+  return validationFailed([{ param, message: `breaks the rule ${constraint}` }])
+}
+
+/** Constraints are named `table_column_reads_as_a_rule`, so the name tells the field. Values are never repeated. */
+function fieldAtFault(error: DatabaseError, args: string[]): string | undefined {
+  const constraint = constraintOf(error)
+  return args.find((name) => constraint?.includes(`_${name}_`))
+}
+
+function constraintOf(error: DatabaseError): string | undefined {
+  return /constraint "([a-z0-9_]+)"/.exec(error.message)?.[1]
 }

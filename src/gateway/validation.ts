@@ -8,7 +8,7 @@ type BadField = { param: string; message: string }
 
 /** @throws Refusal 422 `validation_failed`, with `details.fields` holding each bad field and what is wrong with it. */
 export function parseInput(schema: z.ZodObject, input: Record<string, unknown>): Record<string, unknown> {
-  const result = schema.safeParse(input)
+  const result = schema.safeParse(input, { reportInput: true })
   if (result.success) return result.data
   throw validationFailed(result.error.issues.flatMap((issue) => describe(issue, schema)))
 }

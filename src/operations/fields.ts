@@ -28,7 +28,7 @@ export const currency = z.string().length(3).describe('ISO 4217.')
 export const paging = {
   cursor: z
     .string()
-    .max(100, 'must be a next_cursor of an earlier page')
+    .regex(/^[A-Za-z0-9_-]{1,100}$/, 'must be the next_cursor of an earlier page')
     .optional()
     .describe('next_cursor of the previous page.'),
   limit: z

@@ -131,6 +131,18 @@ end
 $$;
 grant execute on function private.refuse_not_found(text) to api_key;
 
+-- For triggers that look further than their caller may: an API key has no business with rows of another organisation, and
+-- must not learn from an error that they exist.
+create function private.refuse_foreign(organisation_id uuid, param text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if organisation_id is null or organisation_id <> private.current_organisation_id() then
+    perform private.refuse_not_found(param);
+  end if;
+end
+$$;
+
 -- UUID version 7 (RFC 9562): 48 bits of milliseconds, then random, so that ids sort by creation and keyset pages walk
 -- them. PostgreSQL has its own from version 18 on.
 create function private.uuid_v7() returns uuid
@@ -223,6 +235,23 @@ as $$
   )
 $$;
 grant execute on function private.page(json[], integer) to api_key;
+
+-- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
+-- no other update pays for it.
+create function private.tg__refuse_change() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv loop
+    if to_jsonb(new) -> v_column is distinct from to_jsonb(old) -> v_column then
+      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column);
+    end if;
+  end loop;
+  return new;
+end
+$$;
 
 create function private.tg__set_updated_at() returns trigger
 language plpgsql volatile set search_path = ''
@@ -394,6 +423,9 @@ begin
     perform private.refuse(
       409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
     );
+  elsif old.revoked_at is null and new.revoked_at is not null then
+    -- Now, whatever moment was meant: a key is revoked or it is not. For a later end there is expires_at.
+    new.revoked_at := now();
   end if;
   return new;
 end
@@ -423,7 +455,7 @@ as $$
 begin
   if key.id is null then
     perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
-  elsif key.revoked_at <= now() then
+  elsif key.revoked_at is not null then
     perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
   elsif key.expires_at <= now() then
     perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
@@ -455,10 +487,8 @@ begin
       'api_key_id', v_key.id,
       'family_id', v_key.family_id,
       'organisation_id', v_key.organisation_id,
-      'prefix', v_key.prefix,
       'scopes', to_jsonb(v_key.scopes),
-      'rate_limit_per_minute', p.rate_limit_per_minute,
-      'expires_at', private.rfc3339(v_key.expires_at)
+      'rate_limit_per_minute', p.rate_limit_per_minute
     )
     from public.organisations o
     join public.plans p on p.name = o.plan
@@ -467,7 +497,7 @@ begin
 end
 $$;
 comment on function api.resolve_api_key(text) is
-  'The principal behind a key: { api_key_id, family_id, organisation_id, prefix, scopes, rate_limit_per_minute, expires_at }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
+  'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
 grant execute on function api.resolve_api_key(text) to gateway;
 
 -- Runs first in every request that PostgREST serves, in the same transaction and as the role of the token. A token of a
@@ -590,6 +620,12 @@ begin
     perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
   end if;
   perform private.refuse_unusable_key(v_old);
+  if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
+    perform private.refuse(
+      409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
+      hint => 'Rotate the key that replaced it: usher keys list shows it.'
+    );
+  end if;
 
   update public.api_keys k set expires_at = least(k.expires_at, now() + overlap) where k.id = v_old.id;
 
@@ -630,12 +666,11 @@ create table public.events (
   updated_at timestamptz not null default now(),
   constraint events_pkey primary key (id),
   constraint events_id_organisation_id_key unique (id, organisation_id),
-  constraint events_organisation_id_slug_key unique (organisation_id, slug),
-  constraint events_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
   constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
   constraint events_description_is_bounded check (length(description) <= 20000),
+  constraint events_dates_are_finite check (isfinite(starts_at) and isfinite(ends_at)),
   constraint events_end_after_they_start check (ends_at > starts_at),
   constraint events_have_dates_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
   constraint events_venue_is_bounded check (
@@ -647,7 +682,7 @@ create table public.events (
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint events_metadata_is_flat check (private.is_metadata(metadata))
+  constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.events is 'Something people come to. Draft until it has dates and a ticket type and is published.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: no limit but theirs.';
@@ -656,25 +691,46 @@ comment on column public.events.timezone is 'IANA name of the zone the event is 
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
 
+-- Partial, and so no keys in the eyes of Postgres: editing a slug or an external_id does not lock the row against whoever
+-- registers and therefore refers to it.
+create unique index events_organisation_id_slug_key on public.events (organisation_id, slug) where slug <> '';
+create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
+  where external_id is not null;
+
 -- The keyset pages of list_events, with and without a status.
 create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
 
--- The gate of an event. Whoever takes places holds it shared (alone, where the event has a capacity to count against);
--- whoever changes status or capacity holds it alone, until the end of the transaction. So a cancellation never misses a
--- registration in flight. An advisory lock rather than a row lock, because its queue is fair: in an on-sale there is always
--- somebody holding the row shared, and the organiser's edit would wait for ever.
+-- The gate of an event. Whoever registers passes it together with others; whoever changes status, capacity or currency
+-- closes it until the end of the transaction. So a cancellation never misses a registration in flight. An advisory lock
+-- rather than a row lock, because its queue is fair: in an on-sale there is always somebody holding the row shared, and the
+-- organiser's edit would wait for ever.
+-- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
+-- who hold the first together could never both make it their own.
 -- Order of locks, everywhere: event row, gate, order, attendee, ticket type.
-create function private.enter_event(event_id uuid, alone boolean) returns void
+create function private.close_gate(event_id uuid) returns void
+language sql volatile set search_path = ''
+as $$
+  select pg_advisory_xact_lock(1, hashtext(event_id::text))
+$$;
+
+create function private.pass_gate(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_event public.events;
 begin
-  if alone then
-    perform pg_advisory_xact_lock(1, hashtext(event_id::text));
-  else
-    perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
-  end if;
+  perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
+  -- Read only now, when nobody can change it.
+  select e.* into v_event from public.events e where e.id = pass_gate.event_id;
+  return v_event;
 end
+$$;
+
+create function private.pass_gate_one_by_one(event_id uuid) returns void
+language sql volatile set search_path = ''
+as $$
+  select pg_advisory_xact_lock(2, hashtext(event_id::text))
 $$;
 
 -- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
@@ -690,8 +746,8 @@ begin
       );
     end if;
   else
-    if new.status <> old.status or new.capacity is distinct from old.capacity then
-      perform private.enter_event(new.id, alone => true);
+    if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
+      perform private.close_gate(new.id);
     end if;
 
     if new.status <> old.status and (old.status, new.status) not in (
@@ -757,6 +813,8 @@ begin
   return new;
 end
 $$;
+create trigger events_050_fixed before update of organisation_id on public.events
+  for each row execute function private.tg__refuse_change('organisation_id');
 create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();
 create trigger events_900_updated_at before update on public.events
@@ -900,7 +958,6 @@ create table public.ticket_types (
   updated_at timestamptz not null default now(),
   constraint ticket_types_pkey primary key (id),
   constraint ticket_types_id_event_id_key unique (id, event_id),
-  constraint ticket_types_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint ticket_types_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
@@ -910,9 +967,10 @@ create table public.ticket_types (
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
   constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
   constraint ticket_types_per_order_is_a_range check (min_per_order >= 1 and max_per_order >= min_per_order),
+  constraint ticket_types_sales_dates_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
   constraint ticket_types_sales_end_after_they_start check (sales_end_at > sales_start_at),
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint ticket_types_metadata_is_flat check (private.is_metadata(metadata))
+  constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop it being issued; tickets already issued stay good.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
@@ -920,6 +978,8 @@ comment on column public.ticket_types.quantity is 'How many there are. Empty: no
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
 comment on column public.ticket_types.position is 'Where it stands in the list of the event''s ticket types, from 0.';
 
+create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
+  where external_id is not null;
 create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
 
 -- Rows below an event belong to the event's organisation; whoever adds one need not say so.
@@ -951,6 +1011,8 @@ end
 $$;
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
+create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_900_updated_at before update on public.ticket_types
@@ -1099,7 +1161,6 @@ create table public.orders (
   constraint orders_pkey primary key (id),
   constraint orders_id_event_id_organisation_id_key unique (id, event_id, organisation_id),
   constraint orders_organisation_id_reference_key unique (organisation_id, reference),
-  constraint orders_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint orders_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint orders_reference_is_readable check (reference ~ '^[0-9A-HJKMNP-TV-Z]{8}$'),
@@ -1110,13 +1171,15 @@ create table public.orders (
   constraint orders_discount_is_at_most_the_subtotal check (discount_total <= subtotal),
   constraint orders_complete_when_nothing_is_due check (status <> 'completed' or amount_paid >= subtotal - discount_total),
   constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint orders_metadata_is_flat check (private.is_metadata(metadata))
+  constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.orders is 'Who registered, and what is owed for it. The people who come are its attendees.';
 comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
 comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. 0 for complimentary tickets.';
 
+create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
+  where external_id is not null;
 create index orders_event_id_idx on public.orders (event_id, id desc);
 
 -- Security definer: it reads event and references beyond what a registering key may see.
@@ -1127,10 +1190,8 @@ declare
   v_event public.events;
 begin
   if tg_op = 'INSERT' then
-    select e.* into v_event from public.events e where e.id = new.event_id;
-    if not found then
-      perform private.refuse_not_found('event_id');
-    end if;
+    v_event := private.pass_gate(new.event_id);
+    perform private.refuse_foreign(v_event.organisation_id, 'event_id');
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
     end if;
@@ -1145,7 +1206,6 @@ begin
       );
     end loop;
   else
-    new.reference := old.reference;
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) then
@@ -1169,6 +1229,7 @@ begin
 
   new.payment_status := case
     when new.status = 'cancelled' and new.amount_paid > 0 then 'refund_due'
+    when new.status = 'cancelled' then 'not_required'
     when new.subtotal - new.discount_total = 0 then 'not_required'
     when new.amount_paid >= new.subtotal - new.discount_total then 'paid'
     when new.amount_paid > 0 then 'partially_paid'
@@ -1186,6 +1247,8 @@ begin
   return new;
 end
 $$;
+create trigger orders_050_fixed before update of organisation_id, event_id, reference, currency on public.orders
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'reference', 'currency');
 create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
@@ -1205,8 +1268,9 @@ $$;
 revoke all on public.orders from anon, authenticated, service_role;
 
 alter table public.orders enable row level security;
-create policy orders_select_own on public.orders for select to scope_attendees_write
-  using (organisation_id = (select private.current_organisation_id()));
+-- A registering key sees the order that it is making, in this very transaction, and no other.
+create policy orders_select_new on public.orders for select to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()) and created_at = now());
 create policy orders_insert_own on public.orders for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy orders_select_membership on public.orders for select to authenticated
@@ -1277,7 +1341,6 @@ create table public.attendees (
   updated_at timestamptz not null default now(),
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
-  constraint attendees_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint attendees_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
@@ -1287,12 +1350,14 @@ create table public.attendees (
   constraint attendees_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
   constraint attendees_ticket_code_is_readable check (ticket_code ~ '^[0-9A-HJKMNP-TV-Z]{16}$'),
   constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint attendees_metadata_is_flat check (private.is_metadata(metadata))
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: the place is free again and the ticket stops scanning.';
-comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher.';
+comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher. Clear it to have a new one given; the old one then stops scanning.';
 comment on column public.attendees.checked_in_at is 'When they came in. Kept by check_ins, not edited.';
 
+create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
+  where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
 create index attendees_event_id_idx on public.attendees (event_id, id desc);
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
@@ -1305,10 +1370,9 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    select o.* into v_order from public.orders o where o.id = new.order_id;
-    if not found then
-      perform private.refuse_not_found('order_id');
-    end if;
+    -- Shared, so that the order is not cancelled or completed past a ticket it does not know of.
+    select o.* into v_order from public.orders o where o.id = new.order_id for share;
+    perform private.refuse_foreign(v_order.organisation_id, 'order_id');
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
@@ -1330,6 +1394,14 @@ begin
       );
     end if;
 
+    if new.ticket_code is null then
+      new.ticket_code := private.random_code(16);
+    elsif new.ticket_code <> old.ticket_code then
+      perform private.refuse(
+        409, 'read_only_field', 'Ticket codes are given, not chosen.', 'ticket_code', hint => 'Clear it to have a new one given.'
+      );
+    end if;
+
     if new.status <> old.status then
       if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
         perform private.refuse(
@@ -1339,7 +1411,7 @@ begin
         );
       end if;
       if new.status = 'active'
-        and not exists (select from public.orders o where o.id = new.order_id and o.status = 'completed') then
+        and not exists (select from public.orders o where o.id = new.order_id and o.status = 'completed' for share) then
         perform private.refuse(
           409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
         );
@@ -1360,40 +1432,25 @@ begin
   return new;
 end
 $$;
+create trigger attendees_050_fixed before update of organisation_id, event_id, order_id on public.attendees
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'order_id');
 create trigger attendees_100_guard before insert or update on public.attendees
   for each row execute function private.tg_attendees__guard();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
 
--- Takes or gives back places, exactly, under any concurrency. The update of the ticket type's row is what makes two buyers
--- of the last place wait for one another, so it comes as late in the transaction as it can.
+-- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
+-- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
 -- Security definer: counting is no right of whoever registers.
-create function private.move_places(event_id uuid, ticket_type_id uuid, places integer) returns void
+create function private.move_places(ticket_type_id uuid, places integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events;
   v_ticket_type public.ticket_types;
 begin
-  if places < 0 then
-    update public.ticket_types t set quantity_sold = t.quantity_sold + places where t.id = move_places.ticket_type_id;
-    return;
-  end if;
-
-  select e.* into v_event from public.events e where e.id = move_places.event_id;
-  perform private.enter_event(v_event.id, alone => v_event.capacity is not null);
-  -- Again, now that nobody can change it: it may have been cancelled, or given a capacity, while we waited. (Taking a lock
-  -- one already has costs nothing.)
-  select e.* into v_event from public.events e where e.id = move_places.event_id;
-  if v_event.status <> 'published' then
-    perform private.refuse_unpublished(v_event.status);
-  end if;
-  if v_event.capacity is not null then
-    perform private.enter_event(v_event.id, alone => true);
-  end if;
-
   update public.ticket_types t set quantity_sold = t.quantity_sold + places
-  where t.id = move_places.ticket_type_id and (t.quantity is null or t.quantity_sold + places <= t.quantity)
+  where t.id = move_places.ticket_type_id
+    and (places < 0 or t.quantity is null or t.quantity_sold + places <= t.quantity)
   returning * into v_ticket_type;
   if not found then
     perform private.refuse(
@@ -1402,7 +1459,9 @@ begin
     );
   end if;
 
-  if v_ticket_type.status = 'archived' then
+  if places < 0 then
+    return;
+  elsif v_ticket_type.status = 'archived' then
     perform private.refuse(
       409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
       hint => 'Choose an active ticket type.'
@@ -1418,23 +1477,21 @@ begin
       jsonb_build_object('sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
     );
   end if;
-
-  if v_event.capacity is not null and private.places_taken(v_event.id) > v_event.capacity then
-    perform private.refuse(
-      409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.'
-    );
-  end if;
 end
 $$;
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
 
--- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type.
+-- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All gates
+-- before all ticket types, in the order of their ids.
 create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_moves private.place_move[] := '{}';
+  v_event_id uuid;
+  v_event public.events;
+  v_limited public.events[] := '{}';
   v_move record;
 begin
   if tg_op in ('UPDATE', 'DELETE') then
@@ -1447,15 +1504,32 @@ begin
       select row(n.event_id, n.ticket_type_id, 1)::private.place_move from new_rows n where n.status <> 'cancelled'
     );
   end if;
-
-  for v_move in
-    select m.event_id, m.ticket_type_id, sum(m.places)::integer as places
+  v_moves := array(
+    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer)::private.place_move
     from unnest(v_moves) m
     group by m.event_id, m.ticket_type_id
     having sum(m.places) <> 0
-    order by m.event_id, m.ticket_type_id
-  loop
-    perform private.move_places(v_move.event_id, v_move.ticket_type_id, v_move.places);
+  );
+
+  for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
+    v_event := private.pass_gate(v_event_id);
+    if v_event.status <> 'published' then
+      perform private.refuse_unpublished(v_event.status);
+    end if;
+    if v_event.capacity is not null then
+      perform private.pass_gate_one_by_one(v_event_id);
+      v_limited := v_limited || v_event;
+    end if;
+  end loop;
+
+  for v_move in select m.* from unnest(v_moves) m order by m.ticket_type_id loop
+    perform private.move_places(v_move.ticket_type_id, v_move.places);
+  end loop;
+
+  foreach v_event in array v_limited loop
+    if private.places_taken(v_event.id) > v_event.capacity then
+      perform private.refuse(409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.');
+    end if;
   end loop;
   return null;
 end
@@ -1490,8 +1564,11 @@ create trigger orders_500_update_attendees after update on public.orders
 revoke all on public.attendees from anon, authenticated, service_role;
 
 alter table public.attendees enable row level security;
-create policy attendees_select_own on public.attendees for select to scope_attendees_write, scope_checkin_write
+create policy attendees_select_own on public.attendees for select to scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
+-- As with orders: what it is making, and no other.
+create policy attendees_select_new on public.attendees for select to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()) and created_at = now());
 create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy attendees_select_membership on public.attendees for select to authenticated
@@ -1735,7 +1812,7 @@ create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
 create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
--- Security definer: it locks the attendee, which a scanning key may not change.
+-- Security definer: it changes the attendee, which a scanning key may not.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -1744,9 +1821,7 @@ declare
   v_attendee public.attendees;
 begin
   select e.* into v_event from public.events e where e.id = new.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
+  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
 
   -- A code read aloud or typed may come in lower case, with blanks or hyphens.
@@ -1767,6 +1842,11 @@ begin
   end::public.check_in_reason;
   new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
   new.undone_at := null;
+
+  -- Here and not after the insert, so that a second scan in the same statement finds the first.
+  if new.result = 'accepted' then
+    update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
+  end if;
   return new;
 end
 $$;
@@ -1806,23 +1886,18 @@ create trigger check_ins_100_guard before update or delete on public.check_ins
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 
--- The attendee's own row says whether they are inside. Security definer, as above.
-create function private.tg_check_ins__update_attendee() returns trigger
+-- Security definer, like the judgement.
+create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.attendees a
-  set checked_in_at = case when new.undone_at is null then new.scanned_at end
-  where a.id = new.attendee_id;
+  update public.attendees a set checked_in_at = null where a.id = new.attendee_id;
   return null;
 end
 $$;
-create trigger check_ins_500_accept after insert on public.check_ins
-  for each row when (new.result = 'accepted')
-  execute function private.tg_check_ins__update_attendee();
 create trigger check_ins_500_undo after update on public.check_ins
   for each row when (new.undone_at is distinct from old.undone_at)
-  execute function private.tg_check_ins__update_attendee();
+  execute function private.tg_check_ins__undo();
 
 revoke all on public.check_ins from anon, authenticated, service_role;
 

@@ -58,6 +58,18 @@ end
 $$;
 grant execute on function private.refuse_not_found(text) to api_key;
 
+-- For triggers that look further than their caller may: an API key has no business with rows of another organisation, and
+-- must not learn from an error that they exist.
+create function private.refuse_foreign(organisation_id uuid, param text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if organisation_id is null or organisation_id <> private.current_organisation_id() then
+    perform private.refuse_not_found(param);
+  end if;
+end
+$$;
+
 -- UUID version 7 (RFC 9562): 48 bits of milliseconds, then random, so that ids sort by creation and keyset pages walk
 -- them. PostgreSQL has its own from version 18 on.
 create function private.uuid_v7() returns uuid
@@ -150,6 +162,23 @@ as $$
   )
 $$;
 grant execute on function private.page(json[], integer) to api_key;
+
+-- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
+-- no other update pays for it.
+create function private.tg__refuse_change() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv loop
+    if to_jsonb(new) -> v_column is distinct from to_jsonb(old) -> v_column then
+      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column);
+    end if;
+  end loop;
+  return new;
+end
+$$;
 
 create function private.tg__set_updated_at() returns trigger
 language plpgsql volatile set search_path = ''

@@ -61,6 +61,9 @@ begin
     perform private.refuse(
       409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
     );
+  elsif old.revoked_at is null and new.revoked_at is not null then
+    -- Now, whatever moment was meant: a key is revoked or it is not. For a later end there is expires_at.
+    new.revoked_at := now();
   end if;
   return new;
 end
@@ -90,7 +93,7 @@ as $$
 begin
   if key.id is null then
     perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
-  elsif key.revoked_at <= now() then
+  elsif key.revoked_at is not null then
     perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
   elsif key.expires_at <= now() then
     perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
@@ -122,10 +125,8 @@ begin
       'api_key_id', v_key.id,
       'family_id', v_key.family_id,
       'organisation_id', v_key.organisation_id,
-      'prefix', v_key.prefix,
       'scopes', to_jsonb(v_key.scopes),
-      'rate_limit_per_minute', p.rate_limit_per_minute,
-      'expires_at', private.rfc3339(v_key.expires_at)
+      'rate_limit_per_minute', p.rate_limit_per_minute
     )
     from public.organisations o
     join public.plans p on p.name = o.plan
@@ -134,7 +135,7 @@ begin
 end
 $$;
 comment on function api.resolve_api_key(text) is
-  'The principal behind a key: { api_key_id, family_id, organisation_id, prefix, scopes, rate_limit_per_minute, expires_at }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
+  'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
 grant execute on function api.resolve_api_key(text) to gateway;
 
 -- Runs first in every request that PostgREST serves, in the same transaction and as the role of the token. A token of a
@@ -257,6 +258,12 @@ begin
     perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
   end if;
   perform private.refuse_unusable_key(v_old);
+  if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
+    perform private.refuse(
+      409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
+      hint => 'Rotate the key that replaced it: usher keys list shows it.'
+    );
+  end if;
 
   update public.api_keys k set expires_at = least(k.expires_at, now() + overlap) where k.id = v_old.id;
 

@@ -29,12 +29,11 @@ create table public.events (
   updated_at timestamptz not null default now(),
   constraint events_pkey primary key (id),
   constraint events_id_organisation_id_key unique (id, organisation_id),
-  constraint events_organisation_id_slug_key unique (organisation_id, slug),
-  constraint events_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
   constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
   constraint events_description_is_bounded check (length(description) <= 20000),
+  constraint events_dates_are_finite check (isfinite(starts_at) and isfinite(ends_at)),
   constraint events_end_after_they_start check (ends_at > starts_at),
   constraint events_have_dates_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
   constraint events_venue_is_bounded check (
@@ -46,7 +45,7 @@ create table public.events (
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint events_metadata_is_flat check (private.is_metadata(metadata))
+  constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.events is 'Something people come to. Draft until it has dates and a ticket type and is published.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: no limit but theirs.';
@@ -55,25 +54,46 @@ comment on column public.events.timezone is 'IANA name of the zone the event is 
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
 
+-- Partial, and so no keys in the eyes of Postgres: editing a slug or an external_id does not lock the row against whoever
+-- registers and therefore refers to it.
+create unique index events_organisation_id_slug_key on public.events (organisation_id, slug) where slug <> '';
+create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
+  where external_id is not null;
+
 -- The keyset pages of list_events, with and without a status.
 create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
 
--- The gate of an event. Whoever takes places holds it shared (alone, where the event has a capacity to count against);
--- whoever changes status or capacity holds it alone, until the end of the transaction. So a cancellation never misses a
--- registration in flight. An advisory lock rather than a row lock, because its queue is fair: in an on-sale there is always
--- somebody holding the row shared, and the organiser's edit would wait for ever.
+-- The gate of an event. Whoever registers passes it together with others; whoever changes status, capacity or currency
+-- closes it until the end of the transaction. So a cancellation never misses a registration in flight. An advisory lock
+-- rather than a row lock, because its queue is fair: in an on-sale there is always somebody holding the row shared, and the
+-- organiser's edit would wait for ever.
+-- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
+-- who hold the first together could never both make it their own.
 -- Order of locks, everywhere: event row, gate, order, attendee, ticket type.
-create function private.enter_event(event_id uuid, alone boolean) returns void
+create function private.close_gate(event_id uuid) returns void
+language sql volatile set search_path = ''
+as $$
+  select pg_advisory_xact_lock(1, hashtext(event_id::text))
+$$;
+
+create function private.pass_gate(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_event public.events;
 begin
-  if alone then
-    perform pg_advisory_xact_lock(1, hashtext(event_id::text));
-  else
-    perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
-  end if;
+  perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
+  -- Read only now, when nobody can change it.
+  select e.* into v_event from public.events e where e.id = pass_gate.event_id;
+  return v_event;
 end
+$$;
+
+create function private.pass_gate_one_by_one(event_id uuid) returns void
+language sql volatile set search_path = ''
+as $$
+  select pg_advisory_xact_lock(2, hashtext(event_id::text))
 $$;
 
 -- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
@@ -89,8 +109,8 @@ begin
       );
     end if;
   else
-    if new.status <> old.status or new.capacity is distinct from old.capacity then
-      perform private.enter_event(new.id, alone => true);
+    if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
+      perform private.close_gate(new.id);
     end if;
 
     if new.status <> old.status and (old.status, new.status) not in (
@@ -156,6 +176,8 @@ begin
   return new;
 end
 $$;
+create trigger events_050_fixed before update of organisation_id on public.events
+  for each row execute function private.tg__refuse_change('organisation_id');
 create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();
 create trigger events_900_updated_at before update on public.events

@@ -25,7 +25,6 @@ create table public.ticket_types (
   updated_at timestamptz not null default now(),
   constraint ticket_types_pkey primary key (id),
   constraint ticket_types_id_event_id_key unique (id, event_id),
-  constraint ticket_types_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint ticket_types_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
@@ -35,9 +34,10 @@ create table public.ticket_types (
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
   constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
   constraint ticket_types_per_order_is_a_range check (min_per_order >= 1 and max_per_order >= min_per_order),
+  constraint ticket_types_sales_dates_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
   constraint ticket_types_sales_end_after_they_start check (sales_end_at > sales_start_at),
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint ticket_types_metadata_is_flat check (private.is_metadata(metadata))
+  constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop it being issued; tickets already issued stay good.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
@@ -45,6 +45,8 @@ comment on column public.ticket_types.quantity is 'How many there are. Empty: no
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
 comment on column public.ticket_types.position is 'Where it stands in the list of the event''s ticket types, from 0.';
 
+create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
+  where external_id is not null;
 create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
 
 -- Rows below an event belong to the event's organisation; whoever adds one need not say so.
@@ -76,6 +78,8 @@ end
 $$;
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
+create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_900_updated_at before update on public.ticket_types

@@ -39,7 +39,6 @@ create table public.orders (
   constraint orders_pkey primary key (id),
   constraint orders_id_event_id_organisation_id_key unique (id, event_id, organisation_id),
   constraint orders_organisation_id_reference_key unique (organisation_id, reference),
-  constraint orders_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint orders_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint orders_reference_is_readable check (reference ~ '^[0-9A-HJKMNP-TV-Z]{8}$'),
@@ -50,13 +49,15 @@ create table public.orders (
   constraint orders_discount_is_at_most_the_subtotal check (discount_total <= subtotal),
   constraint orders_complete_when_nothing_is_due check (status <> 'completed' or amount_paid >= subtotal - discount_total),
   constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint orders_metadata_is_flat check (private.is_metadata(metadata))
+  constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.orders is 'Who registered, and what is owed for it. The people who come are its attendees.';
 comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
 comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. 0 for complimentary tickets.';
 
+create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
+  where external_id is not null;
 create index orders_event_id_idx on public.orders (event_id, id desc);
 
 -- Security definer: it reads event and references beyond what a registering key may see.
@@ -67,10 +68,8 @@ declare
   v_event public.events;
 begin
   if tg_op = 'INSERT' then
-    select e.* into v_event from public.events e where e.id = new.event_id;
-    if not found then
-      perform private.refuse_not_found('event_id');
-    end if;
+    v_event := private.pass_gate(new.event_id);
+    perform private.refuse_foreign(v_event.organisation_id, 'event_id');
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
     end if;
@@ -85,7 +84,6 @@ begin
       );
     end loop;
   else
-    new.reference := old.reference;
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) then
@@ -109,6 +107,7 @@ begin
 
   new.payment_status := case
     when new.status = 'cancelled' and new.amount_paid > 0 then 'refund_due'
+    when new.status = 'cancelled' then 'not_required'
     when new.subtotal - new.discount_total = 0 then 'not_required'
     when new.amount_paid >= new.subtotal - new.discount_total then 'paid'
     when new.amount_paid > 0 then 'partially_paid'
@@ -126,6 +125,8 @@ begin
   return new;
 end
 $$;
+create trigger orders_050_fixed before update of organisation_id, event_id, reference, currency on public.orders
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'reference', 'currency');
 create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
@@ -145,8 +146,9 @@ $$;
 revoke all on public.orders from anon, authenticated, service_role;
 
 alter table public.orders enable row level security;
-create policy orders_select_own on public.orders for select to scope_attendees_write
-  using (organisation_id = (select private.current_organisation_id()));
+-- A registering key sees the order that it is making, in this very transaction, and no other.
+create policy orders_select_new on public.orders for select to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()) and created_at = now());
 create policy orders_insert_own on public.orders for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy orders_select_membership on public.orders for select to authenticated

@@ -27,7 +27,6 @@ create table public.attendees (
   updated_at timestamptz not null default now(),
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
-  constraint attendees_organisation_id_external_id_key unique (organisation_id, external_id),
   constraint attendees_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
@@ -37,12 +36,14 @@ create table public.attendees (
   constraint attendees_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
   constraint attendees_ticket_code_is_readable check (ticket_code ~ '^[0-9A-HJKMNP-TV-Z]{16}$'),
   constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint attendees_metadata_is_flat check (private.is_metadata(metadata))
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: the place is free again and the ticket stops scanning.';
-comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher.';
+comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher. Clear it to have a new one given; the old one then stops scanning.';
 comment on column public.attendees.checked_in_at is 'When they came in. Kept by check_ins, not edited.';
 
+create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
+  where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
 create index attendees_event_id_idx on public.attendees (event_id, id desc);
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
@@ -55,10 +56,9 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    select o.* into v_order from public.orders o where o.id = new.order_id;
-    if not found then
-      perform private.refuse_not_found('order_id');
-    end if;
+    -- Shared, so that the order is not cancelled or completed past a ticket it does not know of.
+    select o.* into v_order from public.orders o where o.id = new.order_id for share;
+    perform private.refuse_foreign(v_order.organisation_id, 'order_id');
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
@@ -80,6 +80,14 @@ begin
       );
     end if;
 
+    if new.ticket_code is null then
+      new.ticket_code := private.random_code(16);
+    elsif new.ticket_code <> old.ticket_code then
+      perform private.refuse(
+        409, 'read_only_field', 'Ticket codes are given, not chosen.', 'ticket_code', hint => 'Clear it to have a new one given.'
+      );
+    end if;
+
     if new.status <> old.status then
       if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
         perform private.refuse(
@@ -89,7 +97,7 @@ begin
         );
       end if;
       if new.status = 'active'
-        and not exists (select from public.orders o where o.id = new.order_id and o.status = 'completed') then
+        and not exists (select from public.orders o where o.id = new.order_id and o.status = 'completed' for share) then
         perform private.refuse(
           409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
         );
@@ -110,40 +118,25 @@ begin
   return new;
 end
 $$;
+create trigger attendees_050_fixed before update of organisation_id, event_id, order_id on public.attendees
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'order_id');
 create trigger attendees_100_guard before insert or update on public.attendees
   for each row execute function private.tg_attendees__guard();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
 
--- Takes or gives back places, exactly, under any concurrency. The update of the ticket type's row is what makes two buyers
--- of the last place wait for one another, so it comes as late in the transaction as it can.
+-- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
+-- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
 -- Security definer: counting is no right of whoever registers.
-create function private.move_places(event_id uuid, ticket_type_id uuid, places integer) returns void
+create function private.move_places(ticket_type_id uuid, places integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_event public.events;
   v_ticket_type public.ticket_types;
 begin
-  if places < 0 then
-    update public.ticket_types t set quantity_sold = t.quantity_sold + places where t.id = move_places.ticket_type_id;
-    return;
-  end if;
-
-  select e.* into v_event from public.events e where e.id = move_places.event_id;
-  perform private.enter_event(v_event.id, alone => v_event.capacity is not null);
-  -- Again, now that nobody can change it: it may have been cancelled, or given a capacity, while we waited. (Taking a lock
-  -- one already has costs nothing.)
-  select e.* into v_event from public.events e where e.id = move_places.event_id;
-  if v_event.status <> 'published' then
-    perform private.refuse_unpublished(v_event.status);
-  end if;
-  if v_event.capacity is not null then
-    perform private.enter_event(v_event.id, alone => true);
-  end if;
-
   update public.ticket_types t set quantity_sold = t.quantity_sold + places
-  where t.id = move_places.ticket_type_id and (t.quantity is null or t.quantity_sold + places <= t.quantity)
+  where t.id = move_places.ticket_type_id
+    and (places < 0 or t.quantity is null or t.quantity_sold + places <= t.quantity)
   returning * into v_ticket_type;
   if not found then
     perform private.refuse(
@@ -152,7 +145,9 @@ begin
     );
   end if;
 
-  if v_ticket_type.status = 'archived' then
+  if places < 0 then
+    return;
+  elsif v_ticket_type.status = 'archived' then
     perform private.refuse(
       409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
       hint => 'Choose an active ticket type.'
@@ -168,23 +163,21 @@ begin
       jsonb_build_object('sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
     );
   end if;
-
-  if v_event.capacity is not null and private.places_taken(v_event.id) > v_event.capacity then
-    perform private.refuse(
-      409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.'
-    );
-  end if;
 end
 $$;
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
 
--- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type.
+-- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All gates
+-- before all ticket types, in the order of their ids.
 create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_moves private.place_move[] := '{}';
+  v_event_id uuid;
+  v_event public.events;
+  v_limited public.events[] := '{}';
   v_move record;
 begin
   if tg_op in ('UPDATE', 'DELETE') then
@@ -197,15 +190,32 @@ begin
       select row(n.event_id, n.ticket_type_id, 1)::private.place_move from new_rows n where n.status <> 'cancelled'
     );
   end if;
-
-  for v_move in
-    select m.event_id, m.ticket_type_id, sum(m.places)::integer as places
+  v_moves := array(
+    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer)::private.place_move
     from unnest(v_moves) m
     group by m.event_id, m.ticket_type_id
     having sum(m.places) <> 0
-    order by m.event_id, m.ticket_type_id
-  loop
-    perform private.move_places(v_move.event_id, v_move.ticket_type_id, v_move.places);
+  );
+
+  for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
+    v_event := private.pass_gate(v_event_id);
+    if v_event.status <> 'published' then
+      perform private.refuse_unpublished(v_event.status);
+    end if;
+    if v_event.capacity is not null then
+      perform private.pass_gate_one_by_one(v_event_id);
+      v_limited := v_limited || v_event;
+    end if;
+  end loop;
+
+  for v_move in select m.* from unnest(v_moves) m order by m.ticket_type_id loop
+    perform private.move_places(v_move.ticket_type_id, v_move.places);
+  end loop;
+
+  foreach v_event in array v_limited loop
+    if private.places_taken(v_event.id) > v_event.capacity then
+      perform private.refuse(409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.');
+    end if;
   end loop;
   return null;
 end
@@ -240,8 +250,11 @@ create trigger orders_500_update_attendees after update on public.orders
 revoke all on public.attendees from anon, authenticated, service_role;
 
 alter table public.attendees enable row level security;
-create policy attendees_select_own on public.attendees for select to scope_attendees_write, scope_checkin_write
+create policy attendees_select_own on public.attendees for select to scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
+-- As with orders: what it is making, and no other.
+create policy attendees_select_new on public.attendees for select to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()) and created_at = now());
 create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy attendees_select_membership on public.attendees for select to authenticated

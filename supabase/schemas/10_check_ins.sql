@@ -44,7 +44,7 @@ create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
 create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
--- Security definer: it locks the attendee, which a scanning key may not change.
+-- Security definer: it changes the attendee, which a scanning key may not.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -53,9 +53,7 @@ declare
   v_attendee public.attendees;
 begin
   select e.* into v_event from public.events e where e.id = new.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
+  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
 
   -- A code read aloud or typed may come in lower case, with blanks or hyphens.
@@ -76,6 +74,11 @@ begin
   end::public.check_in_reason;
   new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
   new.undone_at := null;
+
+  -- Here and not after the insert, so that a second scan in the same statement finds the first.
+  if new.result = 'accepted' then
+    update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
+  end if;
   return new;
 end
 $$;
@@ -115,23 +118,18 @@ create trigger check_ins_100_guard before update or delete on public.check_ins
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 
--- The attendee's own row says whether they are inside. Security definer, as above.
-create function private.tg_check_ins__update_attendee() returns trigger
+-- Security definer, like the judgement.
+create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.attendees a
-  set checked_in_at = case when new.undone_at is null then new.scanned_at end
-  where a.id = new.attendee_id;
+  update public.attendees a set checked_in_at = null where a.id = new.attendee_id;
   return null;
 end
 $$;
-create trigger check_ins_500_accept after insert on public.check_ins
-  for each row when (new.result = 'accepted')
-  execute function private.tg_check_ins__update_attendee();
 create trigger check_ins_500_undo after update on public.check_ins
   for each row when (new.undone_at is distinct from old.undone_at)
-  execute function private.tg_check_ins__update_attendee();
+  execute function private.tg_check_ins__undo();
 
 revoke all on public.check_ins from anon, authenticated, service_role;
 

@@ -4,9 +4,14 @@
 import { startEmbeddedStack } from '../../src/embedded/stack.ts'
 
 const [dataDir = ''] = process.argv.slice(2)
-const stack = await startEmbeddedStack({ dataDir, progress: (message) => process.stderr.write(`${message}\n`) })
-process.stdout.write(`${JSON.stringify({ databaseUrl: stack.databaseUrl, dataApiUrl: stack.dataApiUrl })}\n`)
-process.on('SIGTERM', async () => {
-  await stack.stop()
+const starting = startEmbeddedStack({ dataDir, progress: (message) => process.stderr.write(`${message}\n`) })
+// From the first moment, so that no signal finds nobody listening; one that comes while it starts, the start itself heeds.
+process.once('SIGTERM', () => {
+  void starting.then(
+    (stack) => stack.stop(),
+    () => {},
+  )
 })
+const stack = await starting
+process.stdout.write(`${JSON.stringify({ databaseUrl: stack.databaseUrl, dataApiUrl: stack.dataApiUrl })}\n`)
 process.stderr.write(`${await stack.failed}\n`)

@@ -220,20 +220,21 @@ test('a killed Usher leaves its servers running, and the next start takes their 
   expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
 })
 
-test('an orphaned Postgres is recognised by its command line, even when nothing was recorded', {
+test('orphans are recognised by their command line, and others at work on the same files are not', {
   timeout,
 }, async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const killed = startElsewhere(dataDir)
   await killed.line(/databaseUrl/)
-  const { postgres, postgrest } = recordOf(dataDir)
+  const orphans = serversOf(dataDir)
   killed.child.kill('SIGKILL')
   await once(killed.child, 'close')
   unlinkSync(join(dataDir, 'running.json'))
+  const readers = [startStranger(join(dataDir, 'postgrest.conf')), startStranger('-D', join(dataDir, 'database'))]
 
   await start(dataDir)
-  expect(runningAmong(postgres ? [postgres] : [])).toEqual([])
-  if (postgrest) process.kill(postgrest.pid, 'SIGKILL')
+  expect(runningAmong(orphans)).toEqual([])
+  for (const reader of readers) expect(reader.exitCode ?? reader.signalCode).toBeNull()
 })
 
 test('records of processes that are dead, or whose number another program has now, harm nobody', {
@@ -283,7 +284,7 @@ test('a start that is interrupted undoes itself, and the next one goes on from t
   await interrupted.line(/Applying/)
   const servers = serversOf(dataDir)
   interrupted.child.kill('SIGINT')
-  await interrupted.line(/Interrupted while starting/)
+  await interrupted.line(/Interrupted; everything begun was stopped/)
   await once(interrupted.child, 'close')
   expect(servers).toHaveLength(1)
   expect(runningAmong(servers)).toEqual([])

@@ -74,9 +74,9 @@ export function startElsewhere(dataDir: string): { child: ChildProcess; line: (w
   return { child, line }
 }
 
-/** A program that has nothing to do with Usher. */
-export function startStranger(): ChildProcess {
-  const child = spawn('sleep', ['60'], { stdio: 'ignore' })
+/** A program that has nothing to do with Usher, whatever it is given. */
+export function startStranger(...args: string[]): ChildProcess {
+  const child = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)', '--', ...args], { stdio: 'ignore' })
   children.push(child)
   return child
 }
@@ -95,7 +95,7 @@ export async function cleanUp(): Promise<void> {
     const directory = findDataDirectory(join(folder, 'data'))
     const record = directory === null ? null : readRunRecord(directory)
     for (const server of [record?.postgrest, record?.postgres]) {
-      if (server !== undefined) await stopProcess(server, [['SIGQUIT', 2000]])
+      if (server !== undefined) await stopProcess(server, [['SIGKILL', 2000]])
     }
     rmSync(folder, { recursive: true, force: true })
   }
