@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
 import type { Config } from './config.ts'
 import { type Demo, seedDemo } from './demo.ts'
-import { startEmbeddedStack } from './embedded/stack.ts'
+import { runningDatabaseUrl, startEmbeddedStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createLimitStores } from './gateway/rate-limit.ts'
@@ -99,12 +99,21 @@ async function connectBackend(config: Config, progress: (message: string) => voi
 
 type Door = { url: string; serve(listener: RequestListener): void; close(): Promise<void> }
 
-async function openDoor({ host, port }: Config): Promise<Door> {
+async function openDoor({ host, port, database }: Config): Promise<Door> {
   const notYet: RequestListener = (_req, res) =>
     res.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end('{"status":"starting"}\n')
   let listener = notYet
   const server = createServer((req, res) => listener(req, res))
-  await listen(server, host, port)
+  try {
+    await listen(server, host, port)
+  } catch (error) {
+    if (isCode(error, 'EADDRINUSE') && database.kind === 'embedded' && (await runningDatabaseUrl(database.dataDir))) {
+      throw new StartError(
+        `Usher is already running on ${database.dataDir}. Stop it first, or set both USHER_DATA_DIR and PORT for another one.`,
+      )
+    }
+    throw refusalToListen(error, host, port)
+  }
   const { port: bound } = server.address() as AddressInfo
 
   return {
@@ -123,21 +132,22 @@ async function openDoor({ host, port }: Config): Promise<Door> {
 
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') {
-        reject(
-          new StartError(`Port ${port} on ${host} is taken by another program. Stop it, or set PORT to a free port.`),
-        )
-      } else if (error.code === 'EACCES') {
-        reject(
-          new StartError(`Port ${port} on ${host} needs more rights than this user has. Set PORT to one above 1023.`),
-        )
-      } else if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
-        reject(
-          new StartError(`HOST ${host} is no address of this machine. Set HOST to 127.0.0.1, or to 0.0.0.0 for all.`),
-        )
-      } else reject(error)
-    })
+    server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
 }
+
+function refusalToListen(error: unknown, host: string, port: number): unknown {
+  if (isCode(error, 'EADDRINUSE')) {
+    return new StartError(`Port ${port} on ${host} is taken by another program. Stop it, or set PORT to a free port.`)
+  }
+  if (isCode(error, 'EACCES')) {
+    return new StartError(`Port ${port} on ${host} needs more rights than this user has. Set PORT to one above 1023.`)
+  }
+  if (isCode(error, 'EADDRNOTAVAIL') || isCode(error, 'ENOTFOUND')) {
+    return new StartError(`HOST ${host} is no address of this machine. Set HOST to 127.0.0.1, or to 0.0.0.0 for all.`)
+  }
+  return error
+}
+
+const isCode = (error: unknown, code: string) => (error as NodeJS.ErrnoException).code === code
