@@ -253,6 +253,15 @@ begin
 end
 $$;
 
+-- Truncating fires no row triggers, so that counts and logs would not hear of it.
+create function private.tg__refuse_truncate() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(409, 'append_only', 'This table cannot be emptied at one stroke.', hint => 'Delete or cancel rows instead.');
+end
+$$;
+
 create function private.tg__set_updated_at() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -1410,16 +1419,18 @@ begin
           'Allowed: awaiting_payment to active or cancelled; active to cancelled.'
         );
       end if;
-      if new.status = 'active'
-        and not exists (select from public.orders o where o.id = new.order_id and o.status = 'completed' for share) then
-        perform private.refuse(
-          409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
-        );
+      if new.status = 'active' then
+        select o.* into v_order from public.orders o where o.id = new.order_id for share;
+        if v_order.status <> 'completed' then
+          perform private.refuse(
+            409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
+          );
+        end if;
       end if;
     end if;
 
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
-      new.ticket_email_status := 'queued';
+      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
     elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'cancelled';
     end if;
@@ -1436,6 +1447,8 @@ create trigger attendees_050_fixed before update of organisation_id, event_id, o
   for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'order_id');
 create trigger attendees_100_guard before insert or update on public.attendees
   for each row execute function private.tg_attendees__guard();
+create trigger attendees_100_no_truncate before truncate on public.attendees
+  for each statement execute function private.tg__refuse_truncate();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
 
@@ -1862,7 +1875,9 @@ begin
       409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
     );
   end if;
-  if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id' then
+  -- A key may be deleted, and then its scans forget it; nothing else is ever forgotten.
+  if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id'
+    or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
     perform private.refuse(
       409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.'
     );
@@ -1883,6 +1898,8 @@ end
 $$;
 create trigger check_ins_100_guard before update or delete on public.check_ins
   for each row execute function private.tg_check_ins__guard();
+create trigger check_ins_100_no_truncate before truncate on public.check_ins
+  for each statement execute function private.tg__refuse_truncate();
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 

@@ -180,6 +180,15 @@ begin
 end
 $$;
 
+-- Truncating fires no row triggers, so that counts and logs would not hear of it.
+create function private.tg__refuse_truncate() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(409, 'append_only', 'This table cannot be emptied at one stroke.', hint => 'Delete or cancel rows instead.');
+end
+$$;
+
 create function private.tg__set_updated_at() returns trigger
 language plpgsql volatile set search_path = ''
 as $$

@@ -96,16 +96,18 @@ begin
           'Allowed: awaiting_payment to active or cancelled; active to cancelled.'
         );
       end if;
-      if new.status = 'active'
-        and not exists (select from public.orders o where o.id = new.order_id and o.status = 'completed' for share) then
-        perform private.refuse(
-          409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
-        );
+      if new.status = 'active' then
+        select o.* into v_order from public.orders o where o.id = new.order_id for share;
+        if v_order.status <> 'completed' then
+          perform private.refuse(
+            409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
+          );
+        end if;
       end if;
     end if;
 
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
-      new.ticket_email_status := 'queued';
+      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
     elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'cancelled';
     end if;
@@ -122,6 +124,8 @@ create trigger attendees_050_fixed before update of organisation_id, event_id, o
   for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'order_id');
 create trigger attendees_100_guard before insert or update on public.attendees
   for each row execute function private.tg_attendees__guard();
+create trigger attendees_100_no_truncate before truncate on public.attendees
+  for each statement execute function private.tg__refuse_truncate();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
 

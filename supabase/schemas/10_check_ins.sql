@@ -94,7 +94,9 @@ begin
       409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
     );
   end if;
-  if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id' then
+  -- A key may be deleted, and then its scans forget it; nothing else is ever forgotten.
+  if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id'
+    or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
     perform private.refuse(
       409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.'
     );
@@ -115,6 +117,8 @@ end
 $$;
 create trigger check_ins_100_guard before update or delete on public.check_ins
   for each row execute function private.tg_check_ins__guard();
+create trigger check_ins_100_no_truncate before truncate on public.check_ins
+  for each statement execute function private.tg__refuse_truncate();
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 

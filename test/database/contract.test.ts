@@ -1,0 +1,155 @@
+// The list of operations held against the functions that are there. Whoever adds an operation need not touch this file,
+// unless it answers an enum: then the table below has to say where the labels come from.
+
+import { beforeAll, describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { isRead, type Operation, roleOf, scopes } from '../../src/operation.ts'
+import { operations } from '../../src/operations/index.ts'
+import { enums, functionsIn, type SqlFunction } from './catalogue.ts'
+
+/** Called by the gateway before it knows who calls, so it is no operation. */
+const resolveApiKey = 'resolve_api_key'
+
+let functions: SqlFunction[]
+let labels: Record<string, string[]>
+beforeAll(async () => {
+  functions = await functionsIn('api')
+  labels = await enums()
+})
+
+const functionOf = ({ name }: Operation) => functions.find((f) => f.name === name) as SqlFunction
+
+describe.each(operations.map((operation) => [operation.name, operation] as const))('%s', (name, operation) => {
+  test('is one function in schema api', () => {
+    expect(functions.filter((f) => f.name === name)).toHaveLength(1)
+  })
+
+  test('takes its input as arguments, and a write its idempotency key as well', () => {
+    const keys = Object.keys(operation.input.shape)
+    expect(functionOf(operation).arguments.toSorted()).toEqual(
+      (isRead(operation) ? keys : [...keys, 'idempotency_key', 'request_fingerprint']).sort(),
+    )
+  })
+
+  test('may be called without an argument exactly where the input may lack it', () => {
+    const optional = Object.entries(operation.input.shape).flatMap(([key, field]) =>
+      z.safeParse(field, undefined).success ? [key] : [],
+    )
+    expect(functionOf(operation).optional.toSorted()).toEqual(
+      (isRead(operation) ? optional : [...optional, 'idempotency_key', 'request_fingerprint']).sort(),
+    )
+  })
+
+  test('takes an enum where its input is one, with the same labels', () => {
+    const { arguments: names, types } = functionOf(operation)
+    const typeOf = Object.fromEntries(names.map((argument, i) => [argument, types[i] as string]))
+    const ofInput = Object.fromEntries(
+      enumsIn(operation.input, '').map(([path, values]) => [path.slice(1), values.toSorted()]),
+    )
+    const ofFunction = Object.fromEntries(
+      Object.entries(typeOf).flatMap(([argument, type]) =>
+        labels[type] ? [[argument, labels[type].toSorted()] as const] : [],
+      ),
+    )
+    expect(ofInput).toEqual(ofFunction)
+  })
+
+  test('is stable when it is a GET, and volatile otherwise', () => {
+    expect(functionOf(operation).volatility).toBe(isRead(operation) ? 's' : 'v')
+  })
+
+  test('runs with the rights of its caller, on an empty search path', () => {
+    expect(functionOf(operation)).toMatchObject({ securityDefiner: false, settings: ['search_path=""'] })
+  })
+
+  test('may be executed by exactly the role of its scope', () => {
+    expect(functionOf(operation).callers).toEqual([roleOf(operation)])
+  })
+
+  test('says in a comment what it does', () => {
+    expect(functionOf(operation).comment).toMatch(/\w/)
+  })
+})
+
+test('every function in schema api is an operation, but the one that resolves a key', () => {
+  expect(functions.map((f) => f.name)).toEqual([...operations.map((o) => o.name), resolveApiKey].sort())
+})
+
+test('only the gateway may resolve a key, with the rights of the function', () => {
+  expect(functions.find((f) => f.name === resolveApiKey)).toMatchObject({
+    callers: ['gateway'],
+    securityDefiner: true,
+    settings: ['search_path=""'],
+    volatility: 'v',
+  })
+})
+
+test('scopes are the labels of public.api_scope', () => {
+  expect(scopes).toEqual(labels['public.api_scope'])
+})
+
+// Which Postgres enum a field of an answer is; null where it is worked out and stored nowhere.
+const enumOf: Record<string, string | null> = {
+  'api_key.scopes': 'api_scope',
+  'event.status': 'event_status',
+  'event.phase': null,
+  'ticket_type.status': 'ticket_type_status',
+  'ticket_type.visibility': 'ticket_type_visibility',
+  'ticket_type.sales_status': null,
+  'order.status': 'order_status',
+  'order.payment_status': 'payment_status',
+  'order.source': 'request_source',
+  'attendee.status': 'attendee_status',
+  'attendee.ticket_email.status': 'ticket_email_status',
+  'check_in.result': 'check_in_result',
+  'check_in.reason': 'check_in_reason',
+}
+
+const answered = operations.flatMap((operation) => enumsIn(operation.output, operation.name))
+
+test('every enum in an answer is in the table, and everything in the table is answered', () => {
+  expect([...new Set(answered.map(([path]) => path))].sort()).toEqual(Object.keys(enumOf).sort())
+})
+
+test.each(Object.entries(enumOf).filter((entry): entry is [string, string] => entry[1] !== null))(
+  '%s is one of public.%s',
+  (path, type) => {
+    const values = answered.filter(([answeredPath]) => answeredPath === path)
+    expect(values).not.toEqual([])
+    for (const [, options] of values) expect(options.toSorted()).toEqual(labels[`public.${type}`]?.toSorted())
+  },
+)
+
+test('every enum of the tables is answered by the API, but the role of a member', () => {
+  const unanswered = Object.keys(labels).filter(
+    (name) => name.startsWith('public.') && !Object.values(enumOf).includes(name.slice('public.'.length)),
+  )
+  expect(unanswered).toEqual(['public.organisation_role'])
+})
+
+/** Enums below a schema as [path, options]. A path starts anew at whatever says what object it is: `attendee.status`. */
+function enumsIn(schema: z.ZodType, path: string): [string, string[]][] {
+  return walk(z.toJSONSchema(schema, { io: 'input' }), path)
+}
+
+type JsonSchema = z.core.JSONSchema.BaseSchema
+
+function walk(schema: JsonSchema, path: string): [string, string[]][] {
+  const object = asSchema(schema.properties?.object)?.const
+  const here = typeof object === 'string' ? object : path
+  return [
+    ...(schema.enum ? [[here, schema.enum.map(String)] as [string, string[]]] : []),
+    ...Object.entries(schema.properties ?? {}).flatMap(([key, value]) => walkInto(value, `${here}.${key}`)),
+    ...walkInto(schema.items, here),
+    ...(schema.anyOf ?? []).flatMap((value) => walkInto(value, here)),
+  ]
+}
+
+function walkInto(schema: unknown, path: string): [string, string[]][] {
+  const inner = asSchema(schema)
+  return inner ? walk(inner, path) : []
+}
+
+function asSchema(value: unknown): JsonSchema | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonSchema) : undefined
+}

@@ -1,0 +1,130 @@
+// What holds for everything in the database, whoever adds it: closed by default, explained, and named so that a refusal
+// can be read. All of it is asked of the catalogue, so there is nothing to keep up here.
+
+import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { functionsIn, tablesIn } from './catalogue.ts'
+
+/** The first column of a query that finds what breaks a rule. */
+async function offenders(sql: string): Promise<string[]> {
+  const { rows } = await studio.query({ text: sql, rowMode: 'array' })
+  return rows.map(([name]) => String(name))
+}
+
+const ours = (oid: string) => `${oid}::regnamespace::text in ('public', 'private', 'api')`
+
+test('every function runs on an empty search path', async () => {
+  const functions = await functionsIn('api', 'private')
+  expect(functions.length).toBeGreaterThan(0)
+  expect(functions.filter((f) => !f.settings.includes('search_path=""')).map((f) => f.name)).toEqual([])
+})
+
+test('no function is open to everybody, nor to anon', async () => {
+  const functions = await functionsIn('api', 'private', 'public')
+  const open = functions.filter((f) => f.callers.includes('public') || f.callers.includes('anon'))
+  expect(open.map((f) => f.name)).toEqual([])
+})
+
+test('schema public holds no functions: Supabase would open them to everybody', async () => {
+  expect(await functionsIn('public')).toEqual([])
+})
+
+test('the functions that lend somebody the rights of their owner are these', async () => {
+  const lent = (await functionsIn('api', 'private')).filter((f) => f.securityDefiner && f.callers.length > 0)
+  expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
+    'api.resolve_api_key': ['gateway'],
+    'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
+    'private.member_organisation_ids': ['authenticated'],
+    'private.owned_organisation_ids': ['authenticated'],
+    'private.record_outcome': ['api_key'],
+    'private.replay_outcome': ['api_key'],
+  })
+})
+
+test('every table has row level security', async () => {
+  expect((await tablesIn('public', 'private')).length).toBeGreaterThan(0)
+  expect(
+    await offenders(
+      `select c.oid::regclass from pg_class c
+       where ${ours('c.relnamespace')} and c.relkind in ('r', 'p', 'f') and not c.relrowsecurity`,
+    ),
+  ).toEqual([])
+})
+
+test('schema api holds functions and nothing else', async () => {
+  expect(await tablesIn('api')).toEqual([])
+})
+
+test('every table says in a comment what it is for', async () => {
+  expect(
+    await offenders(
+      `select c.oid::regclass from pg_class c
+       where ${ours('c.relnamespace')} and c.relkind in ('r', 'p') and obj_description(c.oid, 'pg_class') is null`,
+    ),
+  ).toEqual([])
+})
+
+test('a constraint is named after its table: _pkey, _fkey, _key, or a sentence that it starts', async () => {
+  expect(
+    await offenders(
+      `select format('%s on %s', k.conname, c.relname)
+       from pg_constraint k join pg_class c on c.oid = k.conrelid
+       where ${ours('k.connamespace')} and not coalesce(case k.contype
+         when 'p' then k.conname = c.relname || '_pkey'
+         when 'f' then starts_with(k.conname, c.relname || '_') and k.conname ~ '_fkey$'
+         when 'u' then starts_with(k.conname, c.relname || '_') and k.conname ~ '_key$'
+         when 'c' then starts_with(k.conname, c.relname || '_') and k.conname ~ '^[a-z0-9_]+$'
+           and substr(k.conname, length(c.relname) + 2) ~ '_' and k.conname !~ '_check\\d*$'
+         when 'n' then true -- not null has a name from Postgres 18 on
+       end, false)`,
+    ),
+  ).toEqual([])
+})
+
+test('an index is named after its table and ends in _idx, or in _key where it is unique', async () => {
+  expect(
+    await offenders(
+      `select i.indexrelid::regclass
+       from pg_index i join pg_class c on c.oid = i.indrelid join pg_class x on x.oid = i.indexrelid
+       where ${ours('c.relnamespace')}
+         and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.conrelid = i.indrelid)
+         and not (starts_with(x.relname, c.relname || '_') and (x.relname ~ '_idx$' or i.indisunique and x.relname ~ '_key$'))`,
+    ),
+  ).toEqual([])
+})
+
+test('every foreign key has an index that starts with its first column', async () => {
+  const foreignKeys = await offenders(
+    `select k.conname from pg_constraint k
+     where k.contype = 'f' and ${ours('k.connamespace')} and not exists (
+       select from pg_index i
+       where i.indrelid = k.conrelid and i.indisvalid and i.indpred is null and i.indkey[0] = k.conkey[1])`,
+  )
+  // A handful of plans, which nobody deletes while an organisation is on one.
+  expect(foreignKeys).toEqual(['organisations_plan_fkey'])
+})
+
+test('a trigger is named after its table and its place in the order, and runs a function named tg_', async () => {
+  expect(
+    await offenders(
+      `select format('%s on %s', t.tgname, c.relname)
+       from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_proc p on p.oid = t.tgfoid
+       where not t.tgisinternal and ${ours('c.relnamespace')}
+         and not (t.tgname ~ ('^' || c.relname || '_[0-9]{3}_[a-z_]+$')
+           and p.pronamespace = 'private'::regnamespace and p.proname ~ '^tg_([a-z_]+_)?_[a-z_]+$')`,
+    ),
+  ).toEqual([])
+})
+
+test('a policy is named after its table and what it allows, and is for one verb and named roles', async () => {
+  expect(
+    await offenders(
+      `select format('%s on %s', p.polname, c.relname)
+       from pg_policy p join pg_class c on c.oid = p.polrelid
+       where not starts_with(p.polname, c.relname || '_' ||
+           case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete'
+             else 'every verb' end || '_')
+         or 0 = any (p.polroles)`,
+    ),
+  ).toEqual([])
+})

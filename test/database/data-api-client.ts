@@ -1,0 +1,89 @@
+// A client of the Data API that the gateway is not: any token, any path. It goes past Usher's own code straight to
+// PostgREST, to find what PostgREST and the database would let somebody do who got hold of a token.
+
+import { randomUUID } from 'node:crypto'
+import { SignJWT } from 'jose'
+import { inject } from 'vitest'
+import * as z from 'zod'
+import { prefixOf } from '../../src/gateway/api-key.ts'
+import type { Scope } from '../../src/operation.ts'
+import { operations } from '../../src/operations/index.ts'
+import { row } from '../support/database.ts'
+import type { TestOrganisation } from '../support/organisation.ts'
+import type { Claims } from './actor.ts'
+
+export type DataApiAnswer = {
+  status: number
+  /** SQLSTATE, or PostgREST's own code. */
+  sqlstate?: string
+  /** Of a refusal that Usher raised. */
+  code?: string
+  details?: unknown
+  body: unknown
+}
+
+type Request = { method?: string; path: string; body?: unknown; headers?: Record<string, string> }
+
+export async function send(
+  { method = 'GET', path, body, headers = {} }: Request,
+  token?: string,
+): Promise<DataApiAnswer> {
+  const response = await fetch(`${inject('dataApiUrl')}${path}`, {
+    method,
+    headers: {
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const answer = text === '' ? null : (JSON.parse(text) as Record<string, unknown>)
+  if (response.ok || answer === null) return { status: response.status, body: answer }
+  const sqlstate = String(answer.code)
+  const refusal = sqlstate.startsWith('PT') ? (JSON.parse(String(answer.details)) as Record<string, unknown>) : {}
+  return { status: response.status, sqlstate, ...refusal, body: answer }
+}
+
+export const call = (name: string, token?: string, args: unknown = {}) =>
+  send({ method: 'POST', path: `/rpc/${name}`, body: args }, token)
+
+type Signing = { secret?: string; expires?: string }
+
+export function sign(claims: Claims, { secret = inject('jwtSecret'), expires = '5m' }: Signing = {}): Promise<string> {
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .setIssuedAt()
+    .setExpirationTime(expires)
+    .sign(new TextEncoder().encode(secret))
+}
+
+/** A key, and the claims that the gateway would put into its tokens. */
+export async function keyOf(
+  organisation: TestOrganisation,
+  ...chosen: Scope[]
+): Promise<{ id: string; claims: Claims }> {
+  const key = await organisation.key(...chosen)
+  const { id, family_id } = await row<{ id: string; family_id: string }>(
+    'select id, family_id from public.api_keys where prefix = $1',
+    [prefixOf(key)],
+  )
+  return { id, claims: { organisation_id: organisation.id, api_key_id: id, family_id, source: 'api' } }
+}
+
+/** Arguments with which the Data API finds the function of an operation: ids of nothing, and texts. */
+export function argumentsOf(name: string): Record<string, unknown> {
+  if (name === 'resolve_api_key') return { key_hash: '00' }
+  const input = operations.find((operation) => operation.name === name)?.input ?? z.object({})
+  const { required = [], properties = {} } = z.toJSONSchema(input)
+  return Object.fromEntries(
+    required.map((key) => [key, key.endsWith('_id') ? randomUUID() : exampleOf(properties[key])]),
+  )
+}
+
+function exampleOf(schema: z.core.JSONSchema._JSONSchema | undefined): unknown {
+  const { type, enum: options } = typeof schema === 'object' ? schema : {}
+  if (options) return options[0]
+  const examples: Record<string, unknown> = { integer: 1, number: 1, boolean: true, array: [], object: {} }
+  return examples[String(type)] ?? 'text'
+}

@@ -1,0 +1,69 @@
+// An organisation with a row in every table, and the people around it: what tenancy is tested with. Two of them, and
+// whatever one sees of the other is a leak.
+
+import { randomUUID } from 'node:crypto'
+import { prefixOf } from '../../src/gateway/api-key.ts'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import type { Claims } from './actor.ts'
+
+export type Party = {
+  id: string
+  event: TestEvent
+  orderId: string
+  attendeeId: string
+  checkInId: string
+  keyId: string
+  /** What the token of a call with its API key says. */
+  claims: Claims
+  /** What the tokens of its people say. */
+  owner: Claims
+  member: Claims
+}
+
+export async function createParty(): Promise<Party> {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const guest = await event.guest()
+  const checkIn = await row<{ id: string }>(
+    'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
+    [event.id, guest.code],
+  )
+  const [key, owner, member] = await Promise.all([
+    row<{ id: string; family_id: string }>('select id, family_id from public.api_keys where prefix = $1', [
+      prefixOf(await organisation.key()),
+    ]),
+    signUp(),
+    signUp(),
+  ])
+  // A second key, which the first must not see.
+  await organisation.key('events:read')
+  await Promise.all([join(organisation.id, owner, 'owner'), join(organisation.id, member, 'member')])
+
+  return {
+    id: organisation.id,
+    event,
+    orderId: guest.orderId,
+    attendeeId: guest.attendeeId,
+    checkInId: checkIn.id,
+    keyId: key.id,
+    claims: { organisation_id: organisation.id, api_key_id: key.id, family_id: key.family_id, source: 'api' },
+    owner,
+    member,
+  }
+}
+
+/** Somebody who can sign in, and belongs to nobody yet. */
+export async function signUp(): Promise<Claims> {
+  const sub = randomUUID()
+  await studio.query("insert into auth.users (id, aud, role) values ($1, 'authenticated', 'authenticated')", [sub])
+  return { sub }
+}
+
+export async function join(organisationId: string, person: Claims, role: 'owner' | 'member'): Promise<void> {
+  await studio.query('insert into public.organisation_members (organisation_id, user_id, role) values ($1, $2, $3)', [
+    organisationId,
+    person.sub,
+    role,
+  ])
+}

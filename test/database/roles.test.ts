@@ -1,0 +1,197 @@
+// Every role against every table, twice: what the catalogue says it may do, and what happens when it tries. The table of
+// what is expected is expected-privileges.ts; whose rows a role sees is in tenancy-of-*.test.ts.
+
+import { describe, expect, test } from 'vitest'
+import { roleOf } from '../../src/operation.ts'
+import { operations } from '../../src/operations/index.ts'
+import { studio } from '../support/database.ts'
+import { actAs } from './actor.ts'
+import { columnsOf, functionsIn, tablesIn } from './catalogue.ts'
+import {
+  columnList,
+  type Privileges,
+  privilegesOf,
+  roles,
+  schemas,
+  tables,
+  type Verb,
+  verbs,
+} from './expected-privileges.ts'
+
+const roleNames = Object.keys(roles)
+const tableNames = Object.keys(tables)
+/** Postgres's and Supabase's own, and the owner of everything. */
+const foreignRoles = "(rolname ~ '^(pg_|supabase_)' or rolname = 'postgres')"
+
+describe('in the catalogue', () => {
+  test('every role is expected', async () => {
+    const { rows } = await studio.query<{ rolname: string }>(`select rolname from pg_roles where not ${foreignRoles}`)
+    expect(rows.map((row) => row.rolname).sort()).toEqual(roleNames.toSorted())
+  })
+
+  test('every table is expected', async () => {
+    expect((await tablesIn('public', 'private')).sort()).toEqual(tableNames.toSorted())
+  })
+
+  test.each(roleNames)('%s is granted the roles that are expected, and has no powers of its own', async (role) => {
+    const { rows } = await studio.query(
+      `select r.rolsuper or r.rolcreaterole or r.rolcreatedb or r.rolreplication as powerful,
+         r.rolbypassrls as bypasses,
+         array(select m.roleid::regrole::text from pg_auth_members m
+           where m.member = r.oid and m.inherit_option order by 1) as inherits,
+         array(select m.roleid::regrole::text from pg_auth_members m
+           where m.member = r.oid and m.set_option order by 1) as becomes,
+         exists (select from pg_auth_members m where m.member = r.oid and m.admin_option) as hands_out
+       from pg_roles r where r.rolname = $1`,
+      [role],
+    )
+    const { inherits = [], becomes = [], bypassesPolicies = false } = roles[role] ?? {}
+    expect(rows).toEqual([{ powerful: false, bypasses: bypassesPolicies, inherits, becomes, hands_out: false }])
+  })
+
+  test.each(Object.entries(schemas))('schema %s may be used by %j, and nobody adds to it', async (schema, users) => {
+    const { rows } = await studio.query<{ role: string; privilege: string }>(
+      `select distinct case x.grantee when 0 then 'public' else x.grantee::regrole::text end as role,
+         x.privilege_type as privilege
+       from pg_namespace n, aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) x
+       where n.nspname = $1 and x.grantee not in (n.nspowner, 'postgres'::regrole)
+       order by 1`,
+      [schema],
+    )
+    expect(rows).toEqual(users.map((role) => ({ role, privilege: 'USAGE' })))
+  })
+
+  test.each(tableNames)('%s is granted to nobody but as expected', async (table) => {
+    const expected = Object.fromEntries(
+      Object.entries(tables[table] ?? {}).map(([role, privileges]) => [
+        role,
+        Object.fromEntries(Object.entries(privileges).map(([verb, columns]) => [verb, columnList(columns)])),
+      ]),
+    )
+    expect(await grantsOn(table)).toEqual(expected)
+  })
+})
+
+/** { role: { verb: columns } }, read from the access control lists; the verb says so where a grant may be passed on. */
+async function grantsOn(table: string): Promise<Record<string, Record<string, string[]>>> {
+  const { rows } = await studio.query<{ role: string; verb: string; columns: string[] }>(
+    `select case x.grantee when 0 then 'public' else x.grantee::regrole::text end as role,
+       lower(x.privilege_type) || case when x.is_grantable then ' with grant option' else '' end as verb,
+       array_agg(g.name order by g.name) as columns
+     from (
+       select '*' as name, coalesce(c.relacl, acldefault('r', c.relowner)) as acl, c.relowner
+       from pg_class c where c.oid = $1::regclass
+       union all
+       select a.attname::text, a.attacl, c.relowner
+       from pg_attribute a join pg_class c on c.oid = a.attrelid
+       where c.oid = $1::regclass and a.attacl is not null
+     ) g, aclexplode(g.acl) x
+     where x.grantee <> g.relowner
+     group by 1, 2`,
+    [table],
+  )
+  const grants: Record<string, Record<string, string[]>> = {}
+  for (const { role, verb, columns } of rows) grants[role] = { ...grants[role], [verb]: columns }
+  return grants
+}
+
+// No statement finds or adds a row, so that only the right to try it is asked.
+const statements: Record<Verb, (table: string, column: string) => string> = {
+  select: (table, column) => `select ${column} from ${table} where false`,
+  insert: (table, column) => `insert into ${table} (${column}) select null where false`,
+  update: (table, column) => `update ${table} set ${column} = null where false`,
+  delete: (table) => `delete from ${table} where false`,
+}
+
+describe('in action', () => {
+  test.each(roleNames)('%s may do with each table what is expected, and is refused the rest', async (role) => {
+    const columns = new Map(
+      await Promise.all(tableNames.map(async (table) => [table, await columnsOf(table)] as const)),
+    )
+    const [happened, expected] = await actAs(role, {}, async ({ attempt }) => {
+      const happened: Record<string, string> = {}
+      const expected: Record<string, string> = {}
+      for (const [table, all] of columns) {
+        const privileges = privilegesOf(role, table)
+        for (const { verb, column, allowed } of probes(privileges, all)) {
+          const sql = statements[verb](table, column)
+          happened[sql] = await attempt(sql)
+          expected[sql] = allowed ? 'allowed' : '42501'
+        }
+      }
+      return [happened, expected]
+    })
+    expect(happened).toEqual(expected)
+  })
+
+  test.each(roleNames)('%s cannot empty a table', async (role) => {
+    const refusals = await actAs(role, {}, ({ attempt }) => inTurn(tableNames, (table) => attempt(`truncate ${table}`)))
+    expect(new Set(refusals)).toEqual(new Set(['42501']))
+  })
+
+  test('anon cannot even look into the schemas api and private', async () => {
+    const messages = await actAs('anon', {}, async ({ attempt }) => [
+      await attempt('select api.list_events()'),
+      await attempt('select private.claims()'),
+      await attempt('select from private.api_key_hashes'),
+    ])
+    expect(messages).toEqual(['42501', '42501', '42501'])
+    const { rows } = await studio.query(
+      "select s from unnest(array['api', 'private']) s where has_schema_privilege('anon', s, 'usage')",
+    )
+    expect(rows).toEqual([])
+  })
+
+  test('service_role passes every policy, and so has nothing to read', async () => {
+    const refusals = await actAs('service_role', {}, ({ attempt }) =>
+      inTurn(tableNames, (table) => attempt(`select from ${table}`)),
+    )
+    expect(new Set(refusals)).toEqual(new Set(['42501']))
+  })
+
+  test('no role but postgres makes or changes an API key', async () => {
+    const functions = ['create_api_key', 'rotate_api_key']
+    const callers = (await functionsIn('private')).filter((f) => functions.includes(f.name)).map((f) => f.callers)
+    expect(callers).toEqual([[], []])
+  })
+})
+
+type Probe = { verb: Verb; column: string; allowed: boolean }
+
+/** One column that is granted and one that is not, for each verb. */
+function probes(privileges: Privileges, all: string[]): Probe[] {
+  return verbs.flatMap((verb): Probe[] => {
+    const granted = privileges[verb] === undefined ? [] : privileges[verb] === '*' ? all : columnList(privileges[verb])
+    if (verb === 'delete') return [{ verb, column: '', allowed: granted.length > 0 }]
+    const denied = all.find((column) => !granted.includes(column))
+    return [
+      ...(granted[0] === undefined ? [] : [{ verb, column: granted[0], allowed: true }]),
+      ...(denied === undefined ? [] : [{ verb, column: denied, allowed: false }]),
+    ]
+  })
+}
+
+async function inTurn<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  for (const item of items) results.push(await work(item))
+  return results
+}
+
+describe('calling functions', () => {
+  const callable = [
+    ...operations.map((operation) => ({ name: operation.name, role: roleOf(operation) })),
+    { name: 'resolve_api_key', role: 'gateway' },
+  ]
+
+  test.each(callable)('$name is refused by Postgres to every role but $role', async ({ name, role }) => {
+    const fn = (await functionsIn('api')).find((f) => f.name === name)
+    const required = fn?.arguments.slice(0, fn.arguments.length - fn.optional.length) ?? []
+    const call = `select api.${name}(${required.map((argument) => `${argument} => null`).join(', ')})`
+
+    const refused = await inTurn(roleNames, async (caller) =>
+      (await actAs(caller, {}, ({ attempt }) => attempt(call))) === '42501' ? [caller] : [],
+    )
+    const may = (caller: string) => caller === role || roles[caller]?.inherits?.includes(role)
+    expect(refused.flat()).toEqual(roleNames.filter((caller) => !may(caller)))
+  })
+})

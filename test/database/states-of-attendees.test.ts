@@ -1,0 +1,130 @@
+// Attendees as an organiser edits them in Studio: active, awaiting_payment, cancelled. The places they hold are in
+// places.test.ts.
+
+import { describe, expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { expectExactCounts } from './counts.ts'
+import { addOrder, edit, read, refusalOfEdit } from './studio.ts'
+
+type Status = 'active' | 'awaiting_payment' | 'cancelled'
+
+async function attendeeThatIs(status: Status) {
+  const event = await (await createOrganisation()).event()
+  const order = await addOrder(event, { subtotal: status === 'awaiting_payment' ? 4900 : 0 })
+  const id = order.attendeeIds[0] as string
+  if (status === 'cancelled') await edit('attendees', id, "status = 'cancelled'")
+  return { event, orderId: order.id, id }
+}
+
+const statusOf = async (id: string) => (await read('attendees', id, 'status')).status
+
+describe('an attendee', () => {
+  test.each([
+    ['active', 'active'],
+    ['active', 'cancelled'],
+    ['awaiting_payment', 'awaiting_payment'],
+    ['awaiting_payment', 'cancelled'],
+    ['cancelled', 'cancelled'],
+  ] as const)('that is %s may be set to %s', async (from, to) => {
+    const { event, id } = await attendeeThatIs(from)
+    await edit('attendees', id, 'status = $2', [to])
+    expect(await read('attendees', id, 'status', 'cancelled_at')).toEqual({
+      status: to,
+      cancelled_at: to === 'cancelled' ? expect.any(Date) : null,
+    })
+    expect(await event.sold()).toBe(to === 'cancelled' ? 0 : 1)
+    await expectExactCounts(event)
+  })
+
+  test.each([
+    ['active', 'awaiting_payment'],
+    ['cancelled', 'active'],
+    ['cancelled', 'awaiting_payment'],
+  ] as const)('that is %s cannot become %s', async (from, to) => {
+    const { event, id } = await attendeeThatIs(from)
+    expect(await refusalOfEdit('attendees', id, 'status = $2', [to])).toEqual({
+      sqlstate: 'PT409',
+      code: 'invalid_transition',
+      param: 'status',
+      details: { from, to },
+    })
+    expect(await statusOf(id)).toBe(from)
+    await expectExactCounts(event)
+  })
+
+  test('that awaits payment becomes active by the payment, and not by hand', async () => {
+    const { event, orderId, id } = await attendeeThatIs('awaiting_payment')
+    expect(await refusalOfEdit('attendees', id, "status = 'active'")).toEqual({
+      sqlstate: 'PT409',
+      code: 'payment_due',
+      param: 'status',
+    })
+    await edit('orders', orderId, 'amount_paid = 4900')
+    expect(await statusOf(id)).toBe('active')
+    await expectExactCounts(event)
+  })
+
+  test('that was cancelled by itself is not revived when its order is paid', async () => {
+    const { event, orderId, id } = await attendeeThatIs('awaiting_payment')
+    await edit('attendees', id, "status = 'cancelled'")
+    await edit('orders', orderId, 'amount_paid = 4900')
+    expect(await statusOf(id)).toBe('cancelled')
+    await expectExactCounts(event)
+  })
+
+  test('that is new has the status of its order, its own code, and came in nowhere yet', async () => {
+    const event = await (await createOrganisation()).event()
+    const { id: orderId } = await addOrder(event, { ticketTypeIds: [] })
+    const attendee = await row(
+      `insert into public.attendees (order_id, ticket_type_id, name, email, status, ticket_code, checked_in_at, cancelled_at)
+       values ($1, $2, 'Guest', 'guest@example.com', 'cancelled', 'AAAAAAAAAAAAAAAA', now(), now())
+       returning event_id, status, ticket_code, checked_in_at, cancelled_at`,
+      [orderId, event.ticketTypeId],
+    )
+    expect(attendee).toEqual({
+      event_id: event.id,
+      status: 'active',
+      ticket_code: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{16}$/),
+      checked_in_at: null,
+      cancelled_at: null,
+    })
+    expect(attendee.ticket_code).not.toBe('AAAAAAAAAAAAAAAA')
+    await expectExactCounts(event)
+  })
+
+  test('keeps the moment it was cancelled', async () => {
+    const { id } = await attendeeThatIs('cancelled')
+    const before = await read('attendees', id, 'cancelled_at')
+    await edit('attendees', id, "cancelled_at = '2000-01-01', name = 'Renamed'")
+    expect(await read('attendees', id, 'cancelled_at')).toEqual(before)
+  })
+
+  test('cannot be let in by editing checked_in_at, nor be let out', async () => {
+    const event = await (await createOrganisation()).event()
+    const { attendeeId, code } = await event.guest()
+    const refused = { sqlstate: 'PT409', code: 'read_only_field', param: 'checked_in_at' }
+    expect(await refusalOfEdit('attendees', attendeeId, 'checked_in_at = now()')).toEqual(refused)
+    await studio.query('insert into public.check_ins (event_id, code) values ($1, $2)', [event.id, code])
+    expect(await refusalOfEdit('attendees', attendeeId, 'checked_in_at = null')).toEqual(refused)
+  })
+
+  test('has a ticket code that is given and not chosen: clearing it gives a new one', async () => {
+    const { event, id } = await attendeeThatIs('active')
+    const { ticket_code: first } = await read('attendees', id, 'ticket_code')
+    expect(await refusalOfEdit('attendees', id, "ticket_code = 'AAAAAAAAAAAAAAAA'")).toEqual({
+      sqlstate: 'PT409',
+      code: 'read_only_field',
+      param: 'ticket_code',
+    })
+    expect((await read('attendees', id, 'ticket_code')).ticket_code).toBe(first)
+
+    await edit('attendees', id, 'ticket_code = null')
+    const { ticket_code: second } = await read('attendees', id, 'ticket_code')
+    expect(second).toMatch(/^[0-9A-HJKMNP-TV-Z]{16}$/)
+    expect(second).not.toBe(first)
+    const scan = 'insert into public.check_ins (event_id, code) values ($1, $2) returning result, reason'
+    expect(await row(scan, [event.id, first])).toEqual({ result: 'rejected', reason: 'not_found' })
+    expect(await row(scan, [event.id, second])).toEqual({ result: 'accepted', reason: null })
+  })
+})

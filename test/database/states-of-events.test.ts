@@ -1,0 +1,309 @@
+// Events as an organiser edits them in Studio: draft, published, cancelled, completed, and what each step asks for.
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { eventStatuses } from '../../src/operations/events.ts'
+import { refusalOf, row, studio } from '../support/database.ts'
+import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { expectExactCounts } from './counts.ts'
+
+type Status = (typeof eventStatuses)[number]
+
+async function eventThatIs(status: Status): Promise<TestEvent> {
+  const organisation = await createOrganisation()
+  const event = await organisation.event({ status: status === 'draft' ? 'draft' : 'published' })
+  if (status === 'cancelled' || status === 'completed') await change(event, 'status = $2', [status])
+  return event
+}
+
+const change = (event: TestEvent, assignments: string, values: unknown[] = []) =>
+  studio.query(`update public.events set ${assignments} where id = $1`, [event.id, ...values])
+
+const read = (event: TestEvent) =>
+  row<{ status: Status; published_at: Date | null; cancelled_at: Date | null; completed_at: Date | null }>(
+    'select status, published_at, cancelled_at, completed_at from public.events where id = $1',
+    [event.id],
+  )
+
+const next: Record<Status, Status[]> = {
+  draft: ['published'],
+  published: ['draft', 'cancelled', 'completed'],
+  cancelled: [],
+  completed: [],
+}
+const transitions = eventStatuses.flatMap((from) =>
+  eventStatuses.map((to) => ({ from, to, allowed: from === to || next[from].includes(to) })),
+)
+
+describe('an event', () => {
+  test.each(transitions.filter(({ allowed }) => allowed))('that is $from may be set to $to', async ({ from, to }) => {
+    const event = await eventThatIs(from)
+    await change(event, 'status = $2', [to])
+    expect((await read(event)).status).toBe(to)
+  })
+
+  test.each(transitions.filter(({ allowed }) => !allowed))(
+    'that is $from cannot become $to, and stays as it is',
+    async ({ from, to }) => {
+      const event = await eventThatIs(from)
+      const before = await read(event)
+      expect(await refusalOf(change(event, 'status = $2', [to]))).toEqual({
+        sqlstate: 'PT409',
+        code: 'invalid_transition',
+        param: 'status',
+        details: { from, to },
+      })
+      expect(await read(event)).toEqual(before)
+    },
+  )
+
+  test.each(eventStatuses.filter((status) => status !== 'draft'))('cannot start as %s', async (status) => {
+    const { id } = await createOrganisation()
+    const insert = studio.query(
+      `insert into public.events (organisation_id, name, slug, starts_at, ends_at, status)
+       values ($1, 'Event', 'event', now(), now() + interval '1 day', $2)`,
+      [id, status],
+    )
+    expect(await refusalOf(insert)).toEqual({ sqlstate: 'PT409', code: 'invalid_transition', param: 'status' })
+  })
+
+  test('may go back to draft and be published again', async () => {
+    const event = await eventThatIs('published')
+    const { published_at: first } = await read(event)
+    await change(event, "status = 'draft'")
+    expect(await read(event)).toMatchObject({ status: 'draft', published_at: null })
+    await change(event, "status = 'published'")
+    const { published_at: second } = await read(event)
+    expect(second?.getTime()).toBeGreaterThan(first?.getTime() ?? Number.NaN)
+  })
+})
+
+describe('publishing', () => {
+  test.each(['starts_at', 'ends_at'])('needs %s', async (column) => {
+    const event = await eventThatIs('draft')
+    await change(event, `${column} = null`)
+    expect(await refusalOf(change(event, "status = 'published'"))).toEqual({
+      sqlstate: 'PT409',
+      code: 'event_not_publishable',
+      param: 'starts_at',
+    })
+  })
+
+  test('needs a ticket type, and an active one', async () => {
+    const refused = { sqlstate: 'PT409', code: 'event_not_publishable', param: 'ticket_types' }
+    const event = await eventThatIs('draft')
+    await studio.query("update public.ticket_types set status = 'archived' where id = $1", [event.ticketTypeId])
+    expect(await refusalOf(change(event, "status = 'published'"))).toEqual(refused)
+    await studio.query('delete from public.ticket_types where id = $1', [event.ticketTypeId])
+    expect(await refusalOf(change(event, "status = 'published'"))).toEqual(refused)
+    await event.ticketType()
+    await change(event, "status = 'published'")
+    expect((await read(event)).status).toBe('published')
+  })
+
+  test('may come together with the dates it needs, in one edit', async () => {
+    const event = await eventThatIs('draft')
+    await change(event, 'starts_at = null, ends_at = null')
+    await change(event, "status = 'published', starts_at = now(), ends_at = now() + interval '1 hour'")
+    expect((await read(event)).status).toBe('published')
+  })
+
+  test.each(['published', 'cancelled', 'completed'] as const)(
+    'is not undone by taking the dates of a %s event away',
+    async (status) => {
+      const event = await eventThatIs(status)
+      expect(await refusalOf(change(event, 'starts_at = null'))).toEqual({ sqlstate: '23514' })
+      expect(await refusalOf(change(event, 'ends_at = null'))).toEqual({ sqlstate: '23514' })
+    },
+  )
+
+  test.each(['completed', 'cancelled'])(
+    'cannot be undone once there is an order, even one that is %s',
+    async (status) => {
+      const event = await eventThatIs('published')
+      const { orderId } = await event.guest()
+      if (status === 'cancelled')
+        await studio.query("update public.orders set status = 'cancelled' where id = $1", [orderId])
+      expect(await refusalOf(change(event, "status = 'draft'"))).toEqual({
+        sqlstate: 'PT409',
+        code: 'event_has_orders',
+        param: 'status',
+      })
+      await expectExactCounts(event)
+    },
+  )
+})
+
+describe('the moments of an event', () => {
+  test('are stamped when it is published, cancelled and completed', async () => {
+    const [draft, published, cancelled, completed] = await Promise.all(
+      eventStatuses.map(async (status) => read(await eventThatIs(status))),
+    )
+    const moment = expect.any(Date)
+    expect(draft).toEqual({ status: 'draft', published_at: null, cancelled_at: null, completed_at: null })
+    expect(published).toEqual({ status: 'published', published_at: moment, cancelled_at: null, completed_at: null })
+    expect(cancelled).toEqual({ status: 'cancelled', published_at: moment, cancelled_at: moment, completed_at: null })
+    expect(completed).toEqual({ status: 'completed', published_at: moment, cancelled_at: null, completed_at: moment })
+  })
+
+  test.each(eventStatuses)('cannot be set by hand while it is %s, nor move when it is edited', async (status) => {
+    const event = await eventThatIs(status)
+    const before = await read(event)
+    await change(
+      event,
+      "name = 'Renamed', published_at = '2000-01-01', cancelled_at = '2000-01-01', completed_at = now()",
+    )
+    await change(event, 'published_at = null, cancelled_at = null, completed_at = null')
+    expect(await read(event)).toEqual(before)
+  })
+
+  test('cannot be brought along by a new event', async () => {
+    const { id } = await createOrganisation()
+    const event = await row(
+      `insert into public.events (organisation_id, name, slug, published_at, cancelled_at, completed_at)
+       values ($1, 'Event', 'event', now(), now(), now()) returning published_at, cancelled_at, completed_at`,
+      [id],
+    )
+    expect(event).toEqual({ published_at: null, cancelled_at: null, completed_at: null })
+  })
+})
+
+describe('the currency', () => {
+  test('is fixed once there is an order', async () => {
+    const event = await eventThatIs('published')
+    await change(event, "currency = 'GBP'")
+    await event.guest()
+    expect(await refusalOf(change(event, "currency = 'USD'"))).toEqual({
+      sqlstate: 'PT409',
+      code: 'event_has_orders',
+      param: 'currency',
+    })
+    // An edit that leaves it as it is, as Studio sends whole rows, is no change.
+    await change(event, "currency = 'GBP', name = 'Renamed'")
+  })
+
+  // An edit that took no turn at the gate of the event would overtake the order, and leave it behind in the old currency.
+  test('is the one of an order that is being made at the same time', async () => {
+    const event = await eventThatIs('published')
+    const client = await studio.connect()
+    try {
+      await client.query('begin')
+      const { rows } = await client.query(
+        "insert into public.orders (event_id, name, email) values ($1, 'Buyer', 'buyer@example.com') returning id",
+        [event.id],
+      )
+      const edited = change(event, "currency = 'USD'").catch(() => {})
+      // Long enough for an edit that waits for nobody to be done.
+      await Promise.race([edited, sleep(300)])
+      await client.query('commit')
+      await edited
+      const currencies = await row(
+        'select o.currency as ordered, e.currency as set from public.orders o join public.events e on e.id = o.event_id where o.id = $1',
+        [rows[0].id],
+      )
+      expect(currencies.ordered).toBe(currencies.set)
+    } finally {
+      client.release()
+    }
+  })
+
+  test.each(['eur', 'EURO', ''])('cannot be %j', async (currency) => {
+    const event = await eventThatIs('draft')
+    expect(await refusalOf(change(event, 'currency = $2', [currency]))).toEqual({ sqlstate: '23514' })
+  })
+})
+
+describe('the capacity', () => {
+  test('cannot go below the tickets that are out, over all ticket types', async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event({ capacity: 5 })
+    const other = await event.ticketType()
+    await event.guest()
+    await event.guest({ ticketTypeId: other })
+    await event.guest({ ticketTypeId: other })
+
+    expect(await refusalOf(change(event, 'capacity = 2'))).toEqual({
+      sqlstate: 'PT409',
+      code: 'capacity_below_sold',
+      param: 'capacity',
+      details: { places_taken: 3 },
+    })
+    await change(event, 'capacity = 3')
+    await change(event, 'capacity = null')
+    expect(await refusalOf(change(event, 'capacity = 1'))).toMatchObject({ code: 'capacity_below_sold' })
+    await expectExactCounts(event)
+  })
+
+  test('counts no cancelled attendees', async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event({ capacity: 2 })
+    await event.guest()
+    const { attendeeId } = await event.guest()
+    await studio.query("update public.attendees set status = 'cancelled' where id = $1", [attendeeId])
+    await change(event, 'capacity = 1')
+    await expectExactCounts(event)
+  })
+
+  test('holds for whoever adds an attendee in Studio', async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event({ capacity: 1 })
+    await event.guest()
+    expect(await refusalOf(event.guest())).toEqual({ sqlstate: 'PT409', code: 'sold_out', param: 'event_id' })
+    await expectExactCounts(event)
+  })
+
+  test('cannot be nought, or less', async () => {
+    const event = await eventThatIs('draft')
+    expect(await refusalOf(change(event, 'capacity = 0'))).toEqual({ sqlstate: '23514' })
+    const insert =
+      "insert into public.events (organisation_id, name, slug, capacity) select organisation_id, name, 'other', -1 from public.events where id = $1"
+    expect(await refusalOf(studio.query(insert, [event.id]))).toEqual({ sqlstate: '23514' })
+  })
+})
+
+describe('the time zone', () => {
+  const refused = { sqlstate: 'PT422', code: 'validation_failed', param: 'timezone' }
+
+  test.each(['Mars/Olympus', 'europe/berlin', '+02:00', ''])(
+    'cannot be %j, for a new event or an old one',
+    async (timezone) => {
+      const organisation = await createOrganisation()
+      const event = await organisation.event({ status: 'draft' })
+      expect(await refusalOf(change(event, 'timezone = $2', [timezone]))).toEqual(refused)
+      const insert =
+        "insert into public.events (organisation_id, name, slug, timezone) values ($1, 'Event', 'event', $2)"
+      expect(await refusalOf(studio.query(insert, [organisation.id, timezone]))).toEqual(refused)
+    },
+  )
+
+  test.each(['UTC', 'Asia/Kathmandu', 'America/Argentina/Buenos_Aires'])('can be %s', async (timezone) => {
+    const event = await eventThatIs('draft')
+    await change(event, 'timezone = $2', [timezone])
+  })
+})
+
+test.each([
+  ['an end before its start', "ends_at = starts_at - interval '1 second'"],
+  ['no end at all', "ends_at = 'infinity'"],
+  ['a slug that is none', "slug = 'With Spaces'"],
+  ['a name of two lines', "name = E'two\\nlines'"],
+  ['a country that is no ISO code', "venue_country = 'Germany'"],
+  ['an address that is not http', "online_url = 'javascript:alert(1)'"],
+])('an event with %s is refused', async (_what, assignment) => {
+  const event = await eventThatIs('draft')
+  expect(await refusalOf(change(event, assignment))).toEqual({ sqlstate: '23514' })
+})
+
+test('a slug is taken once within an organisation', async () => {
+  const [ours, theirs] = await Promise.all([createOrganisation(), createOrganisation()])
+  const slug = `event-${randomUUID()}`
+  const insert = (organisationId: string) =>
+    studio.query("insert into public.events (organisation_id, name, slug) values ($1, 'Event', $2)", [
+      organisationId,
+      slug,
+    ])
+  await insert(ours.id)
+  await insert(theirs.id)
+  expect(await refusalOf(insert(ours.id))).toEqual({ sqlstate: '23505' })
+})

@@ -1,0 +1,271 @@
+// Orders as an organiser edits them in Studio: pending, completed, cancelled, what is paid, and what that does to their
+// attendees.
+
+import { describe, expect, test } from 'vitest'
+import { refusalOf, row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { expectExactCounts } from './counts.ts'
+import { addAttendee, addOrder, edit, read, refusalOfEdit } from './studio.ts'
+
+const statuses = ['pending', 'completed', 'cancelled'] as const
+type Status = (typeof statuses)[number]
+
+/** An order with one attendee. It is pending with 4900 due, completed with nothing due, or was cancelled while pending. */
+async function orderThatIs(status: Status) {
+  const event = await (await createOrganisation()).event()
+  const { id, attendeeIds } = await addOrder(event, { subtotal: status === 'completed' ? 0 : 4900 })
+  if (status === 'cancelled') await edit('orders', id, "status = 'cancelled'")
+  return { event, id, attendeeId: attendeeIds[0] as string }
+}
+
+const statusOf = async (id: string) => (await read('orders', id, 'status')).status
+const attendee = (id: string) => read('attendees', id, 'status', 'ticket_email_status')
+
+describe('an order', () => {
+  test.each([
+    ['pending', 'pending'],
+    ['pending', 'cancelled'],
+    ['completed', 'completed'],
+    ['completed', 'cancelled'],
+    ['cancelled', 'cancelled'],
+  ] as const)('that is %s may be set to %s', async (from, to) => {
+    const { event, id } = await orderThatIs(from)
+    await edit('orders', id, 'status = $2', [to])
+    expect(await statusOf(id)).toBe(to)
+    expect(await event.sold()).toBe(to === 'cancelled' ? 0 : 1)
+    await expectExactCounts(event)
+  })
+
+  test.each([
+    ['completed', 'pending'],
+    ['cancelled', 'pending'],
+    ['cancelled', 'completed'],
+  ] as const)('that is %s cannot become %s', async (from, to) => {
+    const { event, id } = await orderThatIs(from)
+    expect(await refusalOfEdit('orders', id, 'status = $2', [to])).toEqual({
+      sqlstate: 'PT409',
+      code: 'invalid_transition',
+      param: 'status',
+      details: { from, to },
+    })
+    expect(await statusOf(id)).toBe(from)
+    await expectExactCounts(event)
+  })
+
+  test('that is cancelled is not revived by a payment', async () => {
+    const { id, attendeeId } = await orderThatIs('cancelled')
+    await edit('orders', id, 'amount_paid = 4900')
+    expect(await read('orders', id, 'status', 'payment_status')).toEqual({
+      status: 'cancelled',
+      payment_status: 'refund_due',
+    })
+    expect((await attendee(attendeeId)).status).toBe('cancelled')
+  })
+
+  test.each([0, 4899])('cannot be completed while something is due, with %i of 4900 paid', async (paid) => {
+    const { event, id, attendeeId } = await orderThatIs('pending')
+    await edit('orders', id, 'amount_paid = $2', [paid])
+    expect(await refusalOfEdit('orders', id, "status = 'completed'")).toEqual({
+      sqlstate: 'PT409',
+      code: 'payment_due',
+      param: 'status',
+    })
+    expect(await statusOf(id)).toBe('pending')
+    expect((await attendee(attendeeId)).status).toBe('awaiting_payment')
+    await expectExactCounts(event)
+  })
+
+  test.each([
+    ['amount_paid = 4900', 'exactly what is due'],
+    ['amount_paid = 6000', 'more than is due'],
+    ['discount_total = 4900', 'a discount of everything'],
+    ['discount_total = 900, amount_paid = 4000', 'a discount and the rest in money'],
+    ["amount_paid = 4900, status = 'completed'", 'the payment, by whoever sets the status too'],
+  ])('completes with %s: %s', async (assignments) => {
+    const { event, id, attendeeId } = await orderThatIs('pending')
+    expect(await attendee(attendeeId)).toEqual({ status: 'awaiting_payment', ticket_email_status: 'waiting' })
+    await edit('orders', id, assignments)
+    expect(await read('orders', id, 'status', 'completed_at', 'cancelled_at')).toEqual({
+      status: 'completed',
+      completed_at: expect.any(Date),
+      cancelled_at: null,
+    })
+    expect(await attendee(attendeeId)).toEqual({ status: 'active', ticket_email_status: 'queued' })
+    expect(await event.sold()).toBe(1)
+    await expectExactCounts(event)
+  })
+
+  test('completes without e-mail where none was asked for', async () => {
+    const event = await (await createOrganisation()).event()
+    const { id, attendeeIds } = await addOrder(event, { subtotal: 4900, sendEmail: false })
+    await edit('orders', id, 'amount_paid = 4900')
+    expect(await attendee(attendeeIds[0] as string)).toEqual({
+      status: 'active',
+      ticket_email_status: 'not_requested',
+    })
+  })
+
+  test('stays completed: what was paid cannot be taken away, nor the price be raised', async () => {
+    const { id } = await orderThatIs('pending')
+    await edit('orders', id, 'amount_paid = 4900')
+    expect(await refusalOfEdit('orders', id, 'amount_paid = 4899')).toEqual({ sqlstate: '23514' })
+    expect(await refusalOfEdit('orders', id, 'subtotal = 5000')).toEqual({ sqlstate: '23514' })
+  })
+
+  test.each(['pending', 'completed'] as const)(
+    'that is %s and cancelled cancels its attendees, their e-mails and their places',
+    async (from) => {
+      const event = await (await createOrganisation()).event()
+      const other = await event.ticketType()
+      const { id, attendeeIds } = await addOrder(event, {
+        subtotal: from === 'pending' ? 4900 : 0,
+        ticketTypeIds: [event.ticketTypeId, event.ticketTypeId, other],
+      })
+      const bystander = await event.guest()
+      await edit('orders', id, "status = 'cancelled'")
+
+      for (const attendeeId of attendeeIds) {
+        expect(await attendee(attendeeId)).toEqual({ status: 'cancelled', ticket_email_status: 'cancelled' })
+      }
+      expect((await attendee(bystander.attendeeId)).status).toBe('active')
+      expect([await event.sold(), await event.sold(other)]).toEqual([1, 0])
+      await expectExactCounts(event)
+    },
+  )
+
+  test('that is cancelled leaves an e-mail that was sent as sent', async () => {
+    const { id, attendeeId } = await orderThatIs('completed')
+    await edit('attendees', attendeeId, "ticket_email_status = 'sent'")
+    await edit('orders', id, "status = 'cancelled'")
+    expect(await attendee(attendeeId)).toEqual({ status: 'cancelled', ticket_email_status: 'sent' })
+  })
+
+  test('gives back the places of those who were not cancelled before, and no more', async () => {
+    const event = await (await createOrganisation()).event({ quantity: 2 })
+    const { id, attendeeIds } = await addOrder(event, { ticketTypeIds: [event.ticketTypeId, event.ticketTypeId] })
+    await edit('attendees', attendeeIds[0] as string, "status = 'cancelled'")
+    await edit('orders', id, "status = 'cancelled'")
+    expect(await event.sold()).toBe(0)
+    await expectExactCounts(event)
+  })
+
+  test('that is cancelled takes no more attendees', async () => {
+    const { event, id } = await orderThatIs('cancelled')
+    expect(await refusalOf(addAttendee(id, event.ticketTypeId))).toEqual({
+      sqlstate: 'PT409',
+      code: 'order_cancelled',
+      param: 'order_id',
+    })
+    await expectExactCounts(event)
+  })
+
+  test('cannot be deleted while it has attendees', async () => {
+    const { event, id } = await orderThatIs('completed')
+    expect(await refusalOf(studio.query('delete from public.orders where id = $1', [id]))).toEqual({
+      sqlstate: '23503',
+    })
+    await expectExactCounts(event)
+  })
+})
+
+describe('a new order', () => {
+  test.each(['draft', 'cancelled', 'completed'] as const)(
+    'needs a published event, not one that is %s',
+    async (status) => {
+      const event = await (await createOrganisation()).event({ status: status === 'draft' ? 'draft' : 'published' })
+      await edit('events', event.id, 'status = $2', [status])
+      expect(await refusalOf(addOrder(event))).toEqual({
+        sqlstate: 'PT409',
+        code: 'event_not_published',
+        param: 'event_id',
+        details: { status },
+      })
+    },
+  )
+
+  test.each(statuses)('that comes as %s has the status that its amounts make it', async (status) => {
+    const event = await (await createOrganisation()).event()
+    const insert = (subtotal: number) =>
+      row<{ status: string; completed_at: Date | null; cancelled_at: Date | null }>(
+        `insert into public.orders (event_id, name, email, subtotal, status, completed_at, cancelled_at)
+         values ($1, 'Buyer', 'buyer@example.com', $2, $3, '2000-01-01', '2000-01-01')
+         returning status, completed_at, cancelled_at`,
+        [event.id, subtotal, status],
+      )
+    expect(await insert(4900)).toEqual({ status: 'pending', completed_at: null, cancelled_at: null })
+    const free = await insert(0)
+    expect([free.status, free.cancelled_at]).toEqual(['completed', null])
+    expect(free.completed_at?.getFullYear()).toBeGreaterThan(2000)
+  })
+
+  test("has the event's organisation and currency, a readable reference and its door, whatever it came with", async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event()
+    await edit('events', event.id, "currency = 'GBP'")
+    const order = await row(
+      `insert into public.orders (event_id, name, email, currency, reference) values ($1, 'Buyer', 'buyer@example.com', 'USD', 'CHZSEN00')
+       returning organisation_id, currency, reference, source`,
+      [event.id],
+    )
+    expect(order).toEqual({
+      organisation_id: organisation.id,
+      currency: 'GBP',
+      reference: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{8}$/),
+      source: 'studio',
+    })
+    expect(order.reference).not.toBe('CHZSEN00')
+  })
+
+  test.each([
+    ['a discount of more than it costs', { subtotal: 100, discount: 101 }],
+    ['a negative price', { subtotal: -1 }],
+    ['a negative payment', { subtotal: 100, paid: -1 }],
+  ])('with %s is refused', async (_what, amounts) => {
+    const event = await (await createOrganisation()).event()
+    expect(await refusalOf(addOrder(event, amounts))).toEqual({ sqlstate: '23514' })
+  })
+})
+
+test.each([
+  { subtotal: 0, discount: 0, paid: 0, status: 'completed', payment: 'not_required' },
+  { subtotal: 4900, discount: 4900, paid: 0, status: 'completed', payment: 'not_required' },
+  { subtotal: 4900, discount: 0, paid: 0, status: 'pending', payment: 'awaiting_payment' },
+  { subtotal: 4900, discount: 900, paid: 1, status: 'pending', payment: 'partially_paid' },
+  { subtotal: 4900, discount: 900, paid: 4000, status: 'completed', payment: 'paid' },
+  { subtotal: 4900, discount: 0, paid: 5000, status: 'completed', payment: 'paid' },
+])('$subtotal less $discount with $paid paid is $status and $payment', async ({ status, payment, ...amounts }) => {
+  const event = await (await createOrganisation()).event()
+  const { id } = await addOrder(event, amounts)
+  expect(await read('orders', id, 'status', 'payment_status')).toEqual({ status, payment_status: payment })
+})
+
+test.each([100, 4900])('a cancelled order with %i of 4900 paid is refund_due, until it is paid back', async (paid) => {
+  const event = await (await createOrganisation()).event()
+  const { id } = await addOrder(event, { subtotal: 4900, paid })
+  await edit('orders', id, "status = 'cancelled'")
+  expect((await read('orders', id, 'payment_status')).payment_status).toBe('refund_due')
+  await edit('orders', id, 'amount_paid = 0')
+  expect((await read('orders', id, 'payment_status')).payment_status).not.toBe('refund_due')
+})
+
+test('a cancelled order on which nothing was paid awaits no payment', async () => {
+  const { id } = await orderThatIs('cancelled')
+  expect((await read('orders', id, 'payment_status')).payment_status).toBe('not_required')
+})
+
+describe('the moments of an order', () => {
+  test('stay as they were when it was completed and cancelled', async () => {
+    const { id } = await orderThatIs('completed')
+    await edit('orders', id, "status = 'cancelled'")
+    const before = await read('orders', id, 'completed_at', 'cancelled_at')
+    expect(before).toEqual({ completed_at: expect.any(Date), cancelled_at: expect.any(Date) })
+    await edit('orders', id, "completed_at = null, cancelled_at = '2000-01-01'")
+    expect(await read('orders', id, 'completed_at', 'cancelled_at')).toEqual(before)
+  })
+
+  test('cannot be set before they come', async () => {
+    const { id } = await orderThatIs('pending')
+    await edit('orders', id, 'completed_at = now(), cancelled_at = now()')
+    expect(await read('orders', id, 'completed_at', 'cancelled_at')).toEqual({ completed_at: null, cancelled_at: null })
+  })
+})

@@ -1,0 +1,170 @@
+// What holds in Studio whatever the status: keys that stay revoked, fields that are fixed, metadata that stays flat.
+
+import { describe, expect, test } from 'vitest'
+import { prefixOf } from '../../src/gateway/api-key.ts'
+import { refusalOf, row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { edit, read, refusalOfEdit } from './studio.ts'
+
+describe('an API key', () => {
+  async function addKey() {
+    const organisation = await createOrganisation()
+    const { id } = await row<{ id: string }>('select id from public.api_keys where prefix = $1', [
+      prefixOf(await organisation.key()),
+    ])
+    return id
+  }
+
+  test.each(['null', "now() + interval '1 day'"])('that was revoked stays revoked: %s is refused', async (value) => {
+    const id = await addKey()
+    await edit('api_keys', id, 'revoked_at = now()')
+    const before = await read('api_keys', id, 'revoked_at')
+    expect(await refusalOfEdit('api_keys', id, `revoked_at = ${value}`)).toEqual({
+      sqlstate: 'PT409',
+      code: 'api_key_revoked',
+      param: 'revoked_at',
+    })
+    expect(await read('api_keys', id, 'revoked_at')).toEqual(before)
+    // The rest of it can still be edited, with the whole row sent as Studio does.
+    await edit('api_keys', id, "name = 'Old scanner', revoked_at = revoked_at")
+  })
+
+  test.each(["now() + interval '1 day'", "'2000-01-01'"])('is revoked now, though %s was meant', async (value) => {
+    const id = await addKey()
+    await edit('api_keys', id, `revoked_at = ${value}`)
+    const { revoked_at } = await read('api_keys', id, 'revoked_at')
+    expect(Math.abs(Number(revoked_at) - Date.now())).toBeLessThan(60_000)
+  })
+
+  test.each(["scopes = '{}'", "scopes = '{null}'", "name = ' '", "prefix = 'usher_test_00000000'"])(
+    'with %s is refused',
+    async (assignments) => {
+      expect(await refusalOfEdit('api_keys', await addKey(), assignments)).toEqual({ sqlstate: '23514' })
+    },
+  )
+
+  test('begins a family of its own when it is not made by rotation', async () => {
+    const id = await addKey()
+    expect(await read('api_keys', id, 'family_id')).toEqual({ family_id: id })
+  })
+})
+
+test.each([
+  ['events', 'organisation_id'],
+  ['ticket_types', 'organisation_id'],
+  ['ticket_types', 'event_id'],
+  ['orders', 'organisation_id'],
+  ['orders', 'event_id'],
+  ['orders', 'reference'],
+  ['orders', 'currency'],
+  ['attendees', 'organisation_id'],
+  ['attendees', 'event_id'],
+  ['attendees', 'order_id'],
+] as const)('of %s, %s is fixed', async (table, column) => {
+  const organisation = await createOrganisation()
+  const [event, other] = await Promise.all([organisation.event(), organisation.event()])
+  const [mine, another] = [await event.guest(), await other.guest()]
+  const row = { events: event.id, ticket_types: event.ticketTypeId, orders: mine.orderId, attendees: mine.attendeeId }
+  const values = {
+    organisation_id: (await createOrganisation()).id,
+    event_id: other.id,
+    order_id: another.orderId,
+    reference: 'CHZSEN00',
+    currency: 'USD',
+  }
+  const before = await read(table, row[table], column)
+  expect(await refusalOfEdit(table, row[table], `${column} = $2`, [values[column]])).toEqual({
+    sqlstate: 'PT409',
+    code: 'read_only_field',
+    param: column,
+  })
+  // An edit that leaves it as it is, as Studio sends whole rows, is no change.
+  await edit(table, row[table], `${column} = ${column}, name = 'Renamed'`)
+  expect(await read(table, row[table], column)).toEqual(before)
+})
+
+describe('metadata', () => {
+  async function rows() {
+    const event = await (await createOrganisation()).event()
+    const { orderId, attendeeId } = await event.guest()
+    return [
+      ['events', event.id],
+      ['ticket_types', event.ticketTypeId],
+      ['orders', orderId],
+      ['attendees', attendeeId],
+    ] as const
+  }
+
+  const keys = (n: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`key_${i}`, i]))
+
+  test.each([
+    ['an object inside', { a: { b: 1 } }],
+    ['a list inside', { a: [1] }],
+    ['51 keys', keys(51)],
+    ['an empty key', { '': 1 }],
+    ['a key of 41 characters', { ['k'.repeat(41)]: 1 }],
+    ['a text of 501 characters', { a: 'x'.repeat(501) }],
+    ['a list for an object', []],
+    ['a text for an object', 'text'],
+    ['null for an object', null],
+  ])('with %s is refused, on every table that has it', async (_what, metadata) => {
+    for (const [table, id] of await rows()) {
+      const refusal = await refusalOfEdit(table, id, 'metadata = $2', [JSON.stringify(metadata)])
+      expect([table, refusal]).toEqual([table, { sqlstate: '23514' }])
+    }
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['50 keys', keys(50)],
+    ['every kind of value', { text: 'x'.repeat(500), number: 1.5, yes: true, none: null }],
+  ])('with %s is kept as it is', async (_what, metadata) => {
+    for (const [table, id] of await rows()) {
+      await edit(table, id, 'metadata = $2', [JSON.stringify(metadata)])
+      expect((await read(table, id, 'metadata')).metadata).toEqual(metadata)
+    }
+  })
+})
+
+test('whatever is edited says when', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const { orderId, attendeeId, code } = await event.guest()
+  await organisation.key()
+  const idOf = async (sql: string, ...values: unknown[]) => (await row<{ id: string }>(sql, values)).id
+  const checkInId = await idOf(
+    'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
+    event.id,
+    code,
+  )
+  const keyId = await idOf('select id from public.api_keys where organisation_id = $1', organisation.id)
+  for (const [table, id, assignment] of [
+    ['organisations', organisation.id, "name = 'Renamed'"],
+    ['api_keys', keyId, "name = 'Renamed'"],
+    ['events', event.id, "name = 'Renamed'"],
+    ['ticket_types', event.ticketTypeId, "name = 'Renamed'"],
+    ['orders', orderId, "name = 'Renamed'"],
+    ['attendees', attendeeId, "name = 'Renamed'"],
+    ['check_ins', checkInId, 'undone_at = now()'],
+  ] as const) {
+    const before = await read(table, id, 'updated_at', 'created_at')
+    await edit(table, id, `${assignment}, updated_at = '2000-01-01'`)
+    const after = await read(table, id, 'updated_at', 'created_at')
+    expect(Number(after.updated_at), table).toBeGreaterThan(Number(before.updated_at))
+    expect(after.created_at).toEqual(before.created_at)
+  }
+})
+
+test('an external_id is taken once within an organisation, for each kind of thing', async () => {
+  const [ours, theirs] = await Promise.all([createOrganisation(), createOrganisation()])
+  const [event, other, foreign] = await Promise.all([ours.event(), ours.event(), theirs.event()])
+  for (const { id } of [event, foreign]) await edit('events', id, "external_id = 'crm-1'")
+  await edit('ticket_types', event.ticketTypeId, "external_id = 'crm-1'")
+  expect(await refusalOfEdit('events', other.id, "external_id = 'crm-1'")).toEqual({ sqlstate: '23505' })
+  expect(await refusalOfEdit('ticket_types', other.ticketTypeId, "external_id = 'crm-1'")).toEqual({
+    sqlstate: '23505',
+  })
+  expect(await refusalOf(studio.query("update public.events set external_id = '' where id = $1", [event.id]))).toEqual({
+    sqlstate: '23514',
+  })
+})

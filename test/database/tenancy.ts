@@ -1,0 +1,91 @@
+// What tenancy is tested by: for each table a way to read all of it, to edit all of it and to add to it, so that whoever
+// acts meets nothing but the policies.
+
+import { randomUUID } from 'node:crypto'
+import { row } from '../support/database.ts'
+import type { Actor, Claims } from './actor.ts'
+import { privilegesOf, sharedTables, tables, type Verb } from './expected-privileges.ts'
+import type { Party } from './party.ts'
+
+const allowed = (verb: Verb) => (role: string) =>
+  Object.keys(tables).filter((table) => privilegesOf(role, table)[verb] !== undefined)
+
+/** Tables whose rows belong to somebody and that the role may read, edit or add to. */
+export const readable = (role: string) => allowed('select')(role).filter((table) => !sharedTables.includes(table))
+export const editable = allowed('update')
+export const extensible = allowed('insert')
+
+/** The column that says whose a row is. */
+const owner = (table: string) => (table === 'public.organisations' ? 'id' : 'organisation_id')
+
+/** How many rows of each organisation an actor sees. */
+export async function seen({ rows }: Actor, table: string): Promise<Record<string, number>> {
+  const found = await rows<{ organisation: string; n: number }>(
+    `select ${owner(table)} as organisation, count(*)::int as n from ${table} group by 1`,
+  )
+  return Object.fromEntries(found.map(({ organisation, n }) => [organisation, n]))
+}
+
+/** How many rows there are of an organisation, as Studio counts them. */
+export async function held(table: string, party: Party): Promise<number> {
+  const sql = `select count(*)::int as n from ${table} where ${owner(table)} = $1`
+  return (await row<{ n: number }>(sql, [party.id])).n
+}
+
+/** Each value is one that any row of a party could be given. */
+export const edits: Record<string, string> = {
+  'public.organisations': "name = 'Renamed'",
+  'public.organisation_members': "role = 'member'",
+  'public.api_keys': "name = 'Renamed'",
+  'public.events': "name = 'Renamed'",
+  'public.ticket_types': "name = 'Renamed'",
+  'public.orders': "name = 'Renamed'",
+  'public.attendees': "name = 'Renamed'",
+  'public.check_ins': 'undone_at = now()',
+}
+
+/** Without a condition, so that it reaches whatever the policy for edits lets it reach: the one for reading has no say. */
+export const editAll = (table: string) => `update ${table} set ${edits[table]}`
+
+/** Tables whose triggers look further than an API key may: of another organisation's event or order, they say what an
+ * operation would say. Elsewhere it is the policy that refuses, as it does to people. */
+export const refusedAsNotFound: Record<string, string> = {
+  'public.orders': 'event_id',
+  'public.attendees': 'order_id',
+  'public.check_ins': 'event_id',
+}
+
+/** Where a role sees only the rows that it is adding. */
+export const seesOnlyNew: Record<string, string[]> = {
+  scope_attendees_write: ['public.orders', 'public.attendees'],
+}
+
+/** A row of a party's, as a statement and its values. `newcomer` belongs to nobody yet. */
+export const additions: Record<string, (party: Party, newcomer: Claims) => [sql: string, values: unknown[]]> = {
+  'public.organisation_members': (party, newcomer) => [
+    'insert into public.organisation_members (organisation_id, user_id) values ($1, $2)',
+    [party.id, newcomer.sub],
+  ],
+  'public.events': (party) => [
+    "insert into public.events (organisation_id, name, slug) values ($1, 'New', $2)",
+    [party.id, `new-${randomUUID()}`],
+  ],
+  'public.ticket_types': (party) => [
+    "insert into public.ticket_types (organisation_id, event_id, name) values ($1, $2, 'New')",
+    [party.id, party.event.id],
+  ],
+  'public.orders': (party) => [
+    `insert into public.orders (organisation_id, event_id, name, email)
+     values ($1, $2, 'Guest', 'guest@example.com')`,
+    [party.id, party.event.id],
+  ],
+  'public.attendees': (party) => [
+    `insert into public.attendees (organisation_id, event_id, order_id, ticket_type_id, name, email)
+     values ($1, $2, $3, $4, 'Guest', 'guest@example.com')`,
+    [party.id, party.event.id, party.orderId, party.event.ticketTypeId],
+  ],
+  'public.check_ins': (party) => [
+    "insert into public.check_ins (event_id, code) values ($1, 'any code')",
+    [party.event.id],
+  ],
+}
