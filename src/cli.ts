@@ -7,13 +7,10 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type pg from 'pg'
 import { AdminError, createOrganisation, issueKey, listKeys, revokeKey, rotateKey, withDatabase } from './admin.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { describeDemo } from './demo.ts'
 import { runningDatabaseUrl } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { prefixOf } from './gateway/api-key.ts'
-import { createLog } from './gateway/log.ts'
 import { type Scope, scopes } from './operation.ts'
-import { start } from './start.ts'
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -45,6 +42,12 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
   )
   .action(async () => {
     const config = readConfig(process.env)
+    // Loaded here, because no other command needs a server.
+    const [{ start }, { createLog }, { describeDemo }] = await Promise.all([
+      import('./start.ts'),
+      import('./gateway/log.ts'),
+      import('./demo.ts'),
+    ])
     // From the first moment, so that no signal finds nobody listening.
     const stopped = new Promise<string>((resolve) => {
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal))

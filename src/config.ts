@@ -1,6 +1,8 @@
 // Configuration by environment. In comes process.env, out goes a checked value, or an error that names the variable and
 // says what is allowed. Nothing else reads the environment of the API. `.env.example` explains each variable.
 
+import { createPrivateKey, type JsonWebKey } from 'node:crypto'
+import type { JWK } from 'jose'
 import * as z from 'zod'
 import type { SigningKey } from './gateway/tokens.ts'
 
@@ -38,17 +40,12 @@ const Environment = z.object({
     )
     .default([]),
   TRUST_PROXY: z
-    .union(
-      [
-        z.stringbool({ truthy: ['true'], falsy: ['false'] }),
-        z
-          .string()
-          .regex(/^\d{1,2}$/)
-          .transform(Number),
-        z.string().refine((list) => list.split(',').every(isAddressOrSubnet)),
-      ],
+    .string()
+    .refine(
+      (value) => /^(true|false|\d{1,2})$/.test(value) || value.split(',').every(isAddressOrSubnet),
       'must be true, false, a number of proxies, or their addresses or subnets, separated by commas',
     )
+    .transform((value) => (/^\d+$/.test(value) ? Number(value) : value === 'true' || (value !== 'false' && value)))
     .default(false),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
   SUPABASE_URL: httpUrl.optional(),
@@ -58,9 +55,9 @@ const Environment = z.object({
     .string()
     .transform((json, context) => {
       try {
-        const jwk: unknown = JSON.parse(json)
-        if (typeof jwk === 'object' && jwk !== null && 'kty' in jwk && 'd' in jwk)
-          return jwk as { kty: string; d: string }
+        const jwk: JWK = JSON.parse(json)
+        createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' })
+        return jwk
       } catch {}
       context.addIssue('must be a private JSON Web Key, as `supabase gen signing-key` prints it')
       return z.NEVER
@@ -114,22 +111,21 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 
 function databaseOf(env: z.infer<typeof Environment>): Database {
   if (env.SUPABASE_URL === undefined) return { kind: 'embedded', dataDir: env.USHER_DATA_DIR }
-  if (env.SUPABASE_PUBLISHABLE_KEY === undefined) {
-    throw new ConfigError(
-      'SUPABASE_PUBLISHABLE_KEY must be set beside SUPABASE_URL: the publishable (or anon) key of the project.',
-    )
+  const publishableKey = env.SUPABASE_PUBLISHABLE_KEY
+  const signingKey = signingKeyOf(env)
+  if (publishableKey === undefined || signingKey === undefined) {
+    const missing = [
+      publishableKey === undefined &&
+        'SUPABASE_PUBLISHABLE_KEY must be set beside SUPABASE_URL: the publishable (or anon) key of the project.',
+      signingKey === undefined &&
+        'SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY must be set beside SUPABASE_URL: the secret of the project, or a private signing key imported into it.',
+    ]
+    throw new ConfigError(missing.filter(Boolean).join('\n'))
   }
-  if (env.SUPABASE_JWT_SECRET === undefined && env.SUPABASE_SIGNING_KEY === undefined) {
-    throw new ConfigError(
-      'SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY must be set beside SUPABASE_URL: the secret of the project, or a private signing key imported into it.',
-    )
-  }
-  return {
-    kind: 'supabase',
-    url: `${env.SUPABASE_URL.replace(/\/+$/, '')}/rest/v1`,
-    publishableKey: env.SUPABASE_PUBLISHABLE_KEY,
-    signingKey: env.SUPABASE_SIGNING_KEY
-      ? { jwk: env.SUPABASE_SIGNING_KEY }
-      : { secret: env.SUPABASE_JWT_SECRET as string },
-  }
+  return { kind: 'supabase', url: `${env.SUPABASE_URL.replace(/\/+$/, '')}/rest/v1`, publishableKey, signingKey }
+}
+
+function signingKeyOf(env: z.infer<typeof Environment>): SigningKey | undefined {
+  if (env.SUPABASE_SIGNING_KEY !== undefined) return { jwk: env.SUPABASE_SIGNING_KEY }
+  return env.SUPABASE_JWT_SECRET === undefined ? undefined : { secret: env.SUPABASE_JWT_SECRET }
 }

@@ -89,7 +89,7 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
   }
 
   const router = Router()
-  router.use(refuseOtherMethods, express.json({ limit: '256kb' }), refuseOtherBodies, acceptJson, serve)
+  router.all('/', refuseOtherMethods, express.json({ limit: '256kb' }), refuseOtherBodies, acceptJson, serve)
   router.use(answerUnreadable)
   return router
 }

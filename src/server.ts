@@ -32,8 +32,8 @@ export type AppParts = {
 export function createApp({ dataApi, tokens, log, allowedHosts, trustProxy, stores }: AppParts): Express {
   const principals = createPrincipals(dataApi, tokens)
   const call = createCall({ dataApi, tokens, principals })
-  const rate = limitRate(stores.requests)
-  const countFailure = limitFailures(stores.failures)
+  const rate = limitRate(log, stores.requests)
+  const countFailure = limitFailures(log, stores.failures)
 
   const app = express()
   app.set('trust proxy', trustProxy)

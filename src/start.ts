@@ -10,7 +10,7 @@ import { type Demo, seedDemo } from './demo.ts'
 import { runningDatabaseUrl, startEmbeddedStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
-import { createLimitStores } from './gateway/rate-limit.ts'
+import { createLimitStores, type LimitStores } from './gateway/rate-limit.ts'
 import { createTokens, type SigningKey } from './gateway/tokens.ts'
 import { createApp } from './server.ts'
 
@@ -41,7 +41,7 @@ export async function start(config: Config, log: Logger, progress: (message: str
   const door = await openDoor(config)
   const opened: Array<() => Promise<void>> = [() => door.close()]
   try {
-    const stores = await createLimitStores(config.redisUrl, (error) => log.error({ err: error }, 'redis'))
+    const stores = await connectLimitStores(config, log)
     opened.push(stores.close)
     const backend = await connectBackend(config, progress)
     opened.push(backend.stop)
@@ -68,6 +68,14 @@ export async function start(config: Config, log: Logger, progress: (message: str
   } catch (error) {
     for (const close of opened.reverse()) await close()
     throw error
+  }
+}
+
+async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<LimitStores> {
+  try {
+    return await createLimitStores(redisUrl, (error) => log.error({ err: error }, 'redis'))
+  } catch (error) {
+    throw new StartError(`REDIS_URL cannot be reached (${(error as Error).message}). Start Redis, or unset REDIS_URL.`)
   }
 }
 
@@ -123,8 +131,11 @@ async function openDoor({ host, port, database }: Config): Promise<Door> {
     },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      // A connection that was busy when the server closed stays open after its answer, until it is told.
+      const tidy = setInterval(() => server.closeIdleConnections(), 50)
       const impatient = setTimeout(() => server.closeAllConnections(), drainMilliseconds)
       await closed
+      clearInterval(tidy)
       clearTimeout(impatient)
     },
   }

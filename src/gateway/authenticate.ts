@@ -3,6 +3,7 @@
 
 import type { RequestHandler, Response } from 'express'
 import { ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit'
+import type { Logger } from 'pino'
 import type { Caller } from './calls.ts'
 import type { Principals } from './principals.ts'
 import { Refusal } from './refusal.ts'
@@ -29,7 +30,7 @@ export function authenticate(principals: Principals, source: Source, countFailur
 }
 
 /** Counts an invalid key. A valid one is never refused for what others at its address do: a whole office may share one. */
-export function limitFailures(store?: Store): RequestHandler {
+export function limitFailures(log: Logger, store?: Store): RequestHandler {
   return rateLimit({
     windowMs: 60_000,
     limit: failuresPerMinute,
@@ -38,6 +39,7 @@ export function limitFailures(store?: Store): RequestHandler {
     keyGenerator: (req) => ipKeyGenerator(req.ip ?? ''),
     handler: (_req, _res, next) => next(tooManyFailures()),
     ...(store && { store }),
+    logger: log,
     passOnStoreError: true,
   })
 }

@@ -2,13 +2,14 @@
 // memory by default, in Redis where several copies of the BFF share the limit.
 
 import type { RequestHandler } from 'express'
-import { rateLimit, type Store } from 'express-rate-limit'
+import { type ClientRateLimitInfo, MemoryStore, rateLimit, type Store } from 'express-rate-limit'
+import type { Logger } from 'pino'
 import { RedisStore } from 'rate-limit-redis'
 import { createClient } from 'redis'
 import { callerOf } from './authenticate.ts'
 import { Refusal } from './refusal.ts'
 
-export function limitRate(store?: Store): RequestHandler {
+export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): RequestHandler {
   return rateLimit({
     windowMs: 60_000,
     limit: (_req, res) => callerOf(res).principal.rate_limit_per_minute,
@@ -17,23 +18,47 @@ export function limitRate(store?: Store): RequestHandler {
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     handler: (_req, _res, next) => next(tooManyRequests()),
-    ...(store && { store }),
+    store,
+    logger: log,
+    // A limit that cannot be counted is no reason to turn people away.
     passOnStoreError: true,
   })
 }
 
+/**
+ * MemoryStore answers its live count. Of a burst that arrives together everybody would read the count of the last, and
+ * nobody would be within the limit; this answers the count as it was at each one's turn.
+ */
+class ExactMemoryStore extends MemoryStore {
+  override increment(key: string): Promise<ClientRateLimitInfo> {
+    const counted = super.increment(key)
+    const now = { ...this.current.get(key) } as ClientRateLimitInfo
+    return counted.then(() => now)
+  }
+}
+
 export type LimitStores = { requests?: Store; failures?: Store; close(): Promise<void> }
 
-/** The stores of the two limiters: of Redis where a URL is given, else none, and each limiter keeps its own in memory. */
+/**
+ * The stores of the two limiters: in Redis where a URL is given, else each limiter keeps its own in memory.
+ * @throws when Redis cannot be reached at the start; once it could, requests go on without it, uncounted, until it is back.
+ */
 export async function createLimitStores(
   redisUrl: string | undefined,
   onError: (error: Error) => void,
 ): Promise<LimitStores> {
   if (redisUrl === undefined) return { close: async () => {} }
-  // A limit that cannot be counted is not worth a request that waits: without Redis, requests pass (passOnStoreError).
-  const client = createClient({ url: redisUrl, disableOfflineQueue: true, commandOptions: { timeout: 500 } })
+  let connected = false
+  const client = createClient({
+    url: redisUrl,
+    // Nobody waits for a counter.
+    disableOfflineQueue: true,
+    commandOptions: { timeout: 500 },
+    socket: { connectTimeout: 3000, reconnectStrategy: (tries) => connected && Math.min(tries * 100, 2000) },
+  })
   client.on('error', onError)
   await client.connect()
+  connected = true
   const store = (prefix: string) =>
     new RedisStore({ prefix, sendCommand: (...command: string[]) => client.sendCommand(command) })
   return {

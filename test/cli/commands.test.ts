@@ -1,0 +1,290 @@
+// The commands against one Usher that runs throughout, started for the first time on a folder that is not there yet.
+
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createOrganisation, issueKey, revokeKey, withDatabase } from '../../src/admin.ts'
+import { runningDatabaseUrl } from '../../src/embedded/stack.ts'
+import { isWellFormedKey, prefixOf } from '../../src/gateway/api-key.ts'
+import { scopes } from '../../src/operation.ts'
+import { rest } from '../support/rest.ts'
+import { cleanUp, freePort, type Started, startUsher, temporaryFolder, usher, waitFor } from './support.ts'
+
+let running: Started
+beforeAll(async () => {
+  running = await startUsher({ dataDir: join(temporaryFolder(), 'data') })
+  // The ready line is not the last one.
+  await waitFor(() => running.stdout().includes('/check-ins'))
+})
+afterAll(cleanUp)
+
+const run = (...args: string[]) => usher(args, running.dataDir)
+const as = (key: string) => rest(key, running.url)
+
+// What a test only needs to be there is made without a command: each costs a third of a second.
+async function onDatabase<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+  const url = await runningDatabaseUrl(running.dataDir)
+  if (url === null) throw new Error('Usher does not run')
+  return withDatabase(url, work)
+}
+
+async function organisation(): Promise<string> {
+  const slug = `test-${randomUUID()}`
+  await onDatabase((client) => createOrganisation(client, { name: 'Test', slug }))
+  return slug
+}
+
+const createKey = (slug: string, more: { expiresAt?: Date } = {}): Promise<string> =>
+  onDatabase((client) => issueKey(client, { organisation: slug, name: 'Test key', scopes, ...more }))
+
+const revoke = (key: string) => onDatabase((client) => revokeKey(client, prefixOf(key)))
+
+const statusOf = async (key: string) => (await as(key)('GET', '/me')).status
+
+describe('the first start', () => {
+  test('says on standard output where it is ready, and tells its progress on standard error', async () => {
+    expect(running.stdout()).toMatch(
+      /^Usher is ready at (http:\/\/127\.0\.0\.1:\d+) {3}REST \1\/api\/v1 {3}MCP \1\/api\/mcp\n/,
+    )
+    expect(running.stderr()).toMatch(/^Creating the database/)
+    const health = await fetch(`${running.url}/health`)
+    expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
+  })
+
+  test('prints curl lines that work as pasted: a registration answers 201, a check-in 200', () => {
+    const lines = running.stdout().match(/^ {2}curl (?:.*\\\n)*.*$/gm) ?? []
+    const statuses = lines.map((line) => {
+      const { stdout } = spawnSync('bash', ['-c', `${line} --silent --show-error --write-out '\\n%{http_code}'`], {
+        encoding: 'utf8',
+      })
+      return stdout.split('\n').at(-1)
+    })
+    expect(statuses).toEqual(['201', '200'])
+  })
+
+  test('prints one key, of the organisation demo and with every scope', async () => {
+    const keys = running.stdout().match(/usher_live_\w+/g) ?? []
+    expect(new Set(keys).size).toBe(1)
+    const { body } = await as(keys[0] ?? '')('GET', '/me')
+    expect(body.data).toMatchObject({ organisation: { slug: 'demo' }, scopes: [...scopes] })
+  })
+
+  test('logs each request on standard error, without the key', async () => {
+    const key = running.stdout().match(/usher_live_\w+/)?.[0] ?? ''
+    await as(key)('GET', '/me', undefined, { 'X-Request-Id': 'look-for-me' })
+    await expect.poll(() => running.stderr()).toContain('"request_id":"look-for-me"')
+    expect(running.stderr()).not.toContain(key)
+    expect(running.stdout()).not.toContain('look-for-me')
+  })
+})
+
+describe.concurrent('organisations create', () => {
+  test('says what was created', async () => {
+    const slug = `test-${randomUUID()}`
+    const { code, stdout, stderr } = await run('organisations', 'create', '--name', 'Acme', '--slug', slug)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(new RegExp(`^Created organisation ${slug} \\([0-9a-f-]{36}\\) on plan standard\\.\n$`))
+  })
+
+  test('--json prints the organisation, --plan chooses its plan', async () => {
+    const slug = `test-${randomUUID()}`
+    const { stdout } = await run(
+      ...['organisations', 'create', '--name', 'Acme Events', '--slug', slug, '--plan', 'enterprise', '--json'],
+    )
+    expect(JSON.parse(stdout)).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      name: 'Acme Events',
+      slug,
+      plan: 'enterprise',
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    })
+  })
+
+  test.each([
+    [['--name', 'Again', '--slug', 'demo'], 'An organisation with this slug exists already. Choose another --slug.'],
+    [['--name', 'Acme', '--slug', 'Acme Events'], '--slug takes lower-case letters, digits and hyphens, at most 63.'],
+    [['--name', ' ', '--slug', 'blank'], '--name takes one line of 1 to 200 characters.'],
+    [
+      ['--name', 'Acme', '--slug', 'acme', '--plan', 'gold'],
+      'There is no such plan. The table public.plans lists them.',
+    ],
+  ])('%j ends with 1 and a sentence', async (options, complaint) => {
+    const { code, stdout, stderr } = await run('organisations', 'create', ...options)
+    expect([code, stdout, stderr]).toEqual([1, '', `${complaint}\n`])
+  })
+})
+
+describe.concurrent('keys create', () => {
+  test('prints the key and nothing else, and the key works at once', async () => {
+    const slug = await organisation()
+    const { code, stdout, stderr } = await run(
+      ...['keys', 'create', '--organisation', slug, '--name', 'CRM', '--scopes', 'all'],
+    )
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^usher_live_[0-9A-Za-z]{38}\n$/)
+    expect(isWellFormedKey(stdout.trim())).toBe(true)
+    const { body } = await as(stdout.trim())('GET', '/me')
+    expect(body.data).toMatchObject({ name: 'CRM', scopes: [...scopes], organisation: { slug }, expires_at: null })
+  })
+
+  test('--scopes grants what is listed, --expires ends it in time, --json says the prefix as well', async () => {
+    const slug = await organisation()
+    const { stdout } = await run(
+      ...['keys', 'create', '--organisation', slug, '--name', 'Door', '--scopes', 'events:read, checkin:write'],
+      ...['--expires', '90d', '--json'],
+    )
+    const printed = JSON.parse(stdout)
+    expect(printed).toEqual({ key: expect.any(String), prefix: prefixOf(printed.key) })
+    const { body } = await as(printed.key)('GET', '/me')
+    expect(body.data.scopes).toEqual(['events:read', 'checkin:write'])
+    const days = (Date.parse(body.data.expires_at) - Date.now()) / 86_400_000
+    expect(days).toBeGreaterThan(89.9)
+    expect(days).toBeLessThanOrEqual(90)
+  })
+
+  test('for an organisation there is not, it ends with 1 and says how to create one', async () => {
+    const { code, stdout, stderr } = await run(
+      ...['keys', 'create', '--organisation', 'nobody', '--name', 'x', '--scopes', 'all'],
+    )
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toBe('There is no organisation with this slug. Create it first: usher organisations create.\n')
+  })
+})
+
+describe.concurrent('keys list', () => {
+  test('shows prefix, state, scopes and name of each key, and never a whole key', async () => {
+    const slug = await organisation()
+    const [active, ending, revoked] = [
+      await createKey(slug),
+      await createKey(slug, { expiresAt: new Date(Date.now() + 86_400_000) }),
+      await createKey(slug),
+    ]
+    await revoke(revoked)
+
+    const { code, stdout } = await run('keys', 'list', '--organisation', slug)
+    expect(code).toBe(0)
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.map((line) => line.split('\t'))).toEqual([
+      [prefixOf(active), 'active', scopes.join(','), 'Test key'],
+      [prefixOf(ending), expect.stringMatching(/^until \d{4}-/), scopes.join(','), 'Test key'],
+      [prefixOf(revoked), 'revoked', scopes.join(','), 'Test key'],
+    ])
+
+    const asJson = await run('keys', 'list', '--organisation', slug, '--json')
+    expect(JSON.parse(asJson.stdout)).toMatchObject([
+      { prefix: prefixOf(active), name: 'Test key', organisation: slug, scopes: [...scopes], revoked_at: null },
+      { prefix: prefixOf(ending), expires_at: expect.any(String) },
+      { prefix: prefixOf(revoked), revoked_at: expect.any(String) },
+    ])
+    for (const key of [active, ending, revoked]) expect(stdout + asJson.stdout).not.toContain(key)
+  })
+
+  test('of an organisation without keys prints nothing, or an empty array', async () => {
+    const slug = await organisation()
+    expect(await run('keys', 'list', '--organisation', slug)).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(await run('keys', 'list', '--organisation', slug, '--json')).toMatchObject({ code: 0, stdout: '[]\n' })
+  })
+
+  test('of an organisation there is not ends with 1 and a sentence', async () => {
+    expect(await run('keys', 'list', '--organisation', 'nobody')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'There is no organisation nobody.\n',
+    })
+  })
+})
+
+describe.concurrent('keys revoke', () => {
+  test('refuses the key from its next request on, and may be repeated', async () => {
+    const key = await createKey(await organisation())
+    expect(await statusOf(key)).toBe(200)
+    const { code, stdout } = await run('keys', 'revoke', prefixOf(key))
+    expect([code, stdout]).toEqual([0, `Revoked ${prefixOf(key)} (Test key).\n`])
+    const { status, body } = await as(key)('GET', '/me')
+    expect([status, body.error.code]).toEqual([401, 'api_key_revoked'])
+
+    const again = await run('keys', 'revoke', prefixOf(key), '--json')
+    expect(again.code).toBe(0)
+    expect(JSON.parse(again.stdout)).toMatchObject({ prefix: prefixOf(key), revoked_at: expect.any(String) })
+  })
+
+  test('a key there is not ends with 1 and says where to look', async () => {
+    const { code, stdout, stderr } = await run('keys', 'revoke', 'usher_live_00000000')
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/^There is no API key usher_live_00000000\. List them with: usher keys list/)
+  })
+})
+
+describe.concurrent('keys rotate', () => {
+  test('--overlap 0s prints a new key, and the old one is refused at once', async () => {
+    const old = await createKey(await organisation())
+    expect(await statusOf(old)).toBe(200)
+    const { code, stdout, stderr } = await run('keys', 'rotate', prefixOf(old), '--overlap', '0s')
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^usher_live_[0-9A-Za-z]{38}\n$/)
+    expect([await statusOf(old), await statusOf(stdout.trim())]).toEqual([401, 200])
+  })
+
+  test('keeps the old key for a day when nothing is said', async () => {
+    const old = await createKey(await organisation())
+    const { stdout } = await run('keys', 'rotate', prefixOf(old), '--json')
+    const printed = JSON.parse(stdout)
+    expect(printed.prefix).toBe(prefixOf(printed.key))
+    expect([await statusOf(old), await statusOf(printed.key)]).toEqual([200, 200])
+    const hours = (Date.parse((await as(old)('GET', '/me')).body.data.expires_at) - Date.now()) / 3_600_000
+    expect(hours).toBeGreaterThan(23.9)
+    expect(hours).toBeLessThanOrEqual(24)
+  })
+
+  test('a revoked key, and one there is not, end with 1 and a sentence', async () => {
+    const key = await createKey(await organisation())
+    await revoke(key)
+    const revoked = await run('keys', 'rotate', prefixOf(key))
+    expect(revoked).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^The API key was revoked\. /) })
+    const unknown = await run('keys', 'rotate', 'usher_live_00000000')
+    expect(unknown).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^There is no API key /) })
+  })
+})
+
+test('db-url connects as postgres, which is no superuser and sees what organisers see', async () => {
+  const { code, stdout, stderr } = await run('db-url')
+  expect([code, stderr]).toEqual([0, ''])
+  const client = new pg.Client({ connectionString: stdout.trim() })
+  await client.connect()
+  try {
+    const { rows } = await client.query(
+      `select current_user::text as role, r.rolsuper as superuser, (select count(*)::int from public.organisations where slug = 'demo') as demo
+       from pg_roles r where r.rolname = current_user`,
+    )
+    expect(rows).toEqual([{ role: 'postgres', superuser: false, demo: 1 }])
+  } finally {
+    await client.end()
+  }
+})
+
+test('DATABASE_URL names another database, whatever runs here', async () => {
+  const { stdout } = await run('db-url')
+  const elsewhere = join(temporaryFolder(), 'nothing here')
+  const { code, stdout: listed } = await usher(['keys', 'list', '--organisation', 'demo'], elsewhere, {
+    DATABASE_URL: stdout.trim(),
+  })
+  expect(code).toBe(0)
+  expect(listed).toContain('First steps')
+})
+
+test('a second start on the same folder ends with 1 and says which process has it; the first goes on', async () => {
+  const { code, stdout, stderr } = await usher(['start'], running.dataDir, { PORT: String(await freePort()) })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toBe(
+    `Usher is already running on ${running.dataDir} (process ${running.child.pid}). Stop it first, or set USHER_DATA_DIR to another folder.\n`,
+  )
+  expect((await fetch(`${running.url}/health`)).status).toBe(200)
+})
+
+test('a second start in all the same ways is told that it is Usher who has the port', async () => {
+  const { code, stdout, stderr } = await usher(['start'], running.dataDir, { PORT: new URL(running.url).port })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(/^Usher is already running on .+ PORT/)
+})

@@ -1,0 +1,117 @@
+// What the command line says when it is asked for help, asked for nonsense, or nothing runs. Data goes to standard output,
+// everything else to standard error; 1 means it failed, 2 that the command or the configuration is wrong.
+
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { cleanUp, temporaryFolder, usher } from './support.ts'
+
+let dataDir: string
+beforeAll(() => {
+  dataDir = join(temporaryFolder(), 'data')
+})
+afterAll(cleanUp)
+
+const key = (...more: string[]) => ['keys', 'create', '--organisation', 'demo', '--name', 'x', ...more]
+
+describe.concurrent('help', () => {
+  test.each([
+    [['--help'], /First steps:[\s\S]+\$ usher start/],
+    [['start', '--help'], /GET \/health answers 200/],
+    [['organisations', '--help'], /create/],
+    [['organisations', 'create', '--help'], /Example:\n {2}\$ usher organisations create --name/],
+    [['keys', '--help'], /create[\s\S]+list[\s\S]+revoke[\s\S]+rotate/],
+    [['keys', 'create', '--help'], /Example:[\s\S]+--scopes events:read,checkin:write/],
+    [['keys', 'list', '--help'], /without their secrets/],
+    [['keys', 'revoke', '--help'], /first characters of the key/],
+    [['keys', 'rotate', '--help'], /such as 24h, 7d or 0s/],
+    [['db-url', '--help'], /Example:\n {2}\$ psql "\$\(usher db-url\)"/],
+  ])('%j explains itself on standard output', async (args, explanation) => {
+    const { code, stdout, stderr } = await usher(args, dataDir)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^Usage: usher/)
+    expect(stdout).toMatch(explanation)
+  })
+})
+
+describe.concurrent('a wrong command', () => {
+  test.each([
+    [[], /Usage: usher/],
+    [['strat'], /unknown command 'strat'/],
+    [['start', '--port', '80'], /unknown option '--port'/],
+    [key('--scopes', 'events:read,events:delete'), /events:delete.*Allowed: all, events:read/],
+    [key(), /--scopes/],
+    [key('--scopes', 'all', '--expires', 'tomorrow'), /such as 90d, 24h/],
+    [['keys', 'list'], /--organisation/],
+    [['keys', 'revoke'], /prefix/],
+    [['keys', 'rotate', 'usher_live_abcdefgh', '--overlap', '24'], /such as 90d, 24h/],
+    [['organisations', 'create', '--name', 'Acme'], /--slug/],
+  ])('%j ends with 2 and says on standard error what is wrong', async (args, complaint) => {
+    const { code, stdout, stderr } = await usher(args, dataDir)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(complaint)
+    expect(stderr).not.toMatch(/^ +at /m)
+  })
+})
+
+describe.concurrent('a wrong configuration', () => {
+  test.each([
+    [{ PORT: 'http' }, /^PORT must be a port number from 0 to 65535\.\n$/],
+    [{ PORT: '70000', LOG_LEVEL: 'loud' }, /^PORT .+\.\nLOG_LEVEL .+\.\n$/],
+  ])('%j ends `usher start` with 2, naming each variable', async (env, complaint) => {
+    const { code, stdout, stderr } = await usher(['start'], dataDir, env)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(complaint)
+  })
+
+  test('a command that needs the database says which variable is missing beside SUPABASE_URL', async () => {
+    const env = {
+      SUPABASE_URL: 'http://127.0.0.1:54321',
+      SUPABASE_PUBLISHABLE_KEY: 'x',
+      SUPABASE_JWT_SECRET: 'x'.repeat(32),
+    }
+    const { code, stdout, stderr } = await usher(['keys', 'list', '--organisation', 'demo'], dataDir, env)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^DATABASE_URL must be set beside SUPABASE_URL/)
+  })
+})
+
+describe.concurrent('with nothing running', () => {
+  test.each([
+    [['organisations', 'create', '--name', 'Acme', '--slug', 'acme']],
+    [key('--scopes', 'all')],
+    [['keys', 'list', '--organisation', 'demo']],
+    [['keys', 'revoke', 'usher_live_abcdefgh']],
+    [['keys', 'rotate', 'usher_live_abcdefgh']],
+    [['db-url']],
+  ])('%j ends with 1 and says how to start it', async (args) => {
+    const { code, stdout, stderr } = await usher(args, dataDir)
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/^No Usher runs on .+\. Start it with: npm start/)
+  })
+
+  test('a database that cannot be reached is said to be so, without its password', async () => {
+    const env = { DATABASE_URL: 'postgresql://postgres:hunter2@127.0.0.1:9/postgres' }
+    const { code, stdout, stderr } = await usher(['keys', 'list', '--organisation', 'demo'], dataDir, env)
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/^Cannot connect to the database: /)
+    expect(stderr).not.toContain('hunter2')
+  })
+})
+
+test('a taken port ends the start with 1 before anything else is begun, and names PORT', async () => {
+  const squatter = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => squatter.once('listening', resolve))
+  onTestFinished(() => void squatter.close())
+  const { port } = squatter.address() as { port: number }
+
+  const { code, stdout, stderr } = await usher(['start'], dataDir, { PORT: String(port) })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toBe(`Port ${port} on 127.0.0.1 is taken by another program. Stop it, or set PORT to a free port.\n`)
+})
+
+test('a host that is no address of this machine ends the start with 1, and names HOST', async () => {
+  const { code, stdout, stderr } = await usher(['start'], dataDir, { PORT: '0', HOST: '203.0.113.1' })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(/^HOST 203\.0\.113\.1 is no address of this machine\./)
+})

@@ -1,0 +1,166 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { ConfigError, readConfig } from '../../src/config.ts'
+
+const privateJwk = JSON.stringify(
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+)
+const publicJwk = JSON.stringify(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }))
+
+const supabase = {
+  SUPABASE_URL: 'https://abc.supabase.co',
+  SUPABASE_PUBLISHABLE_KEY: 'sb_publishable_abc',
+  SUPABASE_JWT_SECRET: 'x'.repeat(32),
+}
+
+/** The sentences of the refusal, one for each variable. */
+function complaints(environment: NodeJS.ProcessEnv): string[] {
+  try {
+    readConfig(environment)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.message.split('\n')
+  }
+  throw new Error(`accepted: ${JSON.stringify(environment)}`)
+}
+
+test('an empty environment is an embedded stack in .usher on port 3000, for this machine alone', () => {
+  expect(readConfig({})).toEqual({
+    port: 3000,
+    host: '127.0.0.1',
+    logLevel: 'info',
+    allowedHosts: [],
+    trustProxy: false,
+    redisUrl: undefined,
+    database: { kind: 'embedded', dataDir: '.usher' },
+    databaseUrl: undefined,
+  })
+})
+
+test('every variable is read', () => {
+  expect(
+    readConfig({
+      ...supabase,
+      PORT: '8080',
+      HOST: '0.0.0.0',
+      LOG_LEVEL: 'warn',
+      ALLOWED_HOSTS: 'api.example.com, tickets.example.com,',
+      TRUST_PROXY: '2',
+      REDIS_URL: 'rediss://user:secret@redis.example.com:6380/1',
+      DATABASE_URL: 'postgresql://postgres:secret@db.example.com:5432/postgres',
+    }),
+  ).toEqual({
+    port: 8080,
+    host: '0.0.0.0',
+    logLevel: 'warn',
+    allowedHosts: ['api.example.com', 'tickets.example.com'],
+    trustProxy: 2,
+    redisUrl: 'rediss://user:secret@redis.example.com:6380/1',
+    database: {
+      kind: 'supabase',
+      url: 'https://abc.supabase.co/rest/v1',
+      publishableKey: 'sb_publishable_abc',
+      signingKey: { secret: 'x'.repeat(32) },
+    },
+    databaseUrl: 'postgresql://postgres:secret@db.example.com:5432/postgres',
+  })
+})
+
+test.each([
+  ['true', true],
+  ['false', false],
+  ['1', 1],
+  ['loopback', 'loopback'],
+  ['10.0.0.0/8', '10.0.0.0/8'],
+  ['loopback, 10.0.0.0/8', 'loopback, 10.0.0.0/8'],
+])('TRUST_PROXY %s is what Express understands by it', (given, meant) => {
+  expect(readConfig({ TRUST_PROXY: given }).trustProxy).toBe(meant)
+})
+
+test.each([
+  ['PORT', 'http', /number from 0 to 65535/],
+  ['PORT', '65536', /number from 0 to 65535/],
+  ['PORT', '-1', /number from 0 to 65535/],
+  ['PORT', '30.5', /number from 0 to 65535/],
+  ['HOST', ' ', /not be empty/],
+  ['USHER_DATA_DIR', ' ', /not be empty/],
+  ['LOG_LEVEL', 'verbose', /trace, debug, info, warn, error, fatal, silent/],
+  ['ALLOWED_HOSTS', 'https://api.example.com', /without scheme or port/],
+  ['ALLOWED_HOSTS', 'api.example.com:3000', /without scheme or port/],
+  ['TRUST_PROXY', 'yes please', /true, false, a number .+ addresses or subnets/],
+  ['TRUST_PROXY', '10.0.0.0/99', /true, false, a number .+ addresses or subnets/],
+  ['REDIS_URL', 'localhost:6379', /redis:\/\/ or rediss:\/\//],
+  ['REDIS_URL', 'https://redis.example.com', /redis:\/\/ or rediss:\/\//],
+  ['SUPABASE_URL', 'abc.supabase.co', /http or https/],
+  ['SUPABASE_URL', 'ftp://abc.supabase.co', /http or https/],
+  ['SUPABASE_PUBLISHABLE_KEY', ' ', /not be empty/],
+  ['SUPABASE_JWT_SECRET', 'short', /at least 32 characters/],
+  ['SUPABASE_SIGNING_KEY', 'no JSON', /private JSON Web Key/],
+  ['SUPABASE_SIGNING_KEY', publicJwk, /private JSON Web Key/],
+  ['SUPABASE_SIGNING_KEY', '{"kty":"EC","d":"nonsense"}', /private JSON Web Key/],
+  ['DATABASE_URL', 'mysql://localhost/usher', /postgresql:\/\//],
+  ['DATABASE_URL', 'localhost:5432', /postgresql:\/\//],
+])('%s=%j is refused: the variable is named, and what is allowed', (variable, value, allowed) => {
+  const [complaint, ...others] = complaints({ ...supabase, [variable]: value })
+  expect(others).toEqual([])
+  expect(complaint).toMatch(new RegExp(`^${variable} .+\\.$`))
+  expect(complaint).toMatch(allowed)
+})
+
+test('several wrong variables are all named at once', () => {
+  const wrong = { PORT: 'http', LOG_LEVEL: 'loud', REDIS_URL: 'here', DATABASE_URL: 'there', HOST: ' ' }
+  const named = complaints(wrong).map((sentence) => sentence.split(' ', 1)[0])
+  expect(named.sort()).toEqual(Object.keys(wrong).sort())
+})
+
+test('a refusal does not repeat the value, which may be a secret', () => {
+  const secret = 'hunter2-hunter2'
+  const said = complaints({ SUPABASE_JWT_SECRET: secret, DATABASE_URL: `mysql://root:${secret}@localhost/usher` })
+  expect(said.join('\n')).not.toContain(secret)
+})
+
+test('a variable set to nothing counts as not set', () => {
+  const names = [
+    'PORT',
+    'HOST',
+    'USHER_DATA_DIR',
+    'LOG_LEVEL',
+    'ALLOWED_HOSTS',
+    'TRUST_PROXY',
+    'REDIS_URL',
+    'SUPABASE_URL',
+    'SUPABASE_PUBLISHABLE_KEY',
+    'SUPABASE_JWT_SECRET',
+    'SUPABASE_SIGNING_KEY',
+    'DATABASE_URL',
+  ]
+  expect(readConfig(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(readConfig({}))
+})
+
+test.each([
+  [['SUPABASE_PUBLISHABLE_KEY'], { SUPABASE_PUBLISHABLE_KEY: '' }],
+  [['SUPABASE_JWT_SECRET', 'SUPABASE_SIGNING_KEY'], { SUPABASE_JWT_SECRET: '' }],
+  [
+    ['SUPABASE_PUBLISHABLE_KEY', 'SUPABASE_JWT_SECRET', 'SUPABASE_SIGNING_KEY'],
+    { SUPABASE_PUBLISHABLE_KEY: '', SUPABASE_JWT_SECRET: '' },
+  ],
+])('SUPABASE_URL without %j is refused, and the missing ones are named', (missing, unset) => {
+  const said = complaints({ ...supabase, ...unset }).join('\n')
+  for (const variable of missing) expect(said).toContain(variable)
+  expect(said).toContain('SUPABASE_URL')
+})
+
+test('the rest of Supabase does not matter without SUPABASE_URL', () => {
+  expect(readConfig({ ...supabase, SUPABASE_URL: '' }).database).toEqual({ kind: 'embedded', dataDir: '.usher' })
+})
+
+test('an imported signing key is used rather than the shared secret', () => {
+  const { database } = readConfig({ ...supabase, SUPABASE_SIGNING_KEY: privateJwk })
+  expect(database).toMatchObject({ signingKey: { jwk: JSON.parse(privateJwk) } })
+})
+
+test('a slash at the end of SUPABASE_URL is no matter', () => {
+  expect(readConfig({ ...supabase, SUPABASE_URL: 'http://127.0.0.1:54321/' }).database).toMatchObject({
+    url: 'http://127.0.0.1:54321/rest/v1',
+  })
+})

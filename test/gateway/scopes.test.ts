@@ -1,0 +1,86 @@
+// What a key may do: its scopes as they are now, whatever the gateway remembers of them.
+
+import { expect, test } from 'vitest'
+import { prefixOf } from '../../src/gateway/api-key.ts'
+import { type Scope, scopes } from '../../src/operation.ts'
+import { operations } from '../../src/operations/index.ts'
+import { examples } from '../mcp/examples.ts'
+import { restRequestOf } from '../mcp/rest-request.ts'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+
+const scoped = operations.flatMap(({ name, scope }) => (scope === null ? [] : [{ name, scope }]))
+
+const grant = (key: string, chosen: readonly Scope[]) =>
+  studio.query('update public.api_keys set scopes = $2::public.api_scope[] where prefix = $1', [prefixOf(key), chosen])
+
+function expectMissing(scope: Scope, { status, body }: RestAnswer): void {
+  expect([status, body.error.code, body.error.details]).toEqual([403, 'missing_scope', { scope }])
+  expect(body.error.hint).toBeTruthy()
+}
+
+async function arrange(...chosen: Scope[]) {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const key = await organisation.key(...chosen)
+  const send = async (name: string) => {
+    const { method, path, body, headers } = restRequestOf(name, (await examples[name]?.(event)) ?? {})
+    return rest(key)(method, path, body, headers)
+  }
+  return { event, key, send }
+}
+
+const allBut = (scope: Scope) => scopes.filter((s) => s !== scope)
+
+test.each(scoped)('$name is refused to a key that has every scope but $scope', async ({ name, scope }) => {
+  const { event, send } = await arrange(...allBut(scope))
+  const sold = await event.sold()
+  const answer = await send(name)
+  expectMissing(scope, answer)
+  expect(answer.body.error.message).toContain(scope)
+  if (name === 'register_attendee') expect(await event.sold()).toBe(sold)
+})
+
+test.each(scoped)('$name needs nothing but $scope', async ({ name, scope }) => {
+  const { send } = await arrange(scope)
+  expect((await send(name)).status).toBeLessThan(300)
+})
+
+test.each(operations.filter(({ scope }) => scope === null))('$name needs no scope at all', async ({ name }) => {
+  const { send } = await arrange('orders:write')
+  expect((await send(name)).status).toBe(200)
+})
+
+test.each(scoped)(
+  '$name is refused on the very next request after $scope was taken away in Studio',
+  async ({ name, scope }) => {
+    const { key, send } = await arrange()
+    expect((await rest(key)('GET', '/me')).status).toBe(200)
+    await grant(key, allBut(scope))
+    expectMissing(scope, await send(name))
+    expectMissing(scope, await send(name))
+  },
+)
+
+test('what was not taken away still works', async () => {
+  const { key, send } = await arrange('events:read', 'checkin:write')
+  expect((await send('check_in')).status).toBe(200)
+  await grant(key, ['events:read'])
+  expectMissing('checkin:write', await send('check_in'))
+  expect((await send('list_events')).status).toBe(200)
+})
+
+test('a scope added in Studio serves at once, also to a key that was just refused', async () => {
+  const { key, send } = await arrange('events:read')
+  expect((await send('list_events')).status).toBe(200)
+  expectMissing('checkin:write', await send('check_in'))
+  await grant(key, ['events:read', 'checkin:write'])
+  expect((await send('check_in')).status).toBe(200)
+  expect((await rest(key)('GET', '/me')).body.data.scopes).toEqual(['events:read', 'checkin:write'])
+})
+
+test('the scope is asked for before the input is looked at', async () => {
+  const { key } = await arrange('events:read')
+  expectMissing('checkin:write', await rest(key)('POST', '/check-ins', {}))
+})

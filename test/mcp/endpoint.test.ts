@@ -1,0 +1,199 @@
+// POST /api/mcp as HTTP: what a bare request gets, what is turned away before any tool is reached, and that every answer is
+// JSON. No official client would send most of this.
+
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { listEvents } from '../../src/operations/events.ts'
+import { ownApp } from '../gateway/own-app.ts'
+import { bearing, type HttpAnswer, jsonHeaders, post, toolCall } from '../support/mcp.ts'
+import { createOrganisation } from '../support/organisation.ts'
+
+const maximumBytes = 256 * 1024
+
+const ErrorAnswer = z.object({ error: z.object({ code: z.string(), request_id: z.string() }) })
+
+// Of JSON-RPC 2.0. What cannot be read has no id to answer to.
+const [parseError, invalidRequest] = [-32700, -32600]
+
+function expectRpcError({ status, body }: HttpAnswer, code: number): void {
+  expect(status).toBe(400)
+  expect(body).toEqual({ jsonrpc: '2.0', id: null, error: { code, message: expect.stringMatching(/^[A-Z].*\w/) } })
+}
+
+async function arrange() {
+  const organisation = await createOrganisation()
+  return { organisation, key: await organisation.key() }
+}
+
+function codeOf({ status, headers, body }: HttpAnswer): [number, string] {
+  const { error } = ErrorAnswer.parse(body)
+  expect(error.request_id).toBe(headers['x-request-id'])
+  return [status, error.code]
+}
+
+test("the spec's own example works as it stands: a tool call in plain JSON, with no Accept header", async () => {
+  const { organisation, key } = await arrange()
+  const published = await organisation.event()
+  await organisation.event({ status: 'draft' })
+
+  const { status, headers, body } = await post(
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_events","arguments":{"status":"published"}}}',
+    { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+  )
+
+  expect(status).toBe(200)
+  expect(headers['content-type']).toMatch(/^application\/json\b/)
+  expect(headers['mcp-session-id']).toBeUndefined()
+  const { id, result } = body as {
+    id: number
+    result: { structuredContent: unknown; content: Array<{ text: string }> }
+  }
+  expect(id).toBe(1)
+  const answer = listEvents.output.parse(result.structuredContent)
+  expect(answer.data).toMatchObject([{ id: published.id, status: 'published' }])
+  expect(JSON.parse(result.content[0]?.text ?? '')).toEqual(answer)
+})
+
+test.each([['*/*'], ['application/json'], ['text/event-stream'], ['text/html']])(
+  'whatever a caller accepts (%s), the answer is JSON',
+  async (accept) => {
+    const { key } = await arrange()
+    const { status, headers } = await post(toolCall('get_api_key'), { ...jsonHeaders(key), Accept: accept })
+    expect([status, headers['content-type']]).toEqual([200, expect.stringMatching(/^application\/json\b/)])
+  },
+)
+
+// Every request of this revision says which it is, in its headers and its _meta.
+const modern = (method: string, params: Record<string, unknown> = {}) => ({
+  body: {
+    jsonrpc: '2.0',
+    id: 1,
+    method,
+    params: {
+      ...params,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+  },
+  headers: {
+    'Mcp-Protocol-Version': '2026-07-28',
+    'Mcp-Method': method,
+    ...(typeof params.name === 'string' && { 'Mcp-Name': params.name }),
+  },
+})
+
+test.each([
+  modern('server/discover'),
+  modern('tools/list'),
+  modern('tools/call', { name: 'get_api_key', arguments: {} }),
+])('revision 2026-07-28 is answered as plain JSON, too: $body.method', async ({ body, headers }) => {
+  const { key } = await arrange()
+  const answer = await post(body, { ...jsonHeaders(key), ...headers })
+  expect([answer.status, answer.headers['content-type']]).toEqual([200, expect.stringMatching(/^application\/json\b/)])
+  expect(answer.body).toMatchObject({ id: 1, result: expect.anything() })
+})
+
+test('no session is opened: initialize names no session, and a tool can be called without it', async () => {
+  const { key } = await arrange()
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const { headers, body } = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params }, jsonHeaders(key))
+  expect(headers['mcp-session-id']).toBeUndefined()
+  expect(body).toMatchObject({ result: { protocolVersion: '2025-11-25', serverInfo: { name: 'usher' } } })
+})
+
+test.each(['GET', 'DELETE', 'PUT'])('%s is answered 405 with Allow: POST', async (method) => {
+  const { key } = await arrange()
+  const answer = await post(undefined, bearing(key).headers, { method })
+  expect(codeOf(answer)).toEqual([405, 'method_not_allowed'])
+  expect(answer.headers.allow).toBe('POST')
+})
+
+test.each([
+  ['two calls', [toolCall('get_api_key'), toolCall('list_events')]],
+  ['one call', [toolCall('get_api_key')]],
+  ['none', []],
+])('a batch of %s is refused: it would be many requests for the price of one', async (_what, batch) => {
+  const { key } = await arrange()
+  expectRpcError(await post(batch, jsonHeaders(key)), invalidRequest)
+})
+
+test.each([
+  ['no Authorization header', {}, 'missing_api_key'],
+  ['another scheme', { Authorization: 'Basic dXNoZXI6bGl2ZQ==' }, 'missing_api_key'],
+  ['a key with a typing error', { Authorization: 'Bearer usher_live_typo' }, 'invalid_api_key'],
+])('a request with %s is answered 401 with WWW-Authenticate', async (_what, headers, code) => {
+  const answer = await post(toolCall('list_events'), { 'Content-Type': 'application/json', ...headers })
+  expect(codeOf(answer)).toEqual([401, code])
+  expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="usher"/)
+})
+
+test.each([
+  ['text/plain'],
+  ['application/x-www-form-urlencoded'],
+  ['application/json; charset=iso-8859-1'],
+  [undefined],
+])('a body of type %s is answered 415', async (type) => {
+  const { key } = await arrange()
+  const headers = { ...bearing(key).headers, ...(type !== undefined && { 'Content-Type': type }) }
+  expect(codeOf(await post(toolCall('list_events'), headers))).toEqual([415, 'unsupported_media_type'])
+})
+
+test.each(['{"jsonrpc":', 'null', '"list_events"', "{'single': 'quotes'}"])(
+  'the body %s cannot be parsed',
+  async (text) => {
+    const { key } = await arrange()
+    expectRpcError(await post(text, jsonHeaders(key)), parseError)
+  },
+)
+
+test.each([[{}], [{ jsonrpc: '1.0', id: 1, method: 'tools/list' }], [{ jsonrpc: '2.0', id: 1, method: 7 }]])(
+  'JSON that is no JSON-RPC message (%j) is answered 400',
+  async (body) => {
+    const { key } = await arrange()
+    const answer = await post(body, jsonHeaders(key))
+    expect([answer.status, answer.body]).toEqual([400, expect.objectContaining({ error: expect.anything() })])
+  },
+)
+
+test('a body of 256 KiB is read, and one byte more is too much', async () => {
+  const { key } = await arrange()
+  const padded = (bytes: number) => JSON.stringify(toolCall('get_api_key')).padEnd(bytes, ' ')
+  expect((await post(padded(maximumBytes), jsonHeaders(key))).status).toBe(200)
+  expect(codeOf(await post(padded(maximumBytes + 1), jsonHeaders(key)))).toEqual([413, 'payload_too_large'])
+})
+
+test.each([
+  [{ Host: 'evil.example' }, 'host_not_allowed'],
+  [{ Host: 'evil.example:3000' }, 'host_not_allowed'],
+  [{ Host: 'localhost.evil.example' }, 'host_not_allowed'],
+  [{ Origin: 'https://evil.example' }, 'origin_not_allowed'],
+  [{ Origin: 'http://localhost.evil.example' }, 'origin_not_allowed'],
+  [{ Origin: 'null' }, 'origin_not_allowed'],
+])('a page of another site cannot reach this machine: %j is answered 403', async (headers, code) => {
+  const { key } = await arrange()
+  expect(codeOf(await post(toolCall('get_api_key'), { ...jsonHeaders(key), ...headers }))).toEqual([403, code])
+})
+
+test.each([
+  [{ Host: 'localhost' }],
+  [{ Host: 'localhost:8080' }],
+  [{ Host: '[::1]:3000' }],
+  [{ Origin: 'http://localhost:6274' }],
+  [{ Origin: 'http://127.0.0.1' }],
+])('loopback passes: %j', async (headers) => {
+  const { key } = await arrange()
+  expect((await post(toolCall('get_api_key'), { ...jsonHeaders(key), ...headers })).status).toBe(200)
+})
+
+test('a host named in ALLOWED_HOSTS passes, as Host and as Origin, and no other', async () => {
+  const { key } = await arrange()
+  const app = await ownApp({ allowedHosts: ['tickets.example.com'] })
+  const ask = (headers: Record<string, string>) =>
+    post(toolCall('get_api_key'), { ...jsonHeaders(key), ...headers }, { apiUrl: app.url })
+
+  expect((await ask({ Host: 'tickets.example.com', Origin: 'https://tickets.example.com' })).status).toBe(200)
+  expect(codeOf(await ask({ Host: 'api.example.com' }))).toEqual([403, 'host_not_allowed'])
+})

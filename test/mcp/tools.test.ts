@@ -1,0 +1,123 @@
+// Every operation as a tool, called through each official client. The helper holds each answer against the declaration and
+// against the schema that tools/list advertises.
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { isRead } from '../../src/operation.ts'
+import { CheckInSchema } from '../../src/operations/check-ins.ts'
+import { EventSchema } from '../../src/operations/events.ts'
+import { operations } from '../../src/operations/index.ts'
+import { OrderSchema } from '../../src/operations/registrations.ts'
+import { row } from '../support/database.ts'
+import { clients, negotiating, speaking } from '../support/mcp.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+import { examples } from './examples.ts'
+import { restRequestOf } from './rest-request.ts'
+
+async function arrange() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  return { organisation, event, key: await organisation.key() }
+}
+
+const mary = { name: 'Mary Jackson', email: 'mary@example.com' }
+
+test('every operation has an example here', () => {
+  expect(Object.keys(examples).sort()).toEqual(operations.map(({ name }) => name).sort())
+})
+
+describe.each(clients)('$client speaking $revision', ({ revision, connect }) => {
+  test.each(operations.map(({ name }) => name))('%s answers as declared and as advertised', async (name) => {
+    const { event, key } = await arrange()
+    const mcp = await connect(key)
+    expect(mcp.revision).toBe(revision)
+    const args = await examples[name]?.(event)
+    expect(await mcp.call(name, args)).toHaveProperty('data')
+  })
+
+  test.each(operations.filter(isRead).map(({ name }) => name))('%s answers the same as over REST', async (name) => {
+    const { event, key } = await arrange()
+    const args = (await examples[name]?.(event)) ?? {}
+    const { method, path } = restRequestOf(name, args)
+    expect(await (await connect(key)).call(name, args)).toEqual((await rest(key)(method, path)).body)
+  })
+
+  test('pages are walked by sending next_cursor back', async () => {
+    const { organisation, event, key } = await arrange()
+    const newer = await organisation.event()
+    const mcp = await connect(key)
+
+    const first = await mcp.call('list_events', { limit: 1 })
+    const second = await mcp.call('list_events', { limit: 1, cursor: first.next_cursor })
+    const ids = [first, second].map(({ data }) =>
+      EventSchema.array()
+        .parse(data)
+        .map(({ id }) => id),
+    )
+    expect(ids).toEqual([[newer.id], [event.id]])
+    expect(second).toMatchObject({ has_more: false, next_cursor: null })
+  })
+
+  test('an order remembers that it was registered over MCP, and a scan that it was made there', async () => {
+    const { event, key } = await arrange()
+    const mcp = await connect(key)
+    const registered = await mcp.call('register_attendee', {
+      event_id: event.id,
+      ticket_type_id: event.ticketTypeId,
+      ...mary,
+    })
+    const order = OrderSchema.parse(registered.data)
+    expect(order).toMatchObject({ source: 'mcp', status: 'completed', total: 0, attendees: [mary] })
+    expect(await row('select source from public.orders where id = $1', [order.id])).toEqual({ source: 'mcp' })
+
+    const scanned = await mcp.call('check_in', { event_id: event.id, code: order.attendees[0]?.ticket_code })
+    const checkIn = CheckInSchema.parse(scanned.data)
+    expect(checkIn).toMatchObject({ result: 'accepted', attendee: { id: order.attendees[0]?.id } })
+    expect(await row('select source from public.check_ins where id = $1', [checkIn.id])).toEqual({ source: 'mcp' })
+  })
+
+  test('a repeated idempotency_key answers the same order and registers nobody twice', async () => {
+    const { event, key } = await arrange()
+    const mcp = await connect(key)
+    const args = {
+      event_id: event.id,
+      ticket_type_id: event.ticketTypeId,
+      ...mary,
+      idempotency_key: randomUUID(),
+    }
+    const first = await mcp.call('register_attendee', args)
+    expect(await mcp.call('register_attendee', args)).toEqual(first)
+    expect(await event.sold()).toBe(1)
+  })
+})
+
+test('an idempotency key used over REST is known over MCP: a retry may change doors', async () => {
+  const { event, key } = await arrange()
+  const idempotencyKey = randomUUID()
+  const { body } = await rest(key)(
+    'POST',
+    `/events/${event.id}/registrations`,
+    { ticket_type_id: event.ticketTypeId, ...mary },
+    { 'Idempotency-Key': idempotencyKey },
+  )
+  const mcp = await negotiating(key)
+  const args = { event_id: event.id, ticket_type_id: event.ticketTypeId, ...mary, idempotency_key: idempotencyKey }
+  expect(await mcp.call('register_attendee', args)).toEqual(body)
+  expect(await event.sold()).toBe(1)
+})
+
+test('a client that asks what the server speaks is told 2026-07-28', async () => {
+  const { key } = await arrange()
+  expect((await negotiating(key)).revision).toBe('2026-07-28')
+})
+
+test.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])(
+  'a client that speaks only %s is served in it',
+  async (revision) => {
+    const { event, key } = await arrange()
+    const mcp = await speaking(revision)(key)
+    expect(mcp.revision).toBe(revision)
+    expect(await mcp.call('list_events')).toMatchObject({ data: [{ id: event.id }] })
+  },
+)
