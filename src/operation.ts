@@ -25,12 +25,12 @@ export type Operation = {
   /** For a model that decides whether to call it: what it needs first, and what to do on each refusal. */
   description: string
   /** GET reads: its SQL function is stable and answers the data. Anything else writes, and answers an outcome. */
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PATCH'
   /** Below /api/v1, with `{name}` for the inputs that stand in the path. */
   path: `/${string}`
   /** Null: any valid key. */
   scope: Scope | null
-  /** Keys are the arguments of the SQL function. */
+  /** Keys are the arguments of the SQL function. A PATCH takes `changes`, which is its body over REST, and `if_version`. */
   input: z.ZodObject
   /** The whole body of a successful answer. */
   output: z.ZodObject

@@ -20,7 +20,7 @@ export function restRouter(operations: readonly Operation[], call: Call): Router
     const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
     const route = router.route(path)
     if (isRead(operation)) route.get(handle(operation, call, inputOfQuery(operation)))
-    else route[operation.method.toLowerCase() as 'post'](handle(operation, call, inputOfBody(operation)))
+    else route[operation.method === 'PATCH' ? 'patch' : 'post'](handle(operation, call, inputOfBody(operation)))
     methodsByPath.set(path, [
       ...(methodsByPath.get(path) ?? []),
       ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
@@ -35,6 +35,8 @@ function handle(operation: Operation, call: Call, inputOf: (req: express.Request
     res.locals.operation = operation.name
     const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
+    const { version } = (answer.body.data ?? {}) as { version?: number }
+    if (version !== undefined) res.set('ETag', `"${version}"`)
     res.status(answer.status).json(answer.body)
   }
 }
@@ -73,8 +75,18 @@ function inputOfBody(operation: Operation): (req: express.Request) => Input {
     }
     const twice = inPath.filter((name) => name in body)
     if (twice.length > 0) throw validationFailed(twice.map((param) => ({ param, message: 'is given by the path' })))
-    return { ...body, ...req.params }
+    if (operation.method !== 'PATCH') return { ...body, ...req.params }
+    return { ...req.params, changes: body, ...ifVersion(req.headers['if-match']) }
   }
+}
+
+/** The ETag of an object is its version (RFC 9110, section 13.1.1). */
+function ifVersion(ifMatch: string | undefined): { if_version?: number } {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return {}
+  const version = /^(?:W\/)?"(\d{1,9})"$/.exec(ifMatch.trim())?.[1]
+  if (version === undefined)
+    throw validationFailed([{ param: 'If-Match', message: 'must be an ETag that a read answered' }])
+  return { if_version: Number(version) }
 }
 
 function refuseMethod(allowed: string[]): RequestHandler {

@@ -32,6 +32,8 @@ export type Call = (
 type Outcome = {
   status: number
   data?: unknown
+  /** What it did, or in a dry run would do, beyond the object itself. */
+  effect?: unknown
   error?: { code: string; message: string; param?: string; details?: unknown; hint?: string } | null
   replayed?: boolean
 }
@@ -94,9 +96,9 @@ export function createCall({
       ...args,
       ...(idempotency_key !== undefined && { idempotency_key, request_fingerprint: fingerprint(operation, args) }),
     })) as Outcome
-    const { status, data, error, replayed = false } = outcome
+    const { status, data, effect, error, replayed = false } = outcome
     if (error) throw new Refusal(status, error.code, error.message, { ...error, replayed })
-    return { status, body: { data }, replayed }
+    return { status, body: effect === undefined ? { data } : { data, effect }, replayed }
   }
 }
 

@@ -29,7 +29,13 @@ export function createDataApi(url: string, projectKey?: string): DataApi {
         .setHeader('Authorization', `Bearer ${token}`)
         .abortSignal(AbortSignal.timeout(patienceMilliseconds))
       if (error === null) return data
-      throw refusalOfDatabase(error, status, Object.keys(args))
+      throw refusalOfDatabase(error, status, fieldsOf(args))
     },
   }
+}
+
+/** The fields a caller named: the arguments, and what is inside `changes`. */
+function fieldsOf(args: Record<string, unknown>): string[] {
+  const { changes, ...rest } = args
+  return [...Object.keys(rest), ...(typeof changes === 'object' && changes !== null ? Object.keys(changes) : [])]
 }

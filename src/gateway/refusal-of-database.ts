@@ -45,7 +45,8 @@ function refusalRaised(status: number, error: DatabaseError): Refusal {
 }
 
 function refusalOfUniqueness(error: DatabaseError, args: string[]): Refusal {
-  const param = fieldAtFault(error, args)
+  // A key reads from the outside in, `events_organisation_id_slug_key`: what is taken stands last.
+  const param = fieldsNamed(error, args).at(-1)
   // No field of the caller's: two of our own codes met, or two requests did. Another try finds its way.
   if (param === undefined) return unavailable(error)
   return new Refusal(409, 'already_exists', `Another object has this ${param} already.`, { param, cause: error })
@@ -56,16 +57,19 @@ function refusalOfValue(error: DatabaseError, args: string[]): Refusal {
   if (constraint === undefined) {
     return validationFailed([{ param: 'input', message: 'has a value that the database does not accept' }])
   }
-  const param = fieldAtFault(error, args)
+  // A rule begins with its subject: `events_ends_at_is_after_starts_at`.
+  const [param] = fieldsNamed(error, args)
   // A rule that no input can break by itself was broken by us.
   if (param === undefined) return toRefusal(error)
-  return validationFailed([{ param, message: `breaks the rule ${constraint}` }])
+  const rule = constraint.slice(constraint.indexOf(`_${param}`) + 1).replaceAll('_', ' ')
+  return validationFailed([{ param, message: `breaks the rule "${rule}"` }])
 }
 
-/** Constraints are named `table_column_reads_as_a_rule`, so the name tells the field. Values are never repeated. */
-function fieldAtFault(error: DatabaseError, args: string[]): string | undefined {
-  const constraint = constraintOf(error)
-  return args.find((name) => constraint?.includes(`_${name}_`))
+/** The caller's fields in the name of a constraint, `table_column_reads_as_a_rule`, as they follow there. Values are never repeated. */
+function fieldsNamed(error: DatabaseError, args: string[]): string[] {
+  const name = `${constraintOf(error) ?? ''}_`
+  const position = (field: string) => name.indexOf(`_${field}_`)
+  return args.filter((field) => position(field) >= 0).sort((a, b) => position(a) - position(b))
 }
 
 function constraintOf(error: DatabaseError): string | undefined {

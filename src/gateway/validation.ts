@@ -23,13 +23,20 @@ export function validationFailed(fields: BadField[]): Refusal {
 }
 
 function describe(issue: z.core.$ZodIssue, schema: z.ZodObject): BadField[] {
-  const path = issue.path.join('.')
+  // A field inside `changes` goes by its own name, as it does in the body of a PATCH.
+  const inChanges = issue.path[0] === 'changes'
+  const path = (inChanges ? issue.path.slice(1) : issue.path).join('.')
   if (issue.code === 'unrecognized_keys') {
-    const known = Object.keys(schema.shape)
+    const known = Object.keys((inChanges ? (schema.shape.changes as z.ZodObject) : schema).shape)
     const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none is allowed here'
+    const prefix = path === '' ? '' : `${path}.`
     // The name came from the caller: quoted and bounded, and only ever inside a JSON string.
-    return issue.keys.map((key) => ({ param: key.slice(0, 100), message: `is not a known field (${allowed})` }))
+    return issue.keys.map((key) => ({
+      param: prefix + key.slice(0, 100),
+      message: path === '' ? `is not a known field (${allowed})` : 'is not a known field',
+    }))
   }
-  if (issue.code === 'invalid_type' && issue.input === undefined) return [{ param: path, message: 'is required' }]
+  if (issue.code === 'invalid_type' && issue.input === undefined)
+    return [{ param: path || 'body', message: 'is required' }]
   return [{ param: path || 'body', message: issue.message }]
 }

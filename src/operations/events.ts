@@ -1,8 +1,28 @@
-// Events and their ticket types. SQL: supabase/schemas/04_events.sql and 05_ticket_types.sql.
+// Events. SQL: supabase/schemas/05_events.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { currency, externalId, id, listOf, metadata, money, one, paging, timestamp } from './fields.ts'
+import {
+  changesOf,
+  count,
+  currency,
+  dryRun,
+  effect,
+  externalId,
+  externalIdInput,
+  id,
+  ifVersion,
+  line,
+  listOf,
+  metadata,
+  metadataInput,
+  one,
+  paging,
+  paragraphs,
+  timestamp,
+  timestampInput,
+  version,
+} from './fields.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 
@@ -34,34 +54,7 @@ export const EventSchema = z.strictObject({
   completed_at: timestamp.nullable(),
   external_id: externalId,
   metadata,
-  created_at: timestamp,
-  updated_at: timestamp,
-})
-
-export const TicketTypeSchema = z.strictObject({
-  object: z.literal('ticket_type'),
-  id: id('ticket type'),
-  event_id: id('event'),
-  name: z.string(),
-  description: z.string().nullable(),
-  price: money,
-  currency,
-  quantity: z.int().nullable().describe('How many there are; null is unlimited.'),
-  quantity_sold: z.int(),
-  quantity_available: z
-    .int()
-    .nullable()
-    .describe("What is left, the event's own capacity counted in; null is unlimited."),
-  min_per_order: z.int(),
-  max_per_order: z.int(),
-  sales_start_at: timestamp.nullable(),
-  sales_end_at: timestamp.nullable(),
-  visibility: z.enum(['public', 'hidden']),
-  status: z.enum(['active', 'archived']),
-  sales_status: z.enum(['upcoming', 'on_sale', 'sold_out', 'ended', 'archived']),
-  position: z.int(),
-  external_id: externalId,
-  metadata,
+  version,
   created_at: timestamp,
   updated_at: timestamp,
 })
@@ -71,7 +64,7 @@ export const listEvents = {
   title: 'List events',
   summary: 'Events of the organisation, newest first.',
   description:
-    'Lists the events of the organisation, newest first, optionally only those with one status. Use it to find an event_id. When has_more is true, call again with cursor set to next_cursor.',
+    'Lists the events of the organisation, newest first, optionally only those with one status or with your own external_id. Use it to find an event_id. When has_more is true, call again with cursor set to next_cursor.',
   method: 'GET',
   path: '/events',
   scope: 'events:read',
@@ -80,6 +73,7 @@ export const listEvents = {
       .enum(eventStatuses, `must be one of ${eventStatuses.join(', ')}`)
       .optional()
       .describe('Only events with this status.'),
+    external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
     ...paging,
   }),
   output: listOf(EventSchema),
@@ -97,15 +91,123 @@ export const getEvent = {
   output: one(EventSchema),
 } satisfies Operation
 
-export const listTicketTypes = {
-  name: 'list_ticket_types',
-  title: 'List ticket types',
-  summary: 'All ticket types of an event, with what is left of each.',
+/** What can be set of an event, at creation and after. */
+const eventFields = {
+  name: line(200).describe('Name of the event.'),
+  slug: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, at most 100')
+    .describe('Short name for addresses, unique within the organisation.'),
+  description: paragraphs(20_000).nullable().describe('What it is about.'),
+  starts_at: timestampInput.nullable().describe('When it starts: RFC 3339 with offset.'),
+  ends_at: timestampInput.nullable().describe('When it ends, after starts_at: RFC 3339 with offset.'),
+  timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),
+  venue: z
+    .strictObject({
+      name: line(200).nullish(),
+      address: line(500).nullish(),
+      city: line(200).nullish(),
+      postcode: line(20).nullish(),
+      country: z
+        .string()
+        .regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 code of two capital letters')
+        .nullish(),
+    })
+    .nullable()
+    .describe('Where it is; replaced as a whole.'),
+  online_url: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .max(2000, 'must be at most 2000 characters')
+    .nullable()
+    .describe('Where it is online.'),
+  capacity: count(1).nullable().describe('Places over all ticket types; null: no limit but theirs.'),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
+    .describe('ISO 4217; fixed once there is an order.'),
+  external_id: externalIdInput,
+  metadata: metadataInput,
+}
+
+export const createEvent = {
+  name: 'create_event',
+  title: 'Create an event',
+  summary: 'Add an event, as a draft.',
   description:
-    'Lists all ticket types of an event, hidden and archived ones too, in the order the organiser gave them. Use it to find a ticket_type_id before register_attendee: sales_status on_sale means that it can be issued now, and quantity_available says how many are left (null: unlimited).',
-  method: 'GET',
-  path: '/events/{event_id}/ticket-types',
-  scope: 'events:read',
+    'Creates an event as a draft. Only the name is needed; slug is made from it, timezone defaults to UTC and currency to EUR. Before publish_event it needs starts_at and ends_at, and a ticket type (create_ticket_type).',
+  method: 'POST',
+  path: '/events',
+  scope: 'events:write',
+  input: z.strictObject(eventFields).partial().required({ name: true }),
+  output: one(EventSchema),
+  hints: { destructive: false, idempotent: false },
+} satisfies Operation
+
+export const updateEvent = {
+  name: 'update_event',
+  title: 'Change an event',
+  summary: 'Change fields of an event; what is left out stays, null clears.',
+  description:
+    'Changes fields of an event. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read the event again. To change the status use publish_event, unpublish_event, cancel_event or complete_event.',
+  method: 'PATCH',
+  path: '/events/{event_id}',
+  scope: 'events:write',
+  input: z.strictObject({ event_id: id('event'), changes: changesOf(eventFields), if_version: ifVersion }),
+  output: one(EventSchema),
+  hints: { destructive: true, idempotent: true },
+} satisfies Operation
+
+export const publishEvent = {
+  name: 'publish_event',
+  title: 'Publish an event',
+  summary: 'Open a draft for registrations.',
+  description:
+    'Opens a draft event for registrations. On event_not_publishable set what param names (dates with update_event, or a ticket type with create_ticket_type) and call again.',
+  method: 'POST',
+  path: '/events/{event_id}/publish',
+  scope: 'events:write',
   input: z.strictObject({ event_id: id('event') }),
-  output: listOf(TicketTypeSchema),
+  output: one(EventSchema),
+  hints: { destructive: false, idempotent: false },
+} satisfies Operation
+
+export const unpublishEvent = {
+  name: 'unpublish_event',
+  title: 'Unpublish an event',
+  summary: 'Take an event back to draft while nobody has an order.',
+  description:
+    'Takes a published event back to draft. On event_has_orders it is too late: the event can only be cancelled. Try it first with dry_run.',
+  method: 'POST',
+  path: '/events/{event_id}/unpublish',
+  scope: 'events:write',
+  input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
+  output: one(EventSchema).extend({ effect }),
+  hints: { destructive: true, idempotent: false },
+} satisfies Operation
+
+export const cancelEvent = {
+  name: 'cancel_event',
+  title: 'Cancel an event',
+  summary: 'Cancel an event with all its orders and tickets, for good.',
+  description:
+    'Cancels a published event for good, and with it all its orders and tickets; paid orders become refund_due. Call it with dry_run first and tell the person how many orders and attendees effect names; only then call it without.',
+  method: 'POST',
+  path: '/events/{event_id}/cancel',
+  scope: 'events:write',
+  input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
+  output: one(EventSchema).extend({ effect }),
+  hints: { destructive: true, idempotent: false },
+} satisfies Operation
+
+export const completeEvent = {
+  name: 'complete_event',
+  title: 'Complete an event',
+  summary: 'Close an event that is over.',
+  description: 'Closes a published event that is over: nobody can be registered any more. It cannot be reopened.',
+  method: 'POST',
+  path: '/events/{event_id}/complete',
+  scope: 'events:write',
+  input: z.strictObject({ event_id: id('event') }),
+  output: one(EventSchema),
+  hints: { destructive: true, idempotent: false },
 } satisfies Operation

@@ -20,6 +20,7 @@ export const timestamp = z.iso.datetime().describe('RFC 3339, UTC.')
 export const metadata = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
   .describe("The organiser's own flat object, at most 50 keys.")
+export const version = z.int().describe('Counts the edits; also the ETag of the object over REST.')
 export const externalId = z.string().nullable().describe("The organiser's own identifier.")
 export const money = z.int().describe('Minor units of the currency (cents).')
 export const currency = z.string().length(3).describe('ISO 4217.')
@@ -49,3 +50,59 @@ export const listOf = (item: z.ZodObject) =>
 
 /** The body of an answer that holds one object. */
 export const one = (item: z.ZodObject) => z.strictObject({ data: item })
+
+// Inputs
+
+/** Text of many lines. */
+export const paragraphs = (max: number) =>
+  z
+    .string()
+    .max(max, `must be at most ${max} characters`)
+    .refine((text) => !text.includes('\0') && text.isWellFormed(), 'must be text')
+
+export const timestampInput = z.iso
+  .datetime({ offset: true, error: 'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z' })
+  .describe('RFC 3339 with offset.')
+
+export const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
+
+export const metadataInput = z
+  .record(
+    z.string().min(1).max(40, 'keys must be at most 40 characters'),
+    z.union([paragraphs(500), z.number(), z.boolean(), z.null()], 'must be text, a number, a boolean or null'),
+  )
+  .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 keys')
+  .describe('Your own flat object: at most 50 keys, values of at most 500 characters.')
+
+export const count = (min: number) =>
+  z
+    .int(`must be a whole number from ${min} to 1000000000`)
+    .min(min, `must be at least ${min}`)
+    .max(1_000_000_000, 'must be at most 1000000000')
+
+export const dryRun = z
+  .boolean('must be true or false')
+  .optional()
+  .describe('true: change nothing, only answer what would change and how many people it touches.')
+
+export const ifVersion = z
+  .int('must be a whole number')
+  .optional()
+  .describe('Change it only if this is still its version; else version_mismatch. Over REST: the header If-Match.')
+
+/** Any of the fields, but at least one: what a PATCH changes. */
+export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>
+  z
+    .strictObject(fields)
+    .partial()
+    .refine((changes) => Object.keys(changes).length > 0, 'must name at least one field to change')
+    .describe('Fields to change. A field left out stays as it is; null clears it.')
+
+/** What a dry run answers beside the object as it would be. */
+export const effect = z
+  .strictObject({
+    dry_run: z.boolean().describe('true: nothing was changed.'),
+    orders: z.int().describe('Orders that it touches.'),
+    attendees: z.int().describe('People that it touches.'),
+  })
+  .describe('What it did, or in a dry run would do, to others.')

@@ -3,14 +3,38 @@
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
 import { checkIn, undoCheckIn } from './check-ins.ts'
-import { getEvent, listEvents, listTicketTypes } from './events.ts'
+import {
+  cancelEvent,
+  completeEvent,
+  createEvent,
+  getEvent,
+  listEvents,
+  publishEvent,
+  unpublishEvent,
+  updateEvent,
+} from './events.ts'
+import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { registerAttendee } from './registrations.ts'
+import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
 
 export const operations: readonly Operation[] = [
   getApiKey,
   listEvents,
   getEvent,
+  createEvent,
+  updateEvent,
+  publishEvent,
+  unpublishEvent,
+  cancelEvent,
+  completeEvent,
   listTicketTypes,
+  getTicketType,
+  createTicketType,
+  updateTicketType,
+  listPromoCodes,
+  getPromoCode,
+  createPromoCode,
+  updatePromoCode,
   registerAttendee,
   checkIn,
   undoCheckIn,

@@ -270,6 +270,40 @@ begin
   return new;
 end
 $$;
+
+-- The version of a row is the ETag of its object: whoever edits it may say which version they saw.
+create function private.tg__count_version() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.version := old.version + 1;
+  return new;
+end
+$$;
+
+create function private.require_version(version integer, if_version integer) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if version <> if_version then
+    perform private.refuse(
+      412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
+      jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.require_version(integer, integer) to api_key;
+
+-- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
+create function private.undo_dry_run() returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  raise exception using errcode = 'UD001', message = 'Dry run.';
+end
+$$;
+grant execute on function private.undo_dry_run() to api_key;
 -- Organisations own everything. A plan sets how fast their keys may call; members are the people who sign in.
 
 create table public.plans (
@@ -644,6 +678,91 @@ begin
   );
 end
 $$;
+-- Idempotency: the first outcome of a write, kept with its effect in one transaction and answered again to whoever repeats
+-- the request. A refusal that rolled back left no effect and no record, so repeating it simply tries again.
+
+create table private.idempotency_records (
+  organisation_id uuid not null,
+  family_id uuid not null,
+  idempotency_key text not null,
+  request_fingerprint text not null,
+  outcome json not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '24 hours',
+  constraint idempotency_records_pkey primary key (family_id, idempotency_key),
+  constraint idempotency_records_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint idempotency_records_key_is_bounded check (length(idempotency_key) between 1 and 255)
+);
+comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. A key belongs to a family of API keys: rotation keeps it, another integration cannot hit it.';
+
+create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
+create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
+
+alter table private.idempotency_records enable row level security;
+
+-- Security definer, like its twin below: records are read and written only through these two.
+-- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
+-- the first is done, and then finds its record.
+create function private.replay_outcome(idempotency_key text, request_fingerprint text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_family_id uuid := (private.claims() ->> 'family_id')::uuid;
+  v_record private.idempotency_records;
+begin
+  if idempotency_key is null or v_family_id is null then
+    return null;
+  end if;
+
+  perform pg_advisory_xact_lock(hashtextextended(v_family_id || ' ' || idempotency_key, 0));
+
+  select r.* into v_record
+  from private.idempotency_records r
+  where r.family_id = v_family_id
+    and r.idempotency_key = replay_outcome.idempotency_key
+    and r.expires_at > now();
+  if not found then
+    return null;
+  end if;
+
+  if v_record.request_fingerprint is distinct from replay_outcome.request_fingerprint then
+    perform private.refuse(
+      422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
+      hint => 'Repeat the first request unchanged, or send a new key.'
+    );
+  end if;
+  -- As text, so that the fields keep their order.
+  return ('{"replayed": true, ' || substr(v_record.outcome::text, 2))::json;
+end
+$$;
+grant execute on function private.replay_outcome(text, text) to api_key;
+
+-- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way.
+create function private.record_outcome(idempotency_key text, request_fingerprint text, outcome json) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if idempotency_key is not null and private.claims() ? 'family_id' then
+    insert into private.idempotency_records as r
+      (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
+    values (
+      private.current_organisation_id(),
+      (private.claims() ->> 'family_id')::uuid,
+      record_outcome.idempotency_key,
+      record_outcome.request_fingerprint,
+      record_outcome.outcome
+    )
+    on conflict on constraint idempotency_records_pkey do update
+      set request_fingerprint = excluded.request_fingerprint,
+        outcome = excluded.outcome,
+        created_at = excluded.created_at,
+        expires_at = excluded.expires_at;
+  end if;
+  return outcome;
+end
+$$;
+grant execute on function private.record_outcome(text, text, json) to api_key;
 -- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
 
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
@@ -671,6 +790,7 @@ create table public.events (
   completed_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint events_pkey primary key (id),
@@ -679,9 +799,9 @@ create table public.events (
   constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
   constraint events_description_is_bounded check (length(description) <= 20000),
-  constraint events_dates_are_finite check (isfinite(starts_at) and isfinite(ends_at)),
-  constraint events_end_after_they_start check (ends_at > starts_at),
-  constraint events_have_dates_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
+  constraint events_starts_at_and_ends_at_are_finite check (isfinite(starts_at) and isfinite(ends_at)),
+  constraint events_ends_at_is_after_starts_at check (ends_at > starts_at),
+  constraint events_starts_at_and_ends_at_are_set_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
   constraint events_venue_is_bounded check (
     length(venue_name) <= 200 and length(venue_address) <= 500
     and length(venue_city) <= 200 and length(venue_postcode) <= 20
@@ -723,6 +843,8 @@ as $$
   select pg_advisory_xact_lock(1, hashtext(event_id::text))
 $$;
 
+grant execute on function private.close_gate(uuid) to scope_events_write;
+
 create function private.pass_gate(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
@@ -742,12 +864,44 @@ as $$
   select pg_advisory_xact_lock(2, hashtext(event_id::text))
 $$;
 
+create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
+    jsonb_build_object('from', "from", 'to', "to"),
+    'Allowed: draft to published; published to draft, cancelled or completed.'
+  );
+end
+$$;
+grant execute on function private.refuse_transition(public.event_status, public.event_status) to scope_events_write;
+
+-- A slug of the name, with a few random characters where another event has it.
+create function private.free_event_slug(organisation_id uuid, name text) returns text
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_slug text := coalesce(
+    nullif(trim(both '-' from left(trim(both '-' from regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')), 90)), ''), 'event'
+  );
+begin
+  if exists (
+    select from public.events e where e.organisation_id = free_event_slug.organisation_id and e.slug = v_slug
+  ) then
+    v_slug := v_slug || '-' || lower(private.random_code(6));
+  end if;
+  return v_slug;
+end
+$$;
+
 -- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
 create function private.tg_events__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if tg_op = 'INSERT' then
+    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name));
     if new.status <> 'draft' then
       perform private.refuse(
         409, 'invalid_transition', 'An event starts as a draft.', 'status',
@@ -762,11 +916,7 @@ begin
     if new.status <> old.status and (old.status, new.status) not in (
       ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
     ) then
-      perform private.refuse(
-        409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
-        jsonb_build_object('from', old.status, 'to', new.status),
-        'Allowed: draft to published; published to draft, cancelled or completed.'
-      );
+      perform private.refuse_transition(old.status, new.status);
     end if;
 
     if old.status = 'published' and new.status = 'draft'
@@ -795,7 +945,7 @@ begin
       perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
     end if;
 
-    if new.capacity is distinct from old.capacity and new.capacity < private.places_taken(new.id) then
+    if new.capacity is distinct from old.capacity and new.capacity > 0 and new.capacity < private.places_taken(new.id) then
       perform private.refuse(
         409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
         jsonb_build_object('places_taken', private.places_taken(new.id))
@@ -828,13 +978,19 @@ create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();
 create trigger events_900_updated_at before update on public.events
   for each row execute function private.tg__set_updated_at();
+create trigger events_900_version before update on public.events
+  for each row execute function private.tg__count_version();
 
 revoke all on public.events from anon, authenticated, service_role;
 
 alter table public.events enable row level security;
 -- Registering and scanning need to know the event, too; what they may know of it is in the column grants.
 create policy events_select_own on public.events for select
-  to scope_events_read, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy events_insert_own on public.events for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy events_update_own on public.events for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy events_select_membership on public.events for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
@@ -842,17 +998,17 @@ create policy events_insert_membership on public.events for insert to authentica
   with check (organisation_id in (select private.member_organisation_ids()));
 create policy events_update_membership on public.events for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.events to scope_events_read, authenticated;
+grant select on public.events to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
-) on public.events to authenticated;
+) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, status, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
-) on public.events to authenticated;
+) on public.events to scope_events_write, authenticated;
 
 create function private.event_json(event public.events) returns json
 language sql stable set search_path = ''
@@ -891,14 +1047,16 @@ as $$
     'completed_at', private.rfc3339(event.completed_at),
     'external_id', event.external_id,
     'metadata', event.metadata,
+    'version', event.version,
     'created_at', private.rfc3339(event.created_at),
     'updated_at', private.rfc3339(event.updated_at)
   )
 $$;
-grant execute on function private.event_json(public.events) to scope_events_read;
+grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
 
 create function api.list_events(
   status public.event_status default null,
+  external_id text default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -914,6 +1072,7 @@ begin
     select e.*
     from public.events e
     where (list_events.status is null or e.status = list_events.status)
+      and (list_events.external_id is null or e.external_id = list_events.external_id)
       and (v_before is null or e.id < v_before)
     order by e.id desc
     limit v_size + 1
@@ -921,9 +1080,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_events(public.event_status, text, integer) is
-  'Events of the organisation, newest first, optionally of one status: { data, has_more, next_cursor }.';
-grant execute on function api.list_events(public.event_status, text, integer) to scope_events_read;
+comment on function api.list_events(public.event_status, text, text, integer) is
+  'Events of the organisation, newest first, optionally of one status or with one external_id: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(public.event_status, text, text, integer) to scope_events_read;
 
 create function api.get_event(event_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -940,6 +1099,286 @@ end
 $$;
 comment on function api.get_event(uuid) is 'One event. 404 not_found.';
 grant execute on function api.get_event(uuid) to scope_events_read;
+
+-- A venue comes and goes as a whole: what its object leaves out is cleared.
+create function private.venue_columns(venue jsonb) returns jsonb
+language sql immutable set search_path = ''
+as $$
+  select jsonb_build_object(
+    'venue_name', venue -> 'name',
+    'venue_address', venue -> 'address',
+    'venue_city', venue -> 'city',
+    'venue_postcode', venue -> 'postcode',
+    'venue_country', venue -> 'country'
+  )
+$$;
+grant execute on function private.venue_columns(jsonb) to scope_events_write;
+
+create function api.create_event(
+  name text,
+  slug text default null,
+  description text default null,
+  starts_at timestamptz default null,
+  ends_at timestamptz default null,
+  timezone text default null,
+  venue jsonb default null,
+  online_url text default null,
+  capacity integer default null,
+  currency text default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_venue public.events := jsonb_populate_record(null::public.events, private.venue_columns(venue));
+  v_event public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.events (
+    organisation_id, name, slug, description, starts_at, ends_at, timezone,
+    venue_name, venue_address, venue_city, venue_postcode, venue_country,
+    online_url, capacity, currency, external_id, metadata
+  )
+  values (
+    private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
+    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'),
+    v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
+    create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
+    create_event.external_id, coalesce(create_event.metadata, '{}')
+  )
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text) is
+  'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_event(
+  event_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_event public.events;
+  v_new public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  perform private.require_version(v_event.version, if_version);
+
+  -- An absent key leaves its field, null clears it.
+  v_new := jsonb_populate_record(
+    v_event,
+    changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+  );
+  update public.events e set
+    name = v_new.name,
+    slug = v_new.slug,
+    description = v_new.description,
+    starts_at = v_new.starts_at,
+    ends_at = v_new.ends_at,
+    timezone = v_new.timezone,
+    venue_name = v_new.venue_name,
+    venue_address = v_new.venue_address,
+    venue_city = v_new.venue_city,
+    venue_postcode = v_new.venue_postcode,
+    venue_country = v_new.venue_country,
+    online_url = v_new.online_url,
+    capacity = v_new.capacity,
+    currency = v_new.currency,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where e.id = v_event.id
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.update_event(uuid, jsonb, integer, text, text) is
+  'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_event(uuid, jsonb, integer, text, text) to scope_events_write;
+
+-- The one way from status to status; the guard says which are allowed.
+create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = set_event_status.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  -- Studio may save a row as it is; a caller who cancels what is cancelled should hear of it.
+  if v_event.status = set_event_status.status then
+    perform private.refuse_transition(v_event.status, set_event_status.status);
+  end if;
+  update public.events e set status = set_event_status.status where e.id = v_event.id returning * into v_event;
+  return v_event;
+end
+$$;
+grant execute on function private.set_event_status(uuid, public.event_status) to scope_events_write;
+
+create function api.publish_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'published'))
+  ));
+end
+$$;
+comment on function api.publish_event(uuid, text, text) is
+  'Opens a draft event for registrations: 200. 404 not_found; 409 invalid_transition, event_not_publishable.';
+grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
+
+create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'completed'))
+  ));
+end
+$$;
+comment on function api.complete_event(uuid, text, text) is
+  'Closes an event that is over: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
+
+-- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', (
+      select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
+    ),
+    'attendees', (
+      select count(*) from public.attendees a where a.event_id = v_event.id and a.status <> 'cancelled'
+    )
+  );
+end
+$$;
+grant execute on function private.event_effect(uuid, boolean) to scope_events_write;
+
+create function api.unpublish_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.event_effect(event_id, dry_run),
+      'data', private.event_json(private.set_event_status(event_id, 'draft'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.unpublish_event(uuid, boolean, text, text) is
+  'Takes an event without orders back to draft, or says what that would do: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
+
+create function api.cancel_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform from public.events e where e.id = cancel_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    -- Counted before there is nothing left to count, and behind the closed gate, so that it is what is cancelled.
+    perform private.close_gate(event_id);
+    v_effect := private.event_effect(event_id, dry_run);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_event(uuid, boolean, text, text) is
+  'Cancels an event and with it its orders and tickets, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;
 -- Ticket types: what can be had for an event, at which price, how often.
 
 create type public.ticket_type_status as enum ('active', 'archived');
@@ -963,6 +1402,7 @@ create table public.ticket_types (
   position integer not null default 0,
   external_id text,
   metadata jsonb not null default '{}',
+  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint ticket_types_pkey primary key (id),
@@ -975,9 +1415,9 @@ create table public.ticket_types (
   constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
   constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
-  constraint ticket_types_per_order_is_a_range check (min_per_order >= 1 and max_per_order >= min_per_order),
-  constraint ticket_types_sales_dates_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
-  constraint ticket_types_sales_end_after_they_start check (sales_end_at > sales_start_at),
+  constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
+  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
+  constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
@@ -1015,6 +1455,12 @@ begin
       hint => 'Add or cancel attendees instead.'
     );
   end if;
+  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold then
+    perform private.refuse(
+      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued.', 'quantity',
+      jsonb_build_object('quantity_sold', new.quantity_sold)
+    );
+  end if;
   return new;
 end
 $$;
@@ -1026,6 +1472,12 @@ create trigger ticket_types_100_guard before insert or update on public.ticket_t
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_900_updated_at before update on public.ticket_types
   for each row execute function private.tg__set_updated_at();
+-- Not for quantity_sold: an organiser's edit must not fail because somebody bought a ticket meanwhile.
+create trigger ticket_types_900_version before update of
+    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at,
+    visibility, status, position, external_id, metadata
+  on public.ticket_types
+  for each row execute function private.tg__count_version();
 
 -- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
 create function private.places_taken(event_id uuid) returns bigint
@@ -1038,7 +1490,11 @@ revoke all on public.ticket_types from anon, authenticated, service_role;
 
 alter table public.ticket_types enable row level security;
 create policy ticket_types_select_own on public.ticket_types for select
-  to scope_events_read, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_insert_own on public.ticket_types for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_update_own on public.ticket_types for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy ticket_types_select_membership on public.ticket_types for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
@@ -1046,17 +1502,17 @@ create policy ticket_types_insert_membership on public.ticket_types for insert t
   with check (organisation_id in (select private.member_organisation_ids()));
 create policy ticket_types_update_membership on public.ticket_types for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.ticket_types to scope_events_read, authenticated;
+grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
 grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write;
 grant insert (
   organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata
-) on public.ticket_types to authenticated;
+) on public.ticket_types to scope_events_write, authenticated;
 grant update (
   name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata
-) on public.ticket_types to authenticated;
+) on public.ticket_types to scope_events_write, authenticated;
 
 -- places_left: what the event's own capacity still allows, or null.
 create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
@@ -1090,6 +1546,7 @@ as $$
     'position', ticket_type.position,
     'external_id', ticket_type.external_id,
     'metadata', ticket_type.metadata,
+    'version', ticket_type.version,
     'created_at', private.rfc3339(ticket_type.created_at),
     'updated_at', private.rfc3339(ticket_type.updated_at)
   )
@@ -1097,7 +1554,21 @@ as $$
     select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
   ) a
 $$;
-grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read;
+grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
+
+-- One ticket type with what it takes from its event.
+create function private.ticket_type_json(ticket_type public.ticket_types) returns json
+language sql stable set search_path = ''
+as $$
+  select private.ticket_type_json(
+    ticket_type,
+    e.currency,
+    e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
+  )
+  from public.events e
+  where e.id = ticket_type.event_id
+$$;
+grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
 
 -- All of them at once: an event has a handful, and their order is the organiser's, which a cursor could not follow.
 create function api.list_ticket_types(event_id uuid) returns json
@@ -1129,6 +1600,399 @@ $$;
 comment on function api.list_ticket_types(uuid) is
   'All ticket types of an event in the organiser''s order: { data, has_more: false, next_cursor: null }. 404 not_found.';
 grant execute on function api.list_ticket_types(uuid) to scope_events_read;
+
+create function api.get_ticket_type(ticket_type_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  select t.* into v_ticket_type from public.ticket_types t where t.id = get_ticket_type.ticket_type_id;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  return private.ticket_type_json(v_ticket_type);
+end
+$$;
+comment on function api.get_ticket_type(uuid) is 'One ticket type. 404 not_found.';
+grant execute on function api.get_ticket_type(uuid) to scope_events_read;
+
+create function api.create_ticket_type(
+  event_id uuid,
+  name text,
+  description text default null,
+  price bigint default null,
+  quantity integer default null,
+  min_per_order integer default null,
+  max_per_order integer default null,
+  sales_start_at timestamptz default null,
+  sales_end_at timestamptz default null,
+  visibility public.ticket_type_visibility default null,
+  "position" integer default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_ticket_type public.ticket_types;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_ticket_type.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.ticket_types (
+    organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order,
+    sales_start_at, sales_end_at, visibility, position, external_id, metadata
+  )
+  values (
+    v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
+    coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
+    coalesce(create_ticket_type.min_per_order, 1), coalesce(create_ticket_type.max_per_order, 10),
+    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
+    coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
+    create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
+  )
+  returning * into v_ticket_type;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
+  );
+end
+$$;
+comment on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text) is
+  'Adds a ticket type to an event: 201. 404 not_found; 409 already_exists (external_id); 422 validation_failed.';
+grant execute on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_ticket_type(
+  ticket_type_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_ticket_type public.ticket_types;
+  v_new public.ticket_types;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select t.* into v_ticket_type from public.ticket_types t where t.id = update_ticket_type.ticket_type_id for no key update;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  perform private.require_version(v_ticket_type.version, if_version);
+
+  v_new := jsonb_populate_record(v_ticket_type, changes);
+  update public.ticket_types t set
+    name = v_new.name,
+    description = v_new.description,
+    price = v_new.price,
+    quantity = v_new.quantity,
+    min_per_order = v_new.min_per_order,
+    max_per_order = v_new.max_per_order,
+    sales_start_at = v_new.sales_start_at,
+    sales_end_at = v_new.sales_end_at,
+    visibility = v_new.visibility,
+    status = v_new.status,
+    position = v_new.position,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where t.id = v_ticket_type.id
+  returning * into v_ticket_type;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type))
+  );
+end
+$$;
+comment on function api.update_ticket_type(uuid, jsonb, integer, text, text) is
+  'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_ticket_type(uuid, jsonb, integer, text, text) to scope_events_write;
+-- Promo codes: a percentage off the price of some or all ticket types of an event, for a while, so many times.
+
+create type public.promo_code_status as enum ('active', 'disabled');
+
+create table public.promo_codes (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  code text not null,
+  percent_off numeric(5, 2) not null,
+  valid_from timestamptz,
+  valid_until timestamptz,
+  max_redemptions integer,
+  times_redeemed integer not null default 0,
+  ticket_type_ids uuid[] not null default '{}',
+  status public.promo_code_status not null default 'active',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint promo_codes_pkey primary key (id),
+  constraint promo_codes_id_event_id_key unique (id, event_id),
+  constraint promo_codes_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint promo_codes_code_is_one_word check (code ~ '^[[:graph:]]{1,50}$'),
+  constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
+  constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
+  constraint promo_codes_valid_from_and_valid_until_are_finite check (isfinite(valid_from) and isfinite(valid_until)),
+  constraint promo_codes_max_redemptions_is_positive check (max_redemptions > 0),
+  constraint promo_codes_times_redeemed_is_not_negative check (times_redeemed >= 0),
+  constraint promo_codes_are_not_overused check (times_redeemed <= max_redemptions),
+  constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
+);
+comment on table public.promo_codes is 'Discounts that buyers name by a code. Disable one to refuse it from now on.';
+comment on column public.promo_codes.code is 'What the buyer types; upper and lower case are the same.';
+comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
+comment on column public.promo_codes.max_redemptions is 'How many tickets may have it. Empty: no limit.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that have it. Counted from the attendees, not edited.';
+comment on column public.promo_codes.ticket_type_ids is 'Ticket types it is good for. Empty: all of the event.';
+
+create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
+
+create function private.tg_promo_codes__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- Depth 1 is a statement of a person or an API; the count itself comes from a trigger, one deeper.
+  if pg_trigger_depth() = 1
+    and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
+    perform private.refuse(
+      409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
+    );
+  end if;
+  if exists (
+    select from unnest(new.ticket_type_ids) i (id)
+    where not exists (select from public.ticket_types t where t.id = i.id and t.event_id = new.event_id)
+  ) then
+    perform private.refuse(404, 'not_found', 'A ticket type of the list is not one of the event.', 'ticket_type_ids');
+  end if;
+  if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
+    perform private.refuse(
+      409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
+      jsonb_build_object('times_redeemed', new.times_redeemed)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+create trigger promo_codes_050_organisation before insert on public.promo_codes
+  for each row execute function private.tg__inherit_organisation();
+create trigger promo_codes_100_guard before insert or update on public.promo_codes
+  for each row execute function private.tg_promo_codes__guard();
+create trigger promo_codes_900_updated_at before update on public.promo_codes
+  for each row execute function private.tg__set_updated_at();
+create trigger promo_codes_900_version before update of
+    code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  on public.promo_codes
+  for each row execute function private.tg__count_version();
+
+revoke all on public.promo_codes from anon, authenticated, service_role;
+
+alter table public.promo_codes enable row level security;
+create policy promo_codes_select_own on public.promo_codes for select to scope_events_read, scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_insert_own on public.promo_codes for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_update_own on public.promo_codes for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_select_membership on public.promo_codes for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy promo_codes_insert_membership on public.promo_codes for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy promo_codes_update_membership on public.promo_codes for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
+grant insert (
+  organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+) on public.promo_codes to scope_events_write, authenticated;
+grant update (
+  code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+) on public.promo_codes to scope_events_write, authenticated;
+
+create function private.promo_code_json(promo_code public.promo_codes) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'promo_code',
+    'id', promo_code.id,
+    'event_id', promo_code.event_id,
+    'code', promo_code.code,
+    'percent_off', promo_code.percent_off::float8,
+    'valid_from', private.rfc3339(promo_code.valid_from),
+    'valid_until', private.rfc3339(promo_code.valid_until),
+    'max_redemptions', promo_code.max_redemptions,
+    'times_redeemed', promo_code.times_redeemed,
+    'ticket_type_ids', promo_code.ticket_type_ids,
+    'status', promo_code.status,
+    'state', case
+      when promo_code.status = 'disabled' then 'disabled'
+      when now() < promo_code.valid_from then 'upcoming'
+      when now() >= promo_code.valid_until then 'expired'
+      when promo_code.times_redeemed >= promo_code.max_redemptions then 'used_up'
+      else 'valid'
+    end,
+    'version', promo_code.version,
+    'created_at', private.rfc3339(promo_code.created_at),
+    'updated_at', private.rfc3339(promo_code.updated_at)
+  )
+$$;
+grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
+
+create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  if not exists (select from public.events e where e.id = list_promo_codes.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  select array_agg(private.promo_code_json(p) order by p.id desc) into v_items
+  from (
+    select c.*
+    from public.promo_codes c
+    where c.event_id = list_promo_codes.event_id and (v_before is null or c.id < v_before)
+    order by c.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_promo_codes(uuid, text, integer) is
+  'Promo codes of an event, newest first: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_promo_codes(uuid, text, integer) to scope_events_read;
+
+create function api.get_promo_code(promo_code_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_promo_code public.promo_codes;
+begin
+  select c.* into v_promo_code from public.promo_codes c where c.id = get_promo_code.promo_code_id;
+  if not found then
+    perform private.refuse_not_found('promo_code_id');
+  end if;
+  return private.promo_code_json(v_promo_code);
+end
+$$;
+comment on function api.get_promo_code(uuid) is 'One promo code. 404 not_found.';
+grant execute on function api.get_promo_code(uuid) to scope_events_read;
+
+create function api.create_promo_code(
+  event_id uuid,
+  code text,
+  percent_off numeric,
+  valid_from timestamptz default null,
+  valid_until timestamptz default null,
+  max_redemptions integer default null,
+  ticket_type_ids uuid[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_promo_code public.promo_codes;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_promo_code.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.promo_codes (
+    organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids
+  )
+  values (
+    v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off,
+    create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
+    coalesce(create_promo_code.ticket_type_ids, '{}')
+  )
+  returning * into v_promo_code;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code))
+  );
+end
+$$;
+comment on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text) is
+  'Adds a promo code to an event: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
+grant execute on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text)
+  to scope_events_write;
+
+create function api.update_promo_code(
+  promo_code_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_promo_code public.promo_codes;
+  v_new public.promo_codes;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select c.* into v_promo_code from public.promo_codes c where c.id = update_promo_code.promo_code_id for no key update;
+  if not found then
+    perform private.refuse_not_found('promo_code_id');
+  end if;
+  perform private.require_version(v_promo_code.version, if_version);
+
+  v_new := jsonb_populate_record(v_promo_code, changes);
+  update public.promo_codes c set
+    code = v_new.code,
+    percent_off = v_new.percent_off,
+    valid_from = v_new.valid_from,
+    valid_until = v_new.valid_until,
+    max_redemptions = v_new.max_redemptions,
+    ticket_type_ids = v_new.ticket_type_ids,
+    status = v_new.status
+  where c.id = v_promo_code.id
+  returning * into v_promo_code;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code))
+  );
+end
+$$;
+comment on function api.update_promo_code(uuid, jsonb, integer, text, text) is
+  'Changes fields of a promo code (status disabled refuses it): 200. 404 not_found; 409 limit_below_redeemed, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_promo_code(uuid, jsonb, integer, text, text) to scope_events_write;
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
 
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
@@ -1262,6 +2126,19 @@ create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
+
+-- An event that does not take place has no orders that stand. Behind its gate, closed by the guard: none is in flight.
+create function private.tg_events__cancel_orders() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.orders o set status = 'cancelled' where o.event_id = new.id and o.status <> 'cancelled';
+  return null;
+end
+$$;
+create trigger events_500_cancel_orders after update on public.events
+  for each row when (new.status = 'cancelled' and old.status <> 'cancelled')
+  execute function private.tg_events__cancel_orders();
 
 create function private.refuse_unpublished(status public.event_status) returns void
 language plpgsql volatile set search_path = ''
@@ -1557,22 +2434,25 @@ create trigger attendees_500_count_places_delete after delete on public.attendee
   referencing old table as old_rows
   for each statement execute function private.tg_attendees__count_places();
 
--- What happens to an order happens to its tickets.
+-- What happens to an order happens to its tickets: for all orders of a statement at once, so that cancelling an event is
+-- one update of its attendees.
 create function private.tg_orders__update_attendees() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if new.status = 'cancelled' then
-    update public.attendees a set status = 'cancelled' where a.order_id = new.id and a.status <> 'cancelled';
-  elsif new.status = 'completed' then
-    update public.attendees a set status = 'active' where a.order_id = new.id and a.status = 'awaiting_payment';
-  end if;
+  update public.attendees a
+  set status = case n.status when 'cancelled' then 'cancelled' else 'active' end::public.attendee_status
+  from new_rows n
+  join old_rows o on o.id = n.id
+  where a.order_id = n.id
+    and n.status <> o.status
+    and (n.status = 'cancelled' and a.status <> 'cancelled' or n.status = 'completed' and a.status = 'awaiting_payment');
   return null;
 end
 $$;
 create trigger orders_500_update_attendees after update on public.orders
-  for each row when (new.status is distinct from old.status)
-  execute function private.tg_orders__update_attendees();
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_orders__update_attendees();
 
 revoke all on public.attendees from anon, authenticated, service_role;
 
@@ -1625,95 +2505,6 @@ as $$
   )
 $$;
 grant execute on function private.attendee_json(public.attendees) to scope_attendees_write;
--- Idempotency: the first outcome of a write, kept with its effect in one transaction and answered again to whoever repeats
--- the request. A refusal that rolled back left no effect and no record, so repeating it simply tries again.
-
-create table private.idempotency_records (
-  organisation_id uuid not null,
-  family_id uuid not null,
-  idempotency_key text not null,
-  request_fingerprint text not null,
-  outcome json not null,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz not null default now() + interval '24 hours',
-  constraint idempotency_records_pkey primary key (family_id, idempotency_key),
-  constraint idempotency_records_organisation_id_fkey foreign key (organisation_id)
-    references public.organisations (id) on delete cascade,
-  constraint idempotency_records_key_is_bounded check (length(idempotency_key) between 1 and 255)
-);
-comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. A key belongs to a family of API keys: rotation keeps it, another integration cannot hit it.';
-
-create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
-create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
-
-alter table private.idempotency_records enable row level security;
-
--- Security definer, like its twin below: records are read and written only through these two.
--- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
--- the first is done, and then finds its record.
-create function private.replay_outcome(idempotency_key text, request_fingerprint text) returns json
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_family_id uuid := (private.claims() ->> 'family_id')::uuid;
-  v_record private.idempotency_records;
-begin
-  if idempotency_key is null or v_family_id is null then
-    return null;
-  end if;
-
-  perform pg_advisory_xact_lock(hashtextextended(v_family_id || ' ' || idempotency_key, 0));
-
-  select r.* into v_record
-  from private.idempotency_records r
-  where r.family_id = v_family_id
-    and r.idempotency_key = replay_outcome.idempotency_key
-    and r.expires_at > now();
-  if not found then
-    return null;
-  end if;
-
-  if v_record.request_fingerprint is distinct from replay_outcome.request_fingerprint then
-    perform private.refuse(
-      422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
-      hint => 'Repeat the first request unchanged, or send a new key.'
-    );
-  end if;
-  return json_build_object(
-    'status', v_record.outcome -> 'status',
-    'data', v_record.outcome -> 'data',
-    'error', v_record.outcome -> 'error',
-    'replayed', true
-  );
-end
-$$;
-grant execute on function private.replay_outcome(text, text) to api_key;
-
--- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way.
-create function private.record_outcome(idempotency_key text, request_fingerprint text, outcome json) returns json
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  if idempotency_key is not null and private.claims() ? 'family_id' then
-    insert into private.idempotency_records as r
-      (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
-    values (
-      private.current_organisation_id(),
-      (private.claims() ->> 'family_id')::uuid,
-      record_outcome.idempotency_key,
-      record_outcome.request_fingerprint,
-      record_outcome.outcome
-    )
-    on conflict on constraint idempotency_records_pkey do update
-      set request_fingerprint = excluded.request_fingerprint,
-        outcome = excluded.outcome,
-        created_at = excluded.created_at,
-        expires_at = excluded.expires_at;
-  end if;
-  return outcome;
-end
-$$;
-grant execute on function private.record_outcome(text, text, json) to api_key;
 -- Registering a guest: one complimentary order with one attendee, completed at once. Everything that must hold (event
 -- published, places left, sale open) is held by the triggers of orders and attendees, so that a row added in Studio meets
 -- the same rules.

@@ -197,3 +197,37 @@ begin
   return new;
 end
 $$;
+
+-- The version of a row is the ETag of its object: whoever edits it may say which version they saw.
+create function private.tg__count_version() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.version := old.version + 1;
+  return new;
+end
+$$;
+
+create function private.require_version(version integer, if_version integer) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if version <> if_version then
+    perform private.refuse(
+      412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
+      jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.require_version(integer, integer) to api_key;
+
+-- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
+create function private.undo_dry_run() returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  raise exception using errcode = 'UD001', message = 'Dry run.';
+end
+$$;
+grant execute on function private.undo_dry_run() to api_key;

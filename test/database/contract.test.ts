@@ -44,7 +44,9 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
     const { arguments: names, types } = functionOf(operation)
     const typeOf = Object.fromEntries(names.map((argument, i) => [argument, types[i] as string]))
     const ofInput = Object.fromEntries(
-      enumsIn(operation.input, '').map(([path, values]) => [path.slice(1), values.toSorted()]),
+      enumsIn(operation.input, '')
+        .filter(([path]) => !path.startsWith('.changes.'))
+        .map(([path, values]) => [path.slice(1), values.toSorted()]),
     )
     const ofFunction = Object.fromEntries(
       Object.entries(typeOf).flatMap(([argument, type]) =>
@@ -52,6 +54,15 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
       ),
     )
     expect(ofInput).toEqual(ofFunction)
+  })
+
+  test('changes an enum to the labels that its object has', () => {
+    const object = name.replace(/^update_/, '')
+    for (const [path, values] of enumsIn(operation.input, object)) {
+      if (!path.startsWith(`${object}.changes.`)) continue
+      const type = enumOf[path.replace('.changes.', '.')]
+      expect(values.toSorted(), path).toEqual(labels[`public.${type}`]?.toSorted())
+    }
   })
 
   test('is stable when it is a GET, and volatile otherwise', () => {
@@ -96,6 +107,8 @@ const enumOf: Record<string, string | null> = {
   'ticket_type.status': 'ticket_type_status',
   'ticket_type.visibility': 'ticket_type_visibility',
   'ticket_type.sales_status': null,
+  'promo_code.status': 'promo_code_status',
+  'promo_code.state': null,
   'order.status': 'order_status',
   'order.payment_status': 'payment_status',
   'order.source': 'request_source',

@@ -34,6 +34,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
   expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
     'api.resolve_api_key': ['gateway'],
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
+    'private.event_effect': ['scope_events_write'],
     'private.member_organisation_ids': ['authenticated'],
     'private.owned_organisation_ids': ['authenticated'],
     'private.record_outcome': ['api_key'],

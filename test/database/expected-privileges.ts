@@ -55,6 +55,8 @@ const eventColumns = `name, slug, description, starts_at, ends_at, timezone, ven
 const ticketTypeColumns = `name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata`
 
+const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
+
 /** By table and role. Rights that a role inherits are not repeated. */
 export const tables: Record<string, Record<string, Privileges>> = {
   'public.plans': {
@@ -79,6 +81,11 @@ export const tables: Record<string, Record<string, Privileges>> = {
       update: `status, ${eventColumns}`,
     },
     scope_events_read: { select: '*' },
+    scope_events_write: {
+      select: '*',
+      insert: `organisation_id, ${eventColumns}`,
+      update: `status, ${eventColumns}`,
+    },
     scope_attendees_write: { select: 'id, organisation_id, currency' },
     scope_checkin_write: { select: 'id, organisation_id, name, status' },
   },
@@ -89,8 +96,26 @@ export const tables: Record<string, Record<string, Privileges>> = {
       update: ticketTypeColumns,
     },
     scope_events_read: { select: '*' },
+    scope_events_write: {
+      select: '*',
+      insert: `organisation_id, event_id, ${ticketTypeColumns}`,
+      update: ticketTypeColumns,
+    },
     scope_attendees_write: { select: 'id, organisation_id, event_id' },
     scope_checkin_write: { select: 'id, organisation_id, name' },
+  },
+  'public.promo_codes': {
+    authenticated: {
+      select: '*',
+      insert: `organisation_id, event_id, ${promoCodeColumns}`,
+      update: promoCodeColumns,
+    },
+    scope_events_read: { select: '*' },
+    scope_events_write: {
+      select: '*',
+      insert: `organisation_id, event_id, ${promoCodeColumns}`,
+      update: promoCodeColumns,
+    },
   },
   'public.orders': {
     authenticated: { select: '*', update: 'name, email, company, status, external_id, metadata' },

@@ -29,6 +29,9 @@ export async function createParty(): Promise<Party> {
     'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
     [event.id, guest.code],
   )
+  await studio.query("insert into public.promo_codes (event_id, code, percent_off) values ($1, 'FRIENDS', 20)", [
+    event.id,
+  ])
   const [key, owner, member] = await Promise.all([
     row<{ id: string; family_id: string }>('select id, family_id from public.api_keys where prefix = $1', [
       prefixOf(await organisation.key()),

@@ -75,15 +75,25 @@ describe('places', () => {
     await expectExactCounts(event)
   })
 
-  test.each(['cancelled', 'completed'])('are not taken once the event is %s, but can be given back', async (status) => {
+  test('are all given back when the event is cancelled', async () => {
+    const event = await (await createOrganisation()).event()
+    const { orderId } = await event.guest()
+    await event.guest()
+    await edit('events', event.id, "status = 'cancelled'")
+    expect(await event.sold()).toBe(0)
+    expect(await refusalOf(addAttendee(orderId, event.ticketTypeId))).toMatchObject({ code: 'order_cancelled' })
+    await expectExactCounts(event)
+  })
+
+  test('are not taken once the event is completed, but can be given back', async () => {
     const event = await (await createOrganisation()).event()
     const { orderId, attendeeId } = await event.guest()
-    await edit('events', event.id, 'status = $2', [status])
+    await edit('events', event.id, "status = 'completed'")
     expect(await refusalOf(addAttendee(orderId, event.ticketTypeId))).toEqual({
       sqlstate: 'PT409',
       code: 'event_not_published',
       param: 'event_id',
-      details: { status },
+      details: { status: 'completed' },
     })
     await edit('attendees', attendeeId, "status = 'cancelled'")
     expect(await event.sold()).toBe(0)
@@ -188,7 +198,12 @@ describe('a ticket type', () => {
     const event = await (await createOrganisation()).event()
     const guest = await event.guest()
     await event.guest()
-    expect(await refusalOfEdit('ticket_types', event.ticketTypeId, 'quantity = 1')).toEqual({ sqlstate: '23514' })
+    expect(await refusalOfEdit('ticket_types', event.ticketTypeId, 'quantity = 1')).toEqual({
+      sqlstate: 'PT409',
+      code: 'quantity_below_sold',
+      param: 'quantity',
+      details: { quantity_sold: 2 },
+    })
     await edit('ticket_types', event.ticketTypeId, 'quantity = 2')
     await edit('attendees', guest.attendeeId, "status = 'cancelled'")
     await edit('ticket_types', event.ticketTypeId, 'quantity = 1')

@@ -39,6 +39,7 @@ export const edits: Record<string, string> = {
   'public.api_keys': "name = 'Renamed'",
   'public.events': "name = 'Renamed'",
   'public.ticket_types': "name = 'Renamed'",
+  'public.promo_codes': 'percent_off = 30',
   'public.orders': "name = 'Renamed'",
   'public.attendees': "name = 'Renamed'",
   'public.check_ins': 'undone_at = now()',
@@ -73,6 +74,10 @@ export const additions: Record<string, (party: Party, newcomer: Claims) => [sql:
   'public.ticket_types': (party) => [
     "insert into public.ticket_types (organisation_id, event_id, name) values ($1, $2, 'New')",
     [party.id, party.event.id],
+  ],
+  'public.promo_codes': (party) => [
+    'insert into public.promo_codes (organisation_id, event_id, code, percent_off) values ($1, $2, $3, 10)',
+    [party.id, party.event.id, `NEW-${randomUUID()}`],
   ],
   'public.orders': (party) => [
     `insert into public.orders (organisation_id, event_id, name, email)

@@ -1,6 +1,7 @@
 // For each operation, arguments that succeed on a published event. Whoever adds an operation adds a line.
 
-import { row } from '../support/database.ts'
+import { randomUUID } from 'node:crypto'
+import { row, studio } from '../support/database.ts'
 import type { TestEvent } from '../support/organisation.ts'
 
 type Arguments = Record<string, unknown>
@@ -9,7 +10,45 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   get_api_key: () => ({}),
   list_events: () => ({ status: 'published', limit: 10 }),
   get_event: ({ id }) => ({ event_id: id }),
+  create_event: () => ({
+    name: 'Garden party',
+    starts_at: '2027-06-01T18:00:00+02:00',
+    ends_at: '2027-06-01T23:00:00+02:00',
+    timezone: 'Europe/Berlin',
+    venue: { name: 'Orangery', country: 'DE' },
+    capacity: 80,
+    metadata: { season: 'summer', indoor: false },
+  }),
+  update_event: ({ id }) => ({ event_id: id, changes: { name: 'Garden party', description: null }, if_version: 2 }),
+  publish_event: async ({ id }) => {
+    await studio.query("update public.events set status = 'draft' where id = $1", [id])
+    return { event_id: id }
+  },
+  unpublish_event: ({ id }) => ({ event_id: id, dry_run: false }),
+  cancel_event: async (event) => {
+    await event.guest()
+    return { event_id: event.id, dry_run: true }
+  },
+  complete_event: ({ id }) => ({ event_id: id }),
   list_ticket_types: ({ id }) => ({ event_id: id }),
+  get_ticket_type: ({ ticketTypeId }) => ({ ticket_type_id: ticketTypeId }),
+  create_ticket_type: ({ id }) => ({ event_id: id, name: 'Early bird', price: 4900, quantity: 20 }),
+  update_ticket_type: ({ ticketTypeId }) => ({ ticket_type_id: ticketTypeId, changes: { status: 'archived' } }),
+  list_promo_codes: async (event) => {
+    await promoCode(event)
+    return { event_id: event.id, limit: 5 }
+  },
+  get_promo_code: async (event) => ({ promo_code_id: await promoCode(event) }),
+  create_promo_code: ({ id, ticketTypeId }) => ({
+    event_id: id,
+    code: 'SPRING-10',
+    percent_off: 12.5,
+    ticket_type_ids: [ticketTypeId],
+  }),
+  update_promo_code: async (event) => ({
+    promo_code_id: await promoCode(event),
+    changes: { status: 'disabled', valid_until: '2027-01-01T00:00:00Z' },
+  }),
   register_attendee: ({ id, ticketTypeId }) => ({
     event_id: id,
     ticket_type_id: ticketTypeId,
@@ -20,6 +59,14 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   }),
   check_in: async (event) => ({ event_id: event.id, code: (await event.guest()).code, device: 'Gate 1' }),
   undo_check_in: async (event) => ({ check_in_id: await acceptedScan(event) }),
+}
+
+async function promoCode(event: TestEvent): Promise<string> {
+  const { id } = await row<{ id: string }>(
+    'insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, 20) returning id',
+    [event.id, randomUUID()],
+  )
+  return id
 }
 
 /** A guest let in by hand, in Studio. */

@@ -64,6 +64,16 @@ test('every tool advertises the object it answers', async () => {
 
 // readOnlyHint, destructiveHint, idempotentHint. Registering adds, so does scanning; undoing takes a check-in back.
 const writes: Record<string, [boolean, boolean, boolean]> = {
+  create_event: [false, false, false],
+  update_event: [false, true, true],
+  publish_event: [false, false, false],
+  unpublish_event: [false, true, false],
+  cancel_event: [false, true, false],
+  complete_event: [false, true, false],
+  create_ticket_type: [false, false, false],
+  update_ticket_type: [false, true, true],
+  create_promo_code: [false, false, false],
+  update_promo_code: [false, true, true],
   register_attendee: [false, false, false],
   check_in: [false, false, false],
   undo_check_in: [false, true, false],

@@ -7,7 +7,7 @@ type Arguments = Record<string, unknown>
 
 export function restRequestOf(
   name: string,
-  { idempotency_key, ...args }: Arguments,
+  { idempotency_key, if_version, ...args }: Arguments,
 ): { method: string; path: string; body?: Arguments; headers: Record<string, string> } {
   const operation = operations.find((o) => o.name === name)
   if (!operation) throw new Error(`there is no operation ${name}`)
@@ -15,8 +15,12 @@ export function restRequestOf(
   const inPath = pathParameters(operation)
   const path = inPath.reduce((text, p) => text.replace(`{${p}}`, encodeURIComponent(String(args[p]))), operation.path)
   const rest = Object.fromEntries(Object.entries(args).filter(([field]) => !inPath.includes(field)))
-  const headers: Record<string, string> =
-    idempotency_key === undefined ? {} : { 'Idempotency-Key': String(idempotency_key) }
+  const headers: Record<string, string> = {
+    ...(idempotency_key !== undefined && { 'Idempotency-Key': String(idempotency_key) }),
+    ...(if_version !== undefined && { 'If-Match': `"${if_version}"` }),
+  }
+  // Over REST the changes are the body.
+  if (operation.method === 'PATCH') return { method: 'PATCH', path, body: rest.changes as Arguments, headers }
   if (!isRead(operation)) return { method: operation.method, path, body: rest, headers }
 
   const query = new URLSearchParams(

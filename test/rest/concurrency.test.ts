@@ -91,7 +91,10 @@ test('whoever cancels an event amid registrations sees every ticket that there w
   const counts = tally(answers)
   expect(Object.keys(counts).filter((outcome) => !['201', 'event_not_published'].includes(outcome))).toEqual([])
   expect(counts['201'] ?? 0).toBe(seen)
-  expect((await holders(event)).places).toBe(seen)
+  expect((await holders(event)).orders).toBe(seen)
+  // And none of them stands: what the event had is cancelled with it.
+  expect((await holders(event)).places).toBe(0)
+  expect(await event.sold()).toBe(0)
 })
 
 test('a capacity set amid registrations is never overrun', async () => {

@@ -132,6 +132,19 @@ create trigger orders_100_guard before insert or update on public.orders
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
 
+-- An event that does not take place has no orders that stand. Behind its gate, closed by the guard: none is in flight.
+create function private.tg_events__cancel_orders() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.orders o set status = 'cancelled' where o.event_id = new.id and o.status <> 'cancelled';
+  return null;
+end
+$$;
+create trigger events_500_cancel_orders after update on public.events
+  for each row when (new.status = 'cancelled' and old.status <> 'cancelled')
+  execute function private.tg_events__cancel_orders();
+
 create function private.refuse_unpublished(status public.event_status) returns void
 language plpgsql volatile set search_path = ''
 as $$

@@ -234,22 +234,25 @@ create trigger attendees_500_count_places_delete after delete on public.attendee
   referencing old table as old_rows
   for each statement execute function private.tg_attendees__count_places();
 
--- What happens to an order happens to its tickets.
+-- What happens to an order happens to its tickets: for all orders of a statement at once, so that cancelling an event is
+-- one update of its attendees.
 create function private.tg_orders__update_attendees() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if new.status = 'cancelled' then
-    update public.attendees a set status = 'cancelled' where a.order_id = new.id and a.status <> 'cancelled';
-  elsif new.status = 'completed' then
-    update public.attendees a set status = 'active' where a.order_id = new.id and a.status = 'awaiting_payment';
-  end if;
+  update public.attendees a
+  set status = case n.status when 'cancelled' then 'cancelled' else 'active' end::public.attendee_status
+  from new_rows n
+  join old_rows o on o.id = n.id
+  where a.order_id = n.id
+    and n.status <> o.status
+    and (n.status = 'cancelled' and a.status <> 'cancelled' or n.status = 'completed' and a.status = 'awaiting_payment');
   return null;
 end
 $$;
 create trigger orders_500_update_attendees after update on public.orders
-  for each row when (new.status is distinct from old.status)
-  execute function private.tg_orders__update_attendees();
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_orders__update_attendees();
 
 revoke all on public.attendees from anon, authenticated, service_role;
 

@@ -21,6 +21,7 @@ create table public.ticket_types (
   position integer not null default 0,
   external_id text,
   metadata jsonb not null default '{}',
+  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint ticket_types_pkey primary key (id),
@@ -33,9 +34,9 @@ create table public.ticket_types (
   constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
   constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
-  constraint ticket_types_per_order_is_a_range check (min_per_order >= 1 and max_per_order >= min_per_order),
-  constraint ticket_types_sales_dates_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
-  constraint ticket_types_sales_end_after_they_start check (sales_end_at > sales_start_at),
+  constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
+  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
+  constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
@@ -73,6 +74,12 @@ begin
       hint => 'Add or cancel attendees instead.'
     );
   end if;
+  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold then
+    perform private.refuse(
+      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued.', 'quantity',
+      jsonb_build_object('quantity_sold', new.quantity_sold)
+    );
+  end if;
   return new;
 end
 $$;
@@ -84,6 +91,12 @@ create trigger ticket_types_100_guard before insert or update on public.ticket_t
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_900_updated_at before update on public.ticket_types
   for each row execute function private.tg__set_updated_at();
+-- Not for quantity_sold: an organiser's edit must not fail because somebody bought a ticket meanwhile.
+create trigger ticket_types_900_version before update of
+    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at,
+    visibility, status, position, external_id, metadata
+  on public.ticket_types
+  for each row execute function private.tg__count_version();
 
 -- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
 create function private.places_taken(event_id uuid) returns bigint
@@ -96,7 +109,11 @@ revoke all on public.ticket_types from anon, authenticated, service_role;
 
 alter table public.ticket_types enable row level security;
 create policy ticket_types_select_own on public.ticket_types for select
-  to scope_events_read, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_insert_own on public.ticket_types for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_update_own on public.ticket_types for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy ticket_types_select_membership on public.ticket_types for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
@@ -104,17 +121,17 @@ create policy ticket_types_insert_membership on public.ticket_types for insert t
   with check (organisation_id in (select private.member_organisation_ids()));
 create policy ticket_types_update_membership on public.ticket_types for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.ticket_types to scope_events_read, authenticated;
+grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
 grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write;
 grant insert (
   organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata
-) on public.ticket_types to authenticated;
+) on public.ticket_types to scope_events_write, authenticated;
 grant update (
   name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata
-) on public.ticket_types to authenticated;
+) on public.ticket_types to scope_events_write, authenticated;
 
 -- places_left: what the event's own capacity still allows, or null.
 create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
@@ -148,6 +165,7 @@ as $$
     'position', ticket_type.position,
     'external_id', ticket_type.external_id,
     'metadata', ticket_type.metadata,
+    'version', ticket_type.version,
     'created_at', private.rfc3339(ticket_type.created_at),
     'updated_at', private.rfc3339(ticket_type.updated_at)
   )
@@ -155,7 +173,21 @@ as $$
     select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
   ) a
 $$;
-grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read;
+grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
+
+-- One ticket type with what it takes from its event.
+create function private.ticket_type_json(ticket_type public.ticket_types) returns json
+language sql stable set search_path = ''
+as $$
+  select private.ticket_type_json(
+    ticket_type,
+    e.currency,
+    e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
+  )
+  from public.events e
+  where e.id = ticket_type.event_id
+$$;
+grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
 
 -- All of them at once: an event has a handful, and their order is the organiser's, which a cursor could not follow.
 create function api.list_ticket_types(event_id uuid) returns json
@@ -187,3 +219,129 @@ $$;
 comment on function api.list_ticket_types(uuid) is
   'All ticket types of an event in the organiser''s order: { data, has_more: false, next_cursor: null }. 404 not_found.';
 grant execute on function api.list_ticket_types(uuid) to scope_events_read;
+
+create function api.get_ticket_type(ticket_type_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  select t.* into v_ticket_type from public.ticket_types t where t.id = get_ticket_type.ticket_type_id;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  return private.ticket_type_json(v_ticket_type);
+end
+$$;
+comment on function api.get_ticket_type(uuid) is 'One ticket type. 404 not_found.';
+grant execute on function api.get_ticket_type(uuid) to scope_events_read;
+
+create function api.create_ticket_type(
+  event_id uuid,
+  name text,
+  description text default null,
+  price bigint default null,
+  quantity integer default null,
+  min_per_order integer default null,
+  max_per_order integer default null,
+  sales_start_at timestamptz default null,
+  sales_end_at timestamptz default null,
+  visibility public.ticket_type_visibility default null,
+  "position" integer default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_ticket_type public.ticket_types;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_ticket_type.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.ticket_types (
+    organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order,
+    sales_start_at, sales_end_at, visibility, position, external_id, metadata
+  )
+  values (
+    v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
+    coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
+    coalesce(create_ticket_type.min_per_order, 1), coalesce(create_ticket_type.max_per_order, 10),
+    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
+    coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
+    create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
+  )
+  returning * into v_ticket_type;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
+  );
+end
+$$;
+comment on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text) is
+  'Adds a ticket type to an event: 201. 404 not_found; 409 already_exists (external_id); 422 validation_failed.';
+grant execute on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_ticket_type(
+  ticket_type_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_ticket_type public.ticket_types;
+  v_new public.ticket_types;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select t.* into v_ticket_type from public.ticket_types t where t.id = update_ticket_type.ticket_type_id for no key update;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  perform private.require_version(v_ticket_type.version, if_version);
+
+  v_new := jsonb_populate_record(v_ticket_type, changes);
+  update public.ticket_types t set
+    name = v_new.name,
+    description = v_new.description,
+    price = v_new.price,
+    quantity = v_new.quantity,
+    min_per_order = v_new.min_per_order,
+    max_per_order = v_new.max_per_order,
+    sales_start_at = v_new.sales_start_at,
+    sales_end_at = v_new.sales_end_at,
+    visibility = v_new.visibility,
+    status = v_new.status,
+    position = v_new.position,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where t.id = v_ticket_type.id
+  returning * into v_ticket_type;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type))
+  );
+end
+$$;
+comment on function api.update_ticket_type(uuid, jsonb, integer, text, text) is
+  'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_ticket_type(uuid, jsonb, integer, text, text) to scope_events_write;

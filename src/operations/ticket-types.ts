@@ -1,0 +1,137 @@
+// Ticket types. SQL: supabase/schemas/06_ticket_types.sql.
+
+import * as z from 'zod'
+import type { Operation } from '../operation.ts'
+import {
+  changesOf,
+  count,
+  currency,
+  externalId,
+  externalIdInput,
+  id,
+  ifVersion,
+  line,
+  listOf,
+  metadata,
+  metadataInput,
+  money,
+  one,
+  paragraphs,
+  timestamp,
+  timestampInput,
+  version,
+} from './fields.ts'
+
+export const TicketTypeSchema = z.strictObject({
+  object: z.literal('ticket_type'),
+  id: id('ticket type'),
+  event_id: id('event'),
+  name: z.string(),
+  description: z.string().nullable(),
+  price: money,
+  currency,
+  quantity: z.int().nullable().describe('How many there are; null is unlimited.'),
+  quantity_sold: z.int(),
+  quantity_available: z
+    .int()
+    .nullable()
+    .describe("What is left, the event's own capacity counted in; null is unlimited."),
+  min_per_order: z.int(),
+  max_per_order: z.int(),
+  sales_start_at: timestamp.nullable(),
+  sales_end_at: timestamp.nullable(),
+  visibility: z.enum(['public', 'hidden']),
+  status: z.enum(['active', 'archived']),
+  sales_status: z.enum(['upcoming', 'on_sale', 'sold_out', 'ended', 'archived']),
+  position: z.int(),
+  external_id: externalId,
+  metadata,
+  version,
+  created_at: timestamp,
+  updated_at: timestamp,
+})
+
+export const listTicketTypes = {
+  name: 'list_ticket_types',
+  title: 'List ticket types',
+  summary: 'All ticket types of an event, with what is left of each.',
+  description:
+    'Lists all ticket types of an event, hidden and archived ones too, in the order the organiser gave them. Use it to find a ticket_type_id before register_attendee: sales_status on_sale means that it can be issued now, and quantity_available says how many are left (null: unlimited).',
+  method: 'GET',
+  path: '/events/{event_id}/ticket-types',
+  scope: 'events:read',
+  input: z.strictObject({ event_id: id('event') }),
+  output: listOf(TicketTypeSchema),
+} satisfies Operation
+
+export const getTicketType = {
+  name: 'get_ticket_type',
+  title: 'Get a ticket type',
+  summary: 'One ticket type, with what is left of it.',
+  description: 'Reads one ticket type by its identifier. On not_found, find the identifier with list_ticket_types.',
+  method: 'GET',
+  path: '/ticket-types/{ticket_type_id}',
+  scope: 'events:read',
+  input: z.strictObject({ ticket_type_id: id('ticket type') }),
+  output: one(TicketTypeSchema),
+} satisfies Operation
+
+/** What can be set of a ticket type, at creation and after. */
+const ticketTypeFields = {
+  name: line(200).describe('Name of the ticket type.'),
+  description: paragraphs(20_000).nullable().describe('What it includes.'),
+  price: z
+    .int('must be a whole number of minor units')
+    .min(0, 'must be at least 0')
+    .max(100_000_000_000, 'must be at most 100000000000')
+    .describe("In minor units (cents) of the event's currency; 0 is free."),
+  quantity: count(0).nullable().describe('How many there are; null: unlimited.'),
+  min_per_order: count(1).describe('How many one order takes at least; 1 when left out.'),
+  max_per_order: count(1).describe('How many one order takes at most; 10 when left out.'),
+  sales_start_at: timestampInput.nullable().describe('From when it can be had; null: from publishing on.'),
+  sales_end_at: timestampInput.nullable().describe('Until when it can be had; null: until the event closes.'),
+  visibility: z
+    .enum(['public', 'hidden'], 'must be public or hidden')
+    .describe('hidden: not shown to the public, but it can be issued.'),
+  position: count(0).describe('Where it stands in the list, from 0.'),
+  external_id: externalIdInput,
+  metadata: metadataInput,
+}
+
+export const createTicketType = {
+  name: 'create_ticket_type',
+  title: 'Create a ticket type',
+  summary: 'Offer another kind of ticket for an event.',
+  description:
+    'Adds a ticket type to an event, also while it is published. Only the name is needed: price defaults to 0 (free), quantity to unlimited, min_per_order to 1 and max_per_order to 10. Prices are in minor units: 49.00 EUR is 4900.',
+  method: 'POST',
+  path: '/events/{event_id}/ticket-types',
+  scope: 'events:write',
+  input: z
+    .strictObject({ event_id: id('event'), ...ticketTypeFields })
+    .partial()
+    .required({ event_id: true, name: true }),
+  output: one(TicketTypeSchema),
+  hints: { destructive: false, idempotent: false },
+} satisfies Operation
+
+export const updateTicketType = {
+  name: 'update_ticket_type',
+  title: 'Change a ticket type',
+  summary: 'Change or archive a ticket type; what is left out stays, null clears.',
+  description:
+    'Changes fields of a ticket type. Set status to archived to stop it being issued; tickets already issued stay good. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
+  method: 'PATCH',
+  path: '/ticket-types/{ticket_type_id}',
+  scope: 'events:write',
+  input: z.strictObject({
+    ticket_type_id: id('ticket type'),
+    changes: changesOf({
+      ...ticketTypeFields,
+      status: z.enum(['active', 'archived'], 'must be active or archived'),
+    }),
+    if_version: ifVersion,
+  }),
+  output: one(TicketTypeSchema),
+  hints: { destructive: true, idempotent: true },
+} satisfies Operation

@@ -1,0 +1,616 @@
+-- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
+
+create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
+
+create table public.events (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  name text not null,
+  slug text not null,
+  description text,
+  status public.event_status not null default 'draft',
+  starts_at timestamptz,
+  ends_at timestamptz,
+  timezone text not null default 'UTC',
+  venue_name text,
+  venue_address text,
+  venue_city text,
+  venue_postcode text,
+  venue_country text,
+  online_url text,
+  capacity integer,
+  currency text not null default 'EUR',
+  published_at timestamptz,
+  cancelled_at timestamptz,
+  completed_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint events_pkey primary key (id),
+  constraint events_id_organisation_id_key unique (id, organisation_id),
+  constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
+  constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
+  constraint events_description_is_bounded check (length(description) <= 20000),
+  constraint events_starts_at_and_ends_at_are_finite check (isfinite(starts_at) and isfinite(ends_at)),
+  constraint events_ends_at_is_after_starts_at check (ends_at > starts_at),
+  constraint events_starts_at_and_ends_at_are_set_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
+  constraint events_venue_is_bounded check (
+    length(venue_name) <= 200 and length(venue_address) <= 500
+    and length(venue_city) <= 200 and length(venue_postcode) <= 20
+  ),
+  constraint events_venue_country_is_iso_3166 check (venue_country ~ '^[A-Z]{2}$'),
+  constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
+  constraint events_capacity_is_positive check (capacity > 0),
+  constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
+  constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+);
+comment on table public.events is 'Something people come to. Draft until it has dates and a ticket type and is published.';
+comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: no limit but theirs.';
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
+comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
+
+-- Partial, and so no keys in the eyes of Postgres: editing a slug or an external_id does not lock the row against whoever
+-- registers and therefore refers to it.
+create unique index events_organisation_id_slug_key on public.events (organisation_id, slug) where slug <> '';
+create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
+  where external_id is not null;
+
+-- The keyset pages of list_events, with and without a status.
+create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
+create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
+
+-- The gate of an event. Whoever registers passes it together with others; whoever changes status, capacity or currency
+-- closes it until the end of the transaction. So a cancellation never misses a registration in flight. An advisory lock
+-- rather than a row lock, because its queue is fair: in an on-sale there is always somebody holding the row shared, and the
+-- organiser's edit would wait for ever.
+-- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
+-- who hold the first together could never both make it their own.
+-- Order of locks, everywhere: event row, gate, order, attendee, ticket type.
+create function private.close_gate(event_id uuid) returns void
+language sql volatile set search_path = ''
+as $$
+  select pg_advisory_xact_lock(1, hashtext(event_id::text))
+$$;
+
+grant execute on function private.close_gate(uuid) to scope_events_write;
+
+create function private.pass_gate(event_id uuid) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
+  -- Read only now, when nobody can change it.
+  select e.* into v_event from public.events e where e.id = pass_gate.event_id;
+  return v_event;
+end
+$$;
+
+create function private.pass_gate_one_by_one(event_id uuid) returns void
+language sql volatile set search_path = ''
+as $$
+  select pg_advisory_xact_lock(2, hashtext(event_id::text))
+$$;
+
+create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
+    jsonb_build_object('from', "from", 'to', "to"),
+    'Allowed: draft to published; published to draft, cancelled or completed.'
+  );
+end
+$$;
+grant execute on function private.refuse_transition(public.event_status, public.event_status) to scope_events_write;
+
+-- A slug of the name, with a few random characters where another event has it.
+create function private.free_event_slug(organisation_id uuid, name text) returns text
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_slug text := coalesce(
+    nullif(trim(both '-' from left(trim(both '-' from regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')), 90)), ''), 'event'
+  );
+begin
+  if exists (
+    select from public.events e where e.organisation_id = free_event_slug.organisation_id and e.slug = v_slug
+  ) then
+    v_slug := v_slug || '-' || lower(private.random_code(6));
+  end if;
+  return v_slug;
+end
+$$;
+
+-- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
+create function private.tg_events__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name));
+    if new.status <> 'draft' then
+      perform private.refuse(
+        409, 'invalid_transition', 'An event starts as a draft.', 'status',
+        hint => 'Add dates and a ticket type, then publish it.'
+      );
+    end if;
+  else
+    if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
+      perform private.close_gate(new.id);
+    end if;
+
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
+    ) then
+      perform private.refuse_transition(old.status, new.status);
+    end if;
+
+    if old.status = 'published' and new.status = 'draft'
+      and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(
+        409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status', hint => 'Cancel the event instead.'
+      );
+    end if;
+
+    if old.status = 'draft' and new.status = 'published' then
+      if new.starts_at is null or new.ends_at is null then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
+          hint => 'Set starts_at and ends_at first.'
+        );
+      end if;
+      if not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
+          hint => 'Add a ticket type first.'
+        );
+      end if;
+    end if;
+
+    if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
+    end if;
+
+    if new.capacity is distinct from old.capacity and new.capacity > 0 and new.capacity < private.places_taken(new.id) then
+      perform private.refuse(
+        409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+        jsonb_build_object('places_taken', private.places_taken(new.id))
+      );
+    end if;
+  end if;
+
+  if tg_op = 'INSERT' or new.timezone <> old.timezone then
+    if not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
+      perform private.refuse(
+        422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.'
+      );
+    end if;
+  end if;
+
+  -- The moments belong to the status; nobody sets them by hand.
+  new.published_at := case
+    when tg_op = 'INSERT' or new.status = 'draft' then null
+    when old.status = 'draft' then now()
+    else old.published_at
+  end;
+  new.cancelled_at := case when new.status = 'cancelled' then case when old.status = 'cancelled' then old.cancelled_at else now() end end;
+  new.completed_at := case when new.status = 'completed' then case when old.status = 'completed' then old.completed_at else now() end end;
+  return new;
+end
+$$;
+create trigger events_050_fixed before update of organisation_id on public.events
+  for each row execute function private.tg__refuse_change('organisation_id');
+create trigger events_100_guard before insert or update on public.events
+  for each row execute function private.tg_events__guard();
+create trigger events_900_updated_at before update on public.events
+  for each row execute function private.tg__set_updated_at();
+create trigger events_900_version before update on public.events
+  for each row execute function private.tg__count_version();
+
+revoke all on public.events from anon, authenticated, service_role;
+
+alter table public.events enable row level security;
+-- Registering and scanning need to know the event, too; what they may know of it is in the column grants.
+create policy events_select_own on public.events for select
+  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy events_insert_own on public.events for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy events_update_own on public.events for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy events_select_membership on public.events for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy events_insert_membership on public.events for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy events_update_membership on public.events for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.events to scope_events_read, scope_events_write, authenticated;
+grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
+grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
+grant insert (
+  organisation_id, name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+) on public.events to scope_events_write, authenticated;
+grant update (
+  name, slug, description, status, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+) on public.events to scope_events_write, authenticated;
+
+create function private.event_json(event public.events) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'event',
+    'id', event.id,
+    'name', event.name,
+    'slug', event.slug,
+    'description', event.description,
+    'status', event.status,
+    'phase', case
+      when event.starts_at is null or now() < event.starts_at then 'upcoming'
+      when event.ends_at is null or now() < event.ends_at then 'ongoing'
+      else 'ended'
+    end,
+    'starts_at', private.rfc3339(event.starts_at),
+    'ends_at', private.rfc3339(event.ends_at),
+    'timezone', event.timezone,
+    'venue', case
+      when num_nonnulls(
+        event.venue_name, event.venue_address, event.venue_city, event.venue_postcode, event.venue_country
+      ) > 0 then json_build_object(
+        'name', event.venue_name,
+        'address', event.venue_address,
+        'city', event.venue_city,
+        'postcode', event.venue_postcode,
+        'country', event.venue_country
+      )
+    end,
+    'online_url', event.online_url,
+    'capacity', event.capacity,
+    'currency', event.currency,
+    'published_at', private.rfc3339(event.published_at),
+    'cancelled_at', private.rfc3339(event.cancelled_at),
+    'completed_at', private.rfc3339(event.completed_at),
+    'external_id', event.external_id,
+    'metadata', event.metadata,
+    'version', event.version,
+    'created_at', private.rfc3339(event.created_at),
+    'updated_at', private.rfc3339(event.updated_at)
+  )
+$$;
+grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
+
+create function api.list_events(
+  status public.event_status default null,
+  external_id text default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.event_json(p) order by p.id desc) into v_items
+  from (
+    select e.*
+    from public.events e
+    where (list_events.status is null or e.status = list_events.status)
+      and (list_events.external_id is null or e.external_id = list_events.external_id)
+      and (v_before is null or e.id < v_before)
+    order by e.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_events(public.event_status, text, text, integer) is
+  'Events of the organisation, newest first, optionally of one status or with one external_id: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(public.event_status, text, text, integer) to scope_events_read;
+
+create function api.get_event(event_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = get_event.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.event_json(v_event);
+end
+$$;
+comment on function api.get_event(uuid) is 'One event. 404 not_found.';
+grant execute on function api.get_event(uuid) to scope_events_read;
+
+-- A venue comes and goes as a whole: what its object leaves out is cleared.
+create function private.venue_columns(venue jsonb) returns jsonb
+language sql immutable set search_path = ''
+as $$
+  select jsonb_build_object(
+    'venue_name', venue -> 'name',
+    'venue_address', venue -> 'address',
+    'venue_city', venue -> 'city',
+    'venue_postcode', venue -> 'postcode',
+    'venue_country', venue -> 'country'
+  )
+$$;
+grant execute on function private.venue_columns(jsonb) to scope_events_write;
+
+create function api.create_event(
+  name text,
+  slug text default null,
+  description text default null,
+  starts_at timestamptz default null,
+  ends_at timestamptz default null,
+  timezone text default null,
+  venue jsonb default null,
+  online_url text default null,
+  capacity integer default null,
+  currency text default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_venue public.events := jsonb_populate_record(null::public.events, private.venue_columns(venue));
+  v_event public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.events (
+    organisation_id, name, slug, description, starts_at, ends_at, timezone,
+    venue_name, venue_address, venue_city, venue_postcode, venue_country,
+    online_url, capacity, currency, external_id, metadata
+  )
+  values (
+    private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
+    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'),
+    v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
+    create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
+    create_event.external_id, coalesce(create_event.metadata, '{}')
+  )
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text) is
+  'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_event(
+  event_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_event public.events;
+  v_new public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  perform private.require_version(v_event.version, if_version);
+
+  -- An absent key leaves its field, null clears it.
+  v_new := jsonb_populate_record(
+    v_event,
+    changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+  );
+  update public.events e set
+    name = v_new.name,
+    slug = v_new.slug,
+    description = v_new.description,
+    starts_at = v_new.starts_at,
+    ends_at = v_new.ends_at,
+    timezone = v_new.timezone,
+    venue_name = v_new.venue_name,
+    venue_address = v_new.venue_address,
+    venue_city = v_new.venue_city,
+    venue_postcode = v_new.venue_postcode,
+    venue_country = v_new.venue_country,
+    online_url = v_new.online_url,
+    capacity = v_new.capacity,
+    currency = v_new.currency,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where e.id = v_event.id
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.update_event(uuid, jsonb, integer, text, text) is
+  'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_event(uuid, jsonb, integer, text, text) to scope_events_write;
+
+-- The one way from status to status; the guard says which are allowed.
+create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = set_event_status.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  -- Studio may save a row as it is; a caller who cancels what is cancelled should hear of it.
+  if v_event.status = set_event_status.status then
+    perform private.refuse_transition(v_event.status, set_event_status.status);
+  end if;
+  update public.events e set status = set_event_status.status where e.id = v_event.id returning * into v_event;
+  return v_event;
+end
+$$;
+grant execute on function private.set_event_status(uuid, public.event_status) to scope_events_write;
+
+create function api.publish_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'published'))
+  ));
+end
+$$;
+comment on function api.publish_event(uuid, text, text) is
+  'Opens a draft event for registrations: 200. 404 not_found; 409 invalid_transition, event_not_publishable.';
+grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
+
+create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'completed'))
+  ));
+end
+$$;
+comment on function api.complete_event(uuid, text, text) is
+  'Closes an event that is over: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
+
+-- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', (
+      select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
+    ),
+    'attendees', (
+      select count(*) from public.attendees a where a.event_id = v_event.id and a.status <> 'cancelled'
+    )
+  );
+end
+$$;
+grant execute on function private.event_effect(uuid, boolean) to scope_events_write;
+
+create function api.unpublish_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.event_effect(event_id, dry_run),
+      'data', private.event_json(private.set_event_status(event_id, 'draft'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.unpublish_event(uuid, boolean, text, text) is
+  'Takes an event without orders back to draft, or says what that would do: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
+
+create function api.cancel_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform from public.events e where e.id = cancel_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    -- Counted before there is nothing left to count, and behind the closed gate, so that it is what is cancelled.
+    perform private.close_gate(event_id);
+    v_effect := private.event_effect(event_id, dry_run);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_event(uuid, boolean, text, text) is
+  'Cancels an event and with it its orders and tickets, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;

@@ -1,0 +1,267 @@
+-- Promo codes: a percentage off the price of some or all ticket types of an event, for a while, so many times.
+
+create type public.promo_code_status as enum ('active', 'disabled');
+
+create table public.promo_codes (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  code text not null,
+  percent_off numeric(5, 2) not null,
+  valid_from timestamptz,
+  valid_until timestamptz,
+  max_redemptions integer,
+  times_redeemed integer not null default 0,
+  ticket_type_ids uuid[] not null default '{}',
+  status public.promo_code_status not null default 'active',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint promo_codes_pkey primary key (id),
+  constraint promo_codes_id_event_id_key unique (id, event_id),
+  constraint promo_codes_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint promo_codes_code_is_one_word check (code ~ '^[[:graph:]]{1,50}$'),
+  constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
+  constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
+  constraint promo_codes_valid_from_and_valid_until_are_finite check (isfinite(valid_from) and isfinite(valid_until)),
+  constraint promo_codes_max_redemptions_is_positive check (max_redemptions > 0),
+  constraint promo_codes_times_redeemed_is_not_negative check (times_redeemed >= 0),
+  constraint promo_codes_are_not_overused check (times_redeemed <= max_redemptions),
+  constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
+);
+comment on table public.promo_codes is 'Discounts that buyers name by a code. Disable one to refuse it from now on.';
+comment on column public.promo_codes.code is 'What the buyer types; upper and lower case are the same.';
+comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
+comment on column public.promo_codes.max_redemptions is 'How many tickets may have it. Empty: no limit.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that have it. Counted from the attendees, not edited.';
+comment on column public.promo_codes.ticket_type_ids is 'Ticket types it is good for. Empty: all of the event.';
+
+create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
+
+create function private.tg_promo_codes__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- Depth 1 is a statement of a person or an API; the count itself comes from a trigger, one deeper.
+  if pg_trigger_depth() = 1
+    and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
+    perform private.refuse(
+      409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
+    );
+  end if;
+  if exists (
+    select from unnest(new.ticket_type_ids) i (id)
+    where not exists (select from public.ticket_types t where t.id = i.id and t.event_id = new.event_id)
+  ) then
+    perform private.refuse(404, 'not_found', 'A ticket type of the list is not one of the event.', 'ticket_type_ids');
+  end if;
+  if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
+    perform private.refuse(
+      409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
+      jsonb_build_object('times_redeemed', new.times_redeemed)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+create trigger promo_codes_050_organisation before insert on public.promo_codes
+  for each row execute function private.tg__inherit_organisation();
+create trigger promo_codes_100_guard before insert or update on public.promo_codes
+  for each row execute function private.tg_promo_codes__guard();
+create trigger promo_codes_900_updated_at before update on public.promo_codes
+  for each row execute function private.tg__set_updated_at();
+create trigger promo_codes_900_version before update of
+    code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  on public.promo_codes
+  for each row execute function private.tg__count_version();
+
+revoke all on public.promo_codes from anon, authenticated, service_role;
+
+alter table public.promo_codes enable row level security;
+create policy promo_codes_select_own on public.promo_codes for select to scope_events_read, scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_insert_own on public.promo_codes for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_update_own on public.promo_codes for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_select_membership on public.promo_codes for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy promo_codes_insert_membership on public.promo_codes for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy promo_codes_update_membership on public.promo_codes for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
+grant insert (
+  organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+) on public.promo_codes to scope_events_write, authenticated;
+grant update (
+  code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+) on public.promo_codes to scope_events_write, authenticated;
+
+create function private.promo_code_json(promo_code public.promo_codes) returns json
+language sql stable set search_path = ''
+as $$
+  select json_build_object(
+    'object', 'promo_code',
+    'id', promo_code.id,
+    'event_id', promo_code.event_id,
+    'code', promo_code.code,
+    'percent_off', promo_code.percent_off::float8,
+    'valid_from', private.rfc3339(promo_code.valid_from),
+    'valid_until', private.rfc3339(promo_code.valid_until),
+    'max_redemptions', promo_code.max_redemptions,
+    'times_redeemed', promo_code.times_redeemed,
+    'ticket_type_ids', promo_code.ticket_type_ids,
+    'status', promo_code.status,
+    'state', case
+      when promo_code.status = 'disabled' then 'disabled'
+      when now() < promo_code.valid_from then 'upcoming'
+      when now() >= promo_code.valid_until then 'expired'
+      when promo_code.times_redeemed >= promo_code.max_redemptions then 'used_up'
+      else 'valid'
+    end,
+    'version', promo_code.version,
+    'created_at', private.rfc3339(promo_code.created_at),
+    'updated_at', private.rfc3339(promo_code.updated_at)
+  )
+$$;
+grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
+
+create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  if not exists (select from public.events e where e.id = list_promo_codes.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  select array_agg(private.promo_code_json(p) order by p.id desc) into v_items
+  from (
+    select c.*
+    from public.promo_codes c
+    where c.event_id = list_promo_codes.event_id and (v_before is null or c.id < v_before)
+    order by c.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_promo_codes(uuid, text, integer) is
+  'Promo codes of an event, newest first: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_promo_codes(uuid, text, integer) to scope_events_read;
+
+create function api.get_promo_code(promo_code_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_promo_code public.promo_codes;
+begin
+  select c.* into v_promo_code from public.promo_codes c where c.id = get_promo_code.promo_code_id;
+  if not found then
+    perform private.refuse_not_found('promo_code_id');
+  end if;
+  return private.promo_code_json(v_promo_code);
+end
+$$;
+comment on function api.get_promo_code(uuid) is 'One promo code. 404 not_found.';
+grant execute on function api.get_promo_code(uuid) to scope_events_read;
+
+create function api.create_promo_code(
+  event_id uuid,
+  code text,
+  percent_off numeric,
+  valid_from timestamptz default null,
+  valid_until timestamptz default null,
+  max_redemptions integer default null,
+  ticket_type_ids uuid[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_promo_code public.promo_codes;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_promo_code.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.promo_codes (
+    organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids
+  )
+  values (
+    v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off,
+    create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
+    coalesce(create_promo_code.ticket_type_ids, '{}')
+  )
+  returning * into v_promo_code;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code))
+  );
+end
+$$;
+comment on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text) is
+  'Adds a promo code to an event: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
+grant execute on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text)
+  to scope_events_write;
+
+create function api.update_promo_code(
+  promo_code_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_promo_code public.promo_codes;
+  v_new public.promo_codes;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select c.* into v_promo_code from public.promo_codes c where c.id = update_promo_code.promo_code_id for no key update;
+  if not found then
+    perform private.refuse_not_found('promo_code_id');
+  end if;
+  perform private.require_version(v_promo_code.version, if_version);
+
+  v_new := jsonb_populate_record(v_promo_code, changes);
+  update public.promo_codes c set
+    code = v_new.code,
+    percent_off = v_new.percent_off,
+    valid_from = v_new.valid_from,
+    valid_until = v_new.valid_until,
+    max_redemptions = v_new.max_redemptions,
+    ticket_type_ids = v_new.ticket_type_ids,
+    status = v_new.status
+  where c.id = v_promo_code.id
+  returning * into v_promo_code;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code))
+  );
+end
+$$;
+comment on function api.update_promo_code(uuid, jsonb, integer, text, text) is
+  'Changes fields of a promo code (status disabled refuses it): 200. 404 not_found; 409 limit_below_redeemed, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_promo_code(uuid, jsonb, integer, text, text) to scope_events_write;

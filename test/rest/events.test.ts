@@ -1,0 +1,293 @@
+import { expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+const dates = { starts_at: '2027-06-01T18:00:00+02:00', ends_at: '2027-06-01T23:00:00+02:00' }
+
+async function desk() {
+  const organisation = await createOrganisation()
+  const key = await organisation.key()
+  return { organisation, key, send: rest(key) }
+}
+
+test('an event runs from creation to its first guest and its end without Studio', async () => {
+  const { send } = await desk()
+  const created = await send('POST', '/events', { name: 'Garden Party & Friends', ...dates, capacity: 2 })
+  expect(created.status).toBe(201)
+  expect(created.body.data).toMatchObject({
+    status: 'draft',
+    slug: 'garden-party-friends',
+    starts_at: '2027-06-01T16:00:00.000Z',
+    timezone: 'UTC',
+    currency: 'EUR',
+    version: 1,
+  })
+  expect(created.headers.get('etag')).toBe('"1"')
+  const path = `/events/${created.body.data.id}`
+
+  const tooEarly = await send('POST', `${path}/publish`)
+  expect([tooEarly.status, tooEarly.body.error.code, tooEarly.body.error.param]).toEqual([
+    409,
+    'event_not_publishable',
+    'ticket_types',
+  ])
+  const ticketType = await send('POST', `${path}/ticket-types`, { name: 'General', price: 4900 })
+  expect(ticketType.status).toBe(201)
+  expect(ticketType.body.data).toMatchObject({
+    price: 4900,
+    currency: 'EUR',
+    quantity_available: 2,
+    sales_status: 'on_sale',
+  })
+
+  expect((await send('POST', `${path}/publish`)).body.data).toMatchObject({ status: 'published' })
+  const guest = { ticket_type_id: ticketType.body.data.id, name: 'Mary', email: 'mary@example.com' }
+  expect((await send('POST', `${path}/registrations`, guest)).status).toBe(201)
+  expect((await send('POST', `${path}/complete`)).body.data.status).toBe('completed')
+  expect((await send('POST', `${path}/registrations`, guest)).body.error.code).toBe('event_not_published')
+})
+
+test('a change leaves out what stays, and null clears', async () => {
+  const { send } = await desk()
+  const { body } = await send('POST', '/events', {
+    name: 'Fair',
+    description: 'Old',
+    capacity: 10,
+    venue: { name: 'Hall', city: 'Hamburg' },
+    metadata: { a: 1 },
+  })
+  const changed = await send('PATCH', `/events/${body.data.id}`, { description: null, venue: { name: 'Tent' } })
+  expect(changed.status).toBe(200)
+  expect(changed.body.data).toMatchObject({
+    name: 'Fair',
+    description: null,
+    capacity: 10,
+    metadata: { a: 1 },
+    venue: { name: 'Tent', city: null },
+  })
+  expect((await send('PATCH', `/events/${body.data.id}`, { venue: null })).body.data.venue).toBeNull()
+})
+
+test('a change with the ETag of an older version is refused with 412, and with the present one it is made', async () => {
+  const { send } = await desk()
+  const { body } = await send('POST', '/events', { name: 'Fair' })
+  const path = `/events/${body.data.id}`
+  const read = await send('GET', path)
+  const etag = read.headers.get('etag') as string
+  expect((await send('PATCH', path, { name: 'Fair 2' }, { 'If-Match': etag })).status).toBe(200)
+  const stale = await send('PATCH', path, { name: 'Fair 3' }, { 'If-Match': etag })
+  expect([stale.status, stale.body.error.code, stale.body.error.details]).toEqual([
+    412,
+    'version_mismatch',
+    { version: 2 },
+  ])
+  const odd = await send('PATCH', path, { name: 'Fair 3' }, { 'If-Match': 'two' })
+  expect([odd.status, odd.body.error.param]).toEqual([422, 'If-Match'])
+  expect((await send('PATCH', path, { name: 'Fair 3' }, { 'If-Match': '*' })).body.data.version).toBe(3)
+})
+
+test('of two changes made at once to the same version, one is made', async () => {
+  const { send } = await desk()
+  const { body } = await send('POST', '/events', { name: 'Fair' })
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, (_, i) =>
+      send('PATCH', `/events/${body.data.id}`, { name: `Fair ${i}` }, { 'If-Match': '"1"' }),
+    ),
+  )
+  expect(answers.map((a) => a.status).sort()).toEqual([200, 412, 412, 412, 412, 412])
+})
+
+test.each([
+  [{}, 'body'],
+  [{ name: null }, 'name'],
+  [{ nmae: 'x' }, 'nmae'],
+  [{ venue: { nmae: 'x' } }, 'venue.nmae'],
+  [{ starts_at: '2027-06-01' }, 'starts_at'],
+  [{ ends_at: '2026-01-01T00:00:00Z', starts_at: '2027-01-01T00:00:00Z' }, 'ends_at'],
+  [{ timezone: 'Mars/Olympus' }, 'timezone'],
+  [{ capacity: 0 }, 'capacity'],
+  [{ currency: 'euro' }, 'currency'],
+  [{ status: 'published' }, 'status'],
+  [{ metadata: { nested: {} } }, 'metadata.nested'],
+])('a change to %j is refused, naming %s, and changes nothing', async (changes, param) => {
+  const { send } = await desk()
+  const { body } = await send('POST', '/events', { name: 'Fair' })
+  const answer = await send('PATCH', `/events/${body.data.id}`, changes)
+  expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
+  expect((await send('GET', `/events/${body.data.id}`)).body).toEqual(body)
+})
+
+test('slug and external_id are unique within the organisation, and not beyond', async () => {
+  const [ours, theirs] = [await desk(), await desk()]
+  const names = { name: 'Fair', slug: 'fair', external_id: 'crm-1' }
+  expect((await ours.send('POST', '/events', names)).status).toBe(201)
+  expect((await theirs.send('POST', '/events', names)).status).toBe(201)
+  for (const [twice, param] of [
+    [{ slug: 'fair' }, 'slug'],
+    [{ external_id: 'crm-1' }, 'external_id'],
+  ] as const) {
+    const { status, body } = await ours.send('POST', '/events', { name: 'Other', ...twice })
+    expect([status, body.error.code, body.error.param]).toEqual([409, 'already_exists', param])
+  }
+  // Without a slug one is made that is free.
+  expect((await ours.send('POST', '/events', { name: 'Fair' })).body.data.slug).toMatch(/^fair-[0-9a-z]{6}$/)
+  expect((await ours.send('GET', '/events?external_id=crm-1')).body.data).toHaveLength(1)
+})
+
+test('a dry run of a cancellation names whom it touches and changes nothing; the real one cancels them', async () => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  const [{ orderId, attendeeId }] = [await event.guest(), await event.guest()]
+  const state = () =>
+    row(
+      `select e.status as event, o.status as order, a.status as attendee, e.version
+       from public.events e join public.orders o on o.event_id = e.id join public.attendees a on a.order_id = o.id
+       where o.id = $1 and a.id = $2`,
+      [orderId, attendeeId],
+    )
+  const before = await state()
+
+  const dry = await send('POST', `/events/${event.id}/cancel`, { dry_run: true })
+  expect(dry.body).toMatchObject({ effect: { dry_run: true, orders: 2, attendees: 2 }, data: { status: 'cancelled' } })
+  expect(await state()).toEqual(before)
+
+  const real = await send('POST', `/events/${event.id}/cancel`)
+  expect(real.body).toMatchObject({
+    effect: { dry_run: false, orders: 2, attendees: 2 },
+    data: { status: 'cancelled' },
+  })
+  expect(await state()).toMatchObject({ event: 'cancelled', order: 'cancelled', attendee: 'cancelled' })
+  expect(await event.sold()).toBe(0)
+})
+
+test('a dry run is refused for the same reason as the real thing', async () => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  await event.guest()
+  const dry = await send('POST', `/events/${event.id}/unpublish`, { dry_run: true })
+  const real = await send('POST', `/events/${event.id}/unpublish`)
+  for (const { status, body } of [dry, real]) expect([status, body.error.code]).toEqual([409, 'event_has_orders'])
+  const empty = await organisation.event()
+  const answer = await send('POST', `/events/${empty.id}/unpublish`, { dry_run: true })
+  expect(answer.body).toMatchObject({ effect: { dry_run: true, orders: 0, attendees: 0 }, data: { status: 'draft' } })
+  expect((await send('GET', `/events/${empty.id}`)).body.data.status).toBe('published')
+})
+
+test('a repeated cancellation with the same idempotency key is the first answer again', async () => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  await event.guest()
+  const cancel = () => send('POST', `/events/${event.id}/cancel`, undefined, { 'Idempotency-Key': 'once' })
+  const [first, second] = [await cancel(), await cancel()]
+  expect(second.body).toEqual(first.body)
+  expect(second.headers.get('idempotent-replayed')).toBe('true')
+  expect((await send('POST', `/events/${event.id}/cancel`)).body.error.code).toBe('invalid_transition')
+})
+
+test("another organisation's event cannot be changed, published or cancelled", async () => {
+  const [ours, theirs] = [await desk(), await desk()]
+  const event = await theirs.organisation.event()
+  for (const [method, path, body] of [
+    ['PATCH', '', { name: 'Mine' }],
+    ['POST', '/publish', undefined],
+    ['POST', '/unpublish', { dry_run: true }],
+    ['POST', '/cancel', { dry_run: true }],
+    ['POST', '/complete', undefined],
+    ['POST', '/ticket-types', { name: 'Mine' }],
+    ['POST', '/promo-codes', { code: 'MINE', percent_off: 1 }],
+    ['GET', '/promo-codes', undefined],
+  ] as const) {
+    const answer = await ours.send(method, `/events/${event.id}${path}`, body)
+    expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([404, 'not_found', 'event_id'])
+  }
+})
+
+test('ticket types: an archived one is no longer issued, and a quantity below what is sold is refused', async () => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  await event.guest()
+  const path = `/ticket-types/${event.ticketTypeId}`
+  const before = (await send('GET', path)).body.data
+  const refused = await send('PATCH', path, { quantity: 0 })
+  expect([refused.status, refused.body.error.code, refused.body.error.details]).toEqual([
+    409,
+    'quantity_below_sold',
+    { quantity_sold: 1 },
+  ])
+  const archived = await send('PATCH', path, { status: 'archived', quantity: 1 })
+  expect(archived.body.data).toMatchObject({
+    sales_status: 'archived',
+    quantity_available: 0,
+    version: before.version + 1,
+  })
+})
+
+test("an organiser's edit of a ticket type does not fail because somebody bought one meanwhile", async () => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  const etag = (await send('GET', `/ticket-types/${event.ticketTypeId}`)).headers.get('etag') as string
+  await event.guest()
+  const { status } = await send(
+    'PATCH',
+    `/ticket-types/${event.ticketTypeId}`,
+    { name: 'Renamed' },
+    { 'If-Match': etag },
+  )
+  expect(status).toBe(200)
+})
+
+test.each([
+  [{ min_per_order: 5, max_per_order: 2 }, 'max_per_order'],
+  [{ price: 1.5 }, 'price'],
+  [{ price: -1 }, 'price'],
+  [{ sales_start_at: '2027-01-02T00:00:00Z', sales_end_at: '2027-01-01T00:00:00Z' }, 'sales_end_at'],
+])('a ticket type with %j is refused, naming %s', async (fields, param) => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  const { status, body } = await send('POST', `/events/${event.id}/ticket-types`, { name: 'Odd', ...fields })
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+})
+
+test('promo codes: the same word in other letters is the same code, and the state follows dates, limit and status', async () => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  const path = `/events/${event.id}/promo-codes`
+  const created = await send('POST', path, { code: 'Spring', percent_off: 12.5, max_redemptions: 3 })
+  expect(created.status).toBe(201)
+  expect(created.body.data).toMatchObject({ code: 'Spring', percent_off: 12.5, state: 'valid', times_redeemed: 0 })
+
+  const twice = await send('POST', path, { code: 'SPRING', percent_off: 5 })
+  expect([twice.status, twice.body.error.code, twice.body.error.param]).toEqual([409, 'already_exists', 'code'])
+
+  const change = (changes: unknown) => send('PATCH', `/promo-codes/${created.body.data.id}`, changes)
+  expect((await change({ valid_from: '2999-01-01T00:00:00Z' })).body.data.state).toBe('upcoming')
+  expect((await change({ valid_from: null, valid_until: '2020-01-01T00:00:00Z' })).body.data.state).toBe('expired')
+  expect((await change({ status: 'disabled' })).body.data.state).toBe('disabled')
+  expect((await send('GET', path)).body.data).toHaveLength(1)
+})
+
+test('a promo code is good only for ticket types of its event', async () => {
+  const { organisation, send } = await desk()
+  const [event, other] = [await organisation.event(), await organisation.event()]
+  const { status, body } = await send('POST', `/events/${event.id}/promo-codes`, {
+    code: 'VIP',
+    percent_off: 10,
+    ticket_type_ids: [other.ticketTypeId],
+  })
+  expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'ticket_type_ids'])
+})
+
+test('an organiser who cancels an event in Studio cancels its orders, and paid ones become refund_due', async () => {
+  const { organisation } = await desk()
+  const event = await organisation.event()
+  const order = await row<{ id: string }>(
+    "insert into public.orders (event_id, name, email, subtotal, amount_paid) values ($1, 'G', 'g@example.com', 4900, 4900) returning id",
+    [event.id],
+  )
+  await studio.query("update public.events set status = 'cancelled' where id = $1", [event.id])
+  expect(await row('select status, payment_status from public.orders where id = $1', [order.id])).toEqual({
+    status: 'cancelled',
+    payment_status: 'refund_due',
+  })
+})
