@@ -1,8 +1,8 @@
-// The door. SQL: supabase/schemas/11_check_ins.sql.
+// The door. SQL: supabase/schemas/12_check_ins.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { id, line, one, timestamp } from './fields.ts'
+import { id, line, listOf, one, paging, timestamp } from './fields.ts'
 
 export const checkInReasons = [
   'not_found',
@@ -13,11 +13,13 @@ export const checkInReasons = [
   'event_cancelled',
 ] as const
 
+const checkInResults = ['accepted', 'rejected'] as const
+
 export const CheckInSchema = z.strictObject({
   object: z.literal('check_in'),
   id: id('check-in'),
   event_id: id('event'),
-  result: z.enum(['accepted', 'rejected']),
+  result: z.enum(checkInResults),
   reason: z.enum(checkInReasons).nullable(),
   attendee: z
     .strictObject({
@@ -69,4 +71,25 @@ export const undoCheckIn = {
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),
   hints: { destructive: true, idempotent: false },
+} satisfies Operation
+
+export const listCheckIns = {
+  name: 'list_check_ins',
+  title: 'List check-ins',
+  summary: 'The log of the door, newest first, rejected scans included.',
+  description:
+    'Lists scans, newest first, rejected ones too. Use attendee_id to see what happened to one ticket, or result rejected to see who was turned away and why. When has_more is true, call again with cursor set to next_cursor.',
+  method: 'GET',
+  path: '/check-ins',
+  scope: 'attendees:read',
+  input: z.strictObject({
+    event_id: id('event').optional(),
+    attendee_id: id('attendee').optional(),
+    result: z
+      .enum(checkInResults, `must be one of ${checkInResults.join(', ')}`)
+      .optional()
+      .describe('Only scans with this result.'),
+    ...paging,
+  }),
+  output: listOf(CheckInSchema),
 } satisfies Operation

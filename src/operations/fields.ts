@@ -40,6 +40,11 @@ export const paging = {
     .describe('Items on a page, 1 to 100; 50 when left out.'),
 }
 
+export const updatedSince = z.iso
+  .datetime({ offset: true, error: 'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z' })
+  .optional()
+  .describe('Only what was created or changed at or after this time.')
+
 /** The body of a list answer. */
 export const listOf = (item: z.ZodObject) =>
   z.strictObject({
@@ -63,6 +68,13 @@ export const paragraphs = (max: number) =>
 export const timestampInput = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z' })
   .describe('RFC 3339 with offset.')
+
+export const emailAddress = z
+  .string()
+  .trim()
+  .max(254, 'must be at most 254 characters')
+  .pipe(z.email('must be an e-mail address'))
+  .describe('E-mail address of the attendee; the QR ticket is sent here.')
 
 export const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
 

@@ -2,7 +2,8 @@
 
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
-import { checkIn, undoCheckIn } from './check-ins.ts'
+import { cancelAttendee, getAttendee, listAttendees, resendTicket, updateAttendee } from './attendees.ts'
+import { checkIn, listCheckIns, undoCheckIn } from './check-ins.ts'
 import {
   cancelEvent,
   completeEvent,
@@ -13,6 +14,7 @@ import {
   unpublishEvent,
   updateEvent,
 } from './events.ts'
+import { cancelOrder, getOrder, listOrders } from './orders.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
@@ -36,6 +38,15 @@ export const operations: readonly Operation[] = [
   createPromoCode,
   updatePromoCode,
   registerAttendee,
+  listOrders,
+  getOrder,
+  cancelOrder,
+  listAttendees,
+  getAttendee,
+  updateAttendee,
+  cancelAttendee,
+  resendTicket,
   checkIn,
   undoCheckIn,
+  listCheckIns,
 ]

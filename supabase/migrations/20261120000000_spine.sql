@@ -1,4 +1,4 @@
--- The spine: organisations, keys, events, ticket types, orders, attendees, check-ins, and the operations upon them.
+-- The spine: organisations, keys, events, ticket types, promo codes, orders, attendees, check-ins, and the operations upon them.
 -- Read supabase/schemas instead: this is what is applied, that is what is explained and kept current.
 
 set local lock_timeout = '5s';
@@ -1490,7 +1490,7 @@ revoke all on public.ticket_types from anon, authenticated, service_role;
 
 alter table public.ticket_types enable row level security;
 create policy ticket_types_select_own on public.ticket_types for select
-  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy ticket_types_insert_own on public.ticket_types for insert to scope_events_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -1504,7 +1504,7 @@ create policy ticket_types_update_membership on public.ticket_types for update t
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
-grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write;
+grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write, scope_attendees_read;
 grant insert (
   organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata
@@ -2029,6 +2029,7 @@ create table public.orders (
   cancelled_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint orders_pkey primary key (id),
@@ -2054,6 +2055,8 @@ comment on column public.orders.subtotal is 'In minor units of currency, like al
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
 create index orders_event_id_idx on public.orders (event_id, id desc);
+create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
+create index orders_organisation_id_email_idx on public.orders (organisation_id, lower(email));
 
 -- Security definer: it reads event and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
@@ -2126,6 +2129,9 @@ create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
+create trigger orders_900_version before update of name, email, company, status, amount_paid, external_id, metadata
+  on public.orders
+  for each row execute function private.tg__count_version();
 
 -- An event that does not take place has no orders that stand. Behind its gate, closed by the guard: none is in flight.
 create function private.tg_events__cancel_orders() returns trigger
@@ -2157,13 +2163,20 @@ alter table public.orders enable row level security;
 -- A registering key sees the order that it is making, in this very transaction, and no other.
 create policy orders_select_new on public.orders for select to scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()) and created_at = now());
+create policy orders_select_own on public.orders for select to scope_orders_read, scope_orders_write, scope_attendees_read
+  using (organisation_id = (select private.current_organisation_id()));
+create policy orders_update_own on public.orders for update to scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
 create policy orders_insert_own on public.orders for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy orders_select_membership on public.orders for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy orders_update_membership on public.orders for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.orders to scope_attendees_write, authenticated;
+grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
+-- To find attendees by the reference of their order.
+grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
+grant update (status) on public.orders to scope_orders_write;
 grant insert (organisation_id, event_id, name, email, company, send_email) on public.orders to scope_attendees_write;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
@@ -2193,11 +2206,12 @@ as $$
     'cancelled_at', private.rfc3339("order".cancelled_at),
     'external_id', "order".external_id,
     'metadata', "order".metadata,
+    'version', "order".version,
     'created_at', private.rfc3339("order".created_at),
     'updated_at', private.rfc3339("order".updated_at)
   )
 $$;
-grant execute on function private.order_json(public.orders, json) to scope_attendees_write;
+grant execute on function private.order_json(public.orders, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
 -- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled holds a place.
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
@@ -2223,6 +2237,7 @@ create table public.attendees (
   cancelled_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint attendees_pkey primary key (id),
@@ -2246,6 +2261,8 @@ create unique index attendees_organisation_id_external_id_key on public.attendee
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
 create index attendees_event_id_idx on public.attendees (event_id, id desc);
+create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
+create index attendees_organisation_id_email_idx on public.attendees (organisation_id, lower(email));
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
 
 -- Security definer: it reads order and ticket type beyond what a registering key may see.
@@ -2281,7 +2298,20 @@ begin
     end if;
 
     if new.ticket_code is null then
+      -- A ticket is re-issued: the new code goes to whoever holds it now.
+      if new.checked_in_at is not null or new.status = 'cancelled' then
+        perform private.refuse(
+          409, 'ticket_not_reissuable', 'A ticket that was used or cancelled cannot be issued anew.', 'ticket_code',
+          hint => 'Undo the check-in first, or register the person anew.'
+        );
+      end if;
+      select o.* into v_order from public.orders o where o.id = new.order_id for share;
       new.ticket_code := private.random_code(16);
+      new.ticket_email_status := case
+        when not v_order.send_email then 'not_requested'
+        when new.status = 'active' then 'queued'
+        else 'waiting'
+      end::public.ticket_email_status;
     elsif new.ticket_code <> old.ticket_code then
       perform private.refuse(
         409, 'read_only_field', 'Ticket codes are given, not chosen.', 'ticket_code', hint => 'Clear it to have a new one given.'
@@ -2328,6 +2358,11 @@ create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
+-- Not for checked_in_at and the state of the e-mail: those are news, not edits.
+create trigger attendees_900_version before update of
+    name, email, company, status, ticket_type_id, ticket_code, external_id, metadata
+  on public.attendees
+  for each row execute function private.tg__count_version();
 
 -- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
 -- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
@@ -2457,25 +2492,27 @@ create trigger orders_500_update_attendees after update on public.orders
 revoke all on public.attendees from anon, authenticated, service_role;
 
 alter table public.attendees enable row level security;
-create policy attendees_select_own on public.attendees for select to scope_checkin_write
+create policy attendees_select_own on public.attendees for select
+  to scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
--- As with orders: what it is making, and no other.
-create policy attendees_select_new on public.attendees for select to scope_attendees_write
-  using (organisation_id = (select private.current_organisation_id()) and created_at = now());
+create policy attendees_update_own on public.attendees for update to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
 create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy attendees_select_membership on public.attendees for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy attendees_update_membership on public.attendees for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.attendees to scope_attendees_write, authenticated;
+grant select on public.attendees to scope_attendees_read, scope_attendees_write, authenticated;
 -- The door learns who stands before it, not how to reach them.
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
 grant insert (organisation_id, event_id, order_id, ticket_type_id, name, email, company) on public.attendees
   to scope_attendees_write;
-grant update (name, email, company, status, external_id, metadata) on public.attendees to authenticated;
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
+  to scope_attendees_write;
+grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
 
 create function private.attendee_json(attendee public.attendees) returns json
 language sql stable set search_path = ''
@@ -2500,11 +2537,328 @@ as $$
     'cancelled_at', private.rfc3339(attendee.cancelled_at),
     'external_id', attendee.external_id,
     'metadata', attendee.metadata,
+    'version', attendee.version,
     'created_at', private.rfc3339(attendee.created_at),
     'updated_at', private.rfc3339(attendee.updated_at)
   )
 $$;
-grant execute on function private.attendee_json(public.attendees) to scope_attendees_write;
+grant execute on function private.attendee_json(public.attendees) to scope_attendees_read, scope_attendees_write;
+
+create function api.list_attendees(
+  event_id uuid default null,
+  order_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.attendee_json(p) order by p.id desc) into v_items
+  from (
+    select a.*
+    from public.attendees a
+    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+      and (list_attendees.status is null or a.status = list_attendees.status)
+      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
+      and (list_attendees.email is null or lower(a.email) = lower(list_attendees.email))
+      and (list_attendees.reference is null or a.order_id in (
+        select o.id from public.orders o where o.reference = upper(list_attendees.reference)
+      ))
+      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+      and (updated_since is null or a.updated_at >= updated_since)
+      and (v_before is null or a.id < v_before)
+    order by a.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_attendees(uuid, uuid, uuid, public.attendee_status, boolean, text, text, text, timestamptz, text, integer) is
+  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_attendees(uuid, uuid, uuid, public.attendee_status, boolean, text, text, text, timestamptz, text, integer)
+  to scope_attendees_read;
+
+create function api.get_attendee(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_attendee.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  return private.attendee_json(v_attendee);
+end
+$$;
+comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
+grant execute on function api.get_attendee(uuid) to scope_attendees_read;
+
+create function api.update_attendee(
+  attendee_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_new public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  perform private.require_version(v_attendee.version, if_version);
+
+  v_new := jsonb_populate_record(v_attendee, changes);
+  update public.attendees a set
+    name = v_new.name,
+    email = v_new.email,
+    company = v_new.company,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata,
+    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+  where a.id = v_attendee.id
+  returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.update_attendee(uuid, jsonb, integer, text, text) is
+  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_attendee(uuid, jsonb, integer, text, text) to scope_attendees_write;
+
+create function api.cancel_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
+    if not found then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    if v_attendee.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This attendee is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', 0, 'attendees', 1),
+      'data', private.attendee_json(v_attendee)
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_attendee(uuid, boolean, text, text) is
+  'Cancels one ticket and gives its place back, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
+
+create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = resend_ticket.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse(
+      409, 'ticket_not_active', 'Only the ticket of an active attendee is sent.', 'status',
+      jsonb_build_object('status', v_attendee.status), 'A cancelled ticket stays cancelled; an unpaid one is sent when it is paid.'
+    );
+  end if;
+  update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.resend_ticket(uuid, text, text) is
+  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;
+-- Reading and cancelling orders. An order is answered with its attendees, so this stands behind both tables.
+
+-- The attendees of an order, for whoever may read orders: without the ticket codes, which let people in and are no business
+-- of finance. Security definer: a key for orders has no other right to attendees.
+create function private.order_attendees_json(order_id uuid) returns json
+language sql stable security definer set search_path = ''
+as $$
+  select coalesce(
+    json_agg(private.attendee_json(jsonb_populate_record(a, '{"ticket_code": null}')) order by a.id), '[]'
+  )
+  from public.attendees a
+  where a.order_id = order_attendees_json.order_id
+    and a.organisation_id = private.current_organisation_id()
+$$;
+grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function api.list_orders(
+  event_id uuid default null,
+  status public.order_status default null,
+  payment_status public.payment_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.order_json(p, private.order_attendees_json(p.id)) order by p.id desc) into v_items
+  from (
+    select o.*
+    from public.orders o
+    where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+      and (list_orders.status is null or o.status = list_orders.status)
+      and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+      and (list_orders.email is null or lower(o.email) = lower(list_orders.email))
+      and (list_orders.reference is null or o.reference = upper(list_orders.reference))
+      and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+      and (updated_since is null or o.updated_at >= updated_since)
+      and (v_before is null or o.id < v_before)
+    order by o.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+  'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
+  to scope_orders_read;
+
+create function api.get_order(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = get_order.order_id;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  return private.order_json(v_order, private.order_attendees_json(v_order.id));
+end
+$$;
+comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
+grant execute on function api.get_order(uuid) to scope_orders_read;
+
+-- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
+create function private.order_effect(order_id uuid, dry_run boolean) returns json
+language sql volatile security definer set search_path = ''
+as $$
+  select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+  from public.attendees a
+  where a.order_id = order_effect.order_id
+    and a.organisation_id = private.current_organisation_id()
+    and a.status <> 'cancelled'
+$$;
+grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
+
+create function api.cancel_order(
+  order_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+    if v_order.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This order is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    v_effect := private.order_effect(v_order.id, dry_run);
+    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.order_json(v_order, private.order_attendees_json(v_order.id))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_order(uuid, boolean, text, text) is
+  'Cancels an order and its tickets, or says what that would do; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;
 -- Registering a guest: one complimentary order with one attendee, completed at once. Everything that must hold (event
 -- published, places left, sale open) is held by the triggers of orders and attendees, so that a row added in Studio meets
 -- the same rules.
@@ -2614,6 +2968,7 @@ create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_i
   where result = 'accepted' and undone_at is null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
 create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
+create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
 -- Security definer: it changes the attendee, which a scanning key may not.
@@ -2710,7 +3065,7 @@ create trigger check_ins_500_undo after update on public.check_ins
 revoke all on public.check_ins from anon, authenticated, service_role;
 
 alter table public.check_ins enable row level security;
-create policy check_ins_select_own on public.check_ins for select to scope_checkin_write
+create policy check_ins_select_own on public.check_ins for select to scope_checkin_write, scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -2722,7 +3077,7 @@ create policy check_ins_insert_membership on public.check_ins for insert to auth
   with check (organisation_id in (select private.member_organisation_ids()));
 create policy check_ins_update_membership on public.check_ins for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.check_ins to scope_checkin_write, authenticated;
+grant select on public.check_ins to scope_checkin_write, scope_attendees_read, authenticated;
 grant insert (event_id, code, device) on public.check_ins to scope_checkin_write, authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
@@ -2758,7 +3113,7 @@ as $$
   )
 $$;
 comment on function private.check_in_json(public.check_ins) is 'Volatile callers only: the attendee is read as it is now.';
-grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write;
+grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
 -- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
 -- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
@@ -2865,3 +3220,35 @@ $$;
 comment on function api.undo_check_in(uuid, text, text) is
   'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
 grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+
+create function api.list_check_ins(
+  event_id uuid default null,
+  attendee_id uuid default null,
+  result public.check_in_result default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.check_in_json(p) order by p.id desc) into v_items
+  from (
+    select c.*
+    from public.check_ins c
+    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
+      and (list_check_ins.attendee_id is null or c.attendee_id = list_check_ins.attendee_id)
+      and (list_check_ins.result is null or c.result = list_check_ins.result)
+      and (v_before is null or c.id < v_before)
+    order by c.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
+  'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
+grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;

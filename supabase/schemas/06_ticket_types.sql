@@ -109,7 +109,7 @@ revoke all on public.ticket_types from anon, authenticated, service_role;
 
 alter table public.ticket_types enable row level security;
 create policy ticket_types_select_own on public.ticket_types for select
-  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy ticket_types_insert_own on public.ticket_types for insert to scope_events_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -123,7 +123,7 @@ create policy ticket_types_update_membership on public.ticket_types for update t
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
-grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write;
+grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write, scope_attendees_read;
 grant insert (
   organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata

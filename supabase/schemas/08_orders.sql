@@ -34,6 +34,7 @@ create table public.orders (
   cancelled_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint orders_pkey primary key (id),
@@ -59,6 +60,8 @@ comment on column public.orders.subtotal is 'In minor units of currency, like al
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
 create index orders_event_id_idx on public.orders (event_id, id desc);
+create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
+create index orders_organisation_id_email_idx on public.orders (organisation_id, lower(email));
 
 -- Security definer: it reads event and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
@@ -131,6 +134,9 @@ create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
+create trigger orders_900_version before update of name, email, company, status, amount_paid, external_id, metadata
+  on public.orders
+  for each row execute function private.tg__count_version();
 
 -- An event that does not take place has no orders that stand. Behind its gate, closed by the guard: none is in flight.
 create function private.tg_events__cancel_orders() returns trigger
@@ -162,13 +168,20 @@ alter table public.orders enable row level security;
 -- A registering key sees the order that it is making, in this very transaction, and no other.
 create policy orders_select_new on public.orders for select to scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()) and created_at = now());
+create policy orders_select_own on public.orders for select to scope_orders_read, scope_orders_write, scope_attendees_read
+  using (organisation_id = (select private.current_organisation_id()));
+create policy orders_update_own on public.orders for update to scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
 create policy orders_insert_own on public.orders for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy orders_select_membership on public.orders for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy orders_update_membership on public.orders for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.orders to scope_attendees_write, authenticated;
+grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
+-- To find attendees by the reference of their order.
+grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
+grant update (status) on public.orders to scope_orders_write;
 grant insert (organisation_id, event_id, name, email, company, send_email) on public.orders to scope_attendees_write;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
@@ -198,8 +211,9 @@ as $$
     'cancelled_at', private.rfc3339("order".cancelled_at),
     'external_id', "order".external_id,
     'metadata', "order".metadata,
+    'version', "order".version,
     'created_at', private.rfc3339("order".created_at),
     'updated_at', private.rfc3339("order".updated_at)
   )
 $$;
-grant execute on function private.order_json(public.orders, json) to scope_attendees_write;
+grant execute on function private.order_json(public.orders, json) to scope_attendees_write, scope_orders_read, scope_orders_write;

@@ -23,6 +23,7 @@ create table public.attendees (
   cancelled_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint attendees_pkey primary key (id),
@@ -46,6 +47,8 @@ create unique index attendees_organisation_id_external_id_key on public.attendee
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
 create index attendees_event_id_idx on public.attendees (event_id, id desc);
+create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
+create index attendees_organisation_id_email_idx on public.attendees (organisation_id, lower(email));
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
 
 -- Security definer: it reads order and ticket type beyond what a registering key may see.
@@ -81,7 +84,20 @@ begin
     end if;
 
     if new.ticket_code is null then
+      -- A ticket is re-issued: the new code goes to whoever holds it now.
+      if new.checked_in_at is not null or new.status = 'cancelled' then
+        perform private.refuse(
+          409, 'ticket_not_reissuable', 'A ticket that was used or cancelled cannot be issued anew.', 'ticket_code',
+          hint => 'Undo the check-in first, or register the person anew.'
+        );
+      end if;
+      select o.* into v_order from public.orders o where o.id = new.order_id for share;
       new.ticket_code := private.random_code(16);
+      new.ticket_email_status := case
+        when not v_order.send_email then 'not_requested'
+        when new.status = 'active' then 'queued'
+        else 'waiting'
+      end::public.ticket_email_status;
     elsif new.ticket_code <> old.ticket_code then
       perform private.refuse(
         409, 'read_only_field', 'Ticket codes are given, not chosen.', 'ticket_code', hint => 'Clear it to have a new one given.'
@@ -128,6 +144,11 @@ create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
+-- Not for checked_in_at and the state of the e-mail: those are news, not edits.
+create trigger attendees_900_version before update of
+    name, email, company, status, ticket_type_id, ticket_code, external_id, metadata
+  on public.attendees
+  for each row execute function private.tg__count_version();
 
 -- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
 -- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
@@ -257,25 +278,27 @@ create trigger orders_500_update_attendees after update on public.orders
 revoke all on public.attendees from anon, authenticated, service_role;
 
 alter table public.attendees enable row level security;
-create policy attendees_select_own on public.attendees for select to scope_checkin_write
+create policy attendees_select_own on public.attendees for select
+  to scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
--- As with orders: what it is making, and no other.
-create policy attendees_select_new on public.attendees for select to scope_attendees_write
-  using (organisation_id = (select private.current_organisation_id()) and created_at = now());
+create policy attendees_update_own on public.attendees for update to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
 create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy attendees_select_membership on public.attendees for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy attendees_update_membership on public.attendees for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.attendees to scope_attendees_write, authenticated;
+grant select on public.attendees to scope_attendees_read, scope_attendees_write, authenticated;
 -- The door learns who stands before it, not how to reach them.
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
 grant insert (organisation_id, event_id, order_id, ticket_type_id, name, email, company) on public.attendees
   to scope_attendees_write;
-grant update (name, email, company, status, external_id, metadata) on public.attendees to authenticated;
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
+  to scope_attendees_write;
+grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
 
 create function private.attendee_json(attendee public.attendees) returns json
 language sql stable set search_path = ''
@@ -300,8 +323,194 @@ as $$
     'cancelled_at', private.rfc3339(attendee.cancelled_at),
     'external_id', attendee.external_id,
     'metadata', attendee.metadata,
+    'version', attendee.version,
     'created_at', private.rfc3339(attendee.created_at),
     'updated_at', private.rfc3339(attendee.updated_at)
   )
 $$;
-grant execute on function private.attendee_json(public.attendees) to scope_attendees_write;
+grant execute on function private.attendee_json(public.attendees) to scope_attendees_read, scope_attendees_write;
+
+create function api.list_attendees(
+  event_id uuid default null,
+  order_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.attendee_json(p) order by p.id desc) into v_items
+  from (
+    select a.*
+    from public.attendees a
+    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+      and (list_attendees.status is null or a.status = list_attendees.status)
+      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
+      and (list_attendees.email is null or lower(a.email) = lower(list_attendees.email))
+      and (list_attendees.reference is null or a.order_id in (
+        select o.id from public.orders o where o.reference = upper(list_attendees.reference)
+      ))
+      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+      and (updated_since is null or a.updated_at >= updated_since)
+      and (v_before is null or a.id < v_before)
+    order by a.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_attendees(uuid, uuid, uuid, public.attendee_status, boolean, text, text, text, timestamptz, text, integer) is
+  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_attendees(uuid, uuid, uuid, public.attendee_status, boolean, text, text, text, timestamptz, text, integer)
+  to scope_attendees_read;
+
+create function api.get_attendee(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_attendee.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  return private.attendee_json(v_attendee);
+end
+$$;
+comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
+grant execute on function api.get_attendee(uuid) to scope_attendees_read;
+
+create function api.update_attendee(
+  attendee_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_new public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  perform private.require_version(v_attendee.version, if_version);
+
+  v_new := jsonb_populate_record(v_attendee, changes);
+  update public.attendees a set
+    name = v_new.name,
+    email = v_new.email,
+    company = v_new.company,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata,
+    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+  where a.id = v_attendee.id
+  returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.update_attendee(uuid, jsonb, integer, text, text) is
+  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_attendee(uuid, jsonb, integer, text, text) to scope_attendees_write;
+
+create function api.cancel_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
+    if not found then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    if v_attendee.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This attendee is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', 0, 'attendees', 1),
+      'data', private.attendee_json(v_attendee)
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_attendee(uuid, boolean, text, text) is
+  'Cancels one ticket and gives its place back, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
+
+create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = resend_ticket.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse(
+      409, 'ticket_not_active', 'Only the ticket of an active attendee is sent.', 'status',
+      jsonb_build_object('status', v_attendee.status), 'A cancelled ticket stays cancelled; an unpaid one is sent when it is paid.'
+    );
+  end if;
+  update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.resend_ticket(uuid, text, text) is
+  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;

@@ -36,6 +36,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.event_effect': ['scope_events_write'],
     'private.member_organisation_ids': ['authenticated'],
+    'private.order_attendees_json': ['scope_orders_read', 'scope_orders_write'],
+    'private.order_effect': ['scope_orders_write'],
     'private.owned_organisation_ids': ['authenticated'],
     'private.record_outcome': ['api_key'],
     'private.replay_outcome': ['api_key'],

@@ -101,6 +101,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
       insert: `organisation_id, event_id, ${ticketTypeColumns}`,
       update: ticketTypeColumns,
     },
+    scope_attendees_read: { select: 'id, organisation_id, name' },
     scope_attendees_write: { select: 'id, organisation_id, event_id' },
     scope_checkin_write: { select: 'id, organisation_id, name' },
   },
@@ -119,13 +120,18 @@ export const tables: Record<string, Record<string, Privileges>> = {
   },
   'public.orders': {
     authenticated: { select: '*', update: 'name, email, company, status, external_id, metadata' },
+    scope_orders_read: { select: '*' },
+    scope_orders_write: { select: '*', update: 'status' },
+    scope_attendees_read: { select: 'id, organisation_id, reference' },
     scope_attendees_write: { select: '*', insert: 'organisation_id, event_id, name, email, company, send_email' },
   },
   'public.attendees': {
-    authenticated: { select: '*', update: 'name, email, company, status, external_id, metadata' },
+    authenticated: { select: '*', update: 'name, email, company, status, ticket_code, external_id, metadata' },
+    scope_attendees_read: { select: '*' },
     scope_attendees_write: {
       select: '*',
       insert: 'organisation_id, event_id, order_id, ticket_type_id, name, email, company',
+      update: 'name, email, company, status, ticket_code, ticket_email_status, external_id, metadata',
     },
     // Not the e-mail address: the door learns who stands before it, not how to reach them.
     scope_checkin_write: {
@@ -134,6 +140,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
   },
   'public.check_ins': {
     authenticated: { select: '*', insert: 'event_id, code, device', update: 'undone_at' },
+    scope_attendees_read: { select: '*' },
     scope_checkin_write: { select: '*', insert: 'event_id, code, device', update: 'undone_at' },
   },
   'private.api_key_hashes': {},

@@ -40,7 +40,7 @@ export const edits: Record<string, string> = {
   'public.events': "name = 'Renamed'",
   'public.ticket_types': "name = 'Renamed'",
   'public.promo_codes': 'percent_off = 30',
-  'public.orders': "name = 'Renamed'",
+  'public.orders': "status = 'cancelled'",
   'public.attendees': "name = 'Renamed'",
   'public.check_ins': 'undone_at = now()',
 }
@@ -58,7 +58,7 @@ export const refusedAsNotFound: Record<string, string> = {
 
 /** Where a role sees only the rows that it is adding. */
 export const seesOnlyNew: Record<string, string[]> = {
-  scope_attendees_write: ['public.orders', 'public.attendees'],
+  scope_attendees_write: ['public.orders'],
 }
 
 /** A row of a party's, as a statement and its values. `newcomer` belongs to nobody yet. */

@@ -57,6 +57,27 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     company: 'NASA',
     send_email: false,
   }),
+  list_orders: async (event) => {
+    await event.guest()
+    return { event_id: event.id, status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
+  },
+  get_order: async (event) => ({ order_id: (await event.guest()).orderId }),
+  cancel_order: async (event) => ({ order_id: (await event.guest()).orderId, dry_run: true }),
+  list_attendees: async (event) => {
+    await event.guest()
+    return { event_id: event.id, checked_in: false, email: 'GUEST@example.com' }
+  },
+  get_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  update_attendee: async (event) => ({
+    attendee_id: (await event.guest()).attendeeId,
+    changes: { name: 'Mary Jackson', company: null, reissue_ticket: true },
+  }),
+  cancel_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  resend_ticket: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  list_check_ins: async (event) => {
+    await acceptedScan(event)
+    return { event_id: event.id, result: 'accepted' }
+  },
   check_in: async (event) => ({ event_id: event.id, code: (await event.guest()).code, device: 'Gate 1' }),
   undo_check_in: async (event) => ({ check_in_id: await acceptedScan(event) }),
 }

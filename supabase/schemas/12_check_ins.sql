@@ -42,6 +42,7 @@ create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_i
   where result = 'accepted' and undone_at is null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
 create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
+create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
 -- Security definer: it changes the attendee, which a scanning key may not.
@@ -138,7 +139,7 @@ create trigger check_ins_500_undo after update on public.check_ins
 revoke all on public.check_ins from anon, authenticated, service_role;
 
 alter table public.check_ins enable row level security;
-create policy check_ins_select_own on public.check_ins for select to scope_checkin_write
+create policy check_ins_select_own on public.check_ins for select to scope_checkin_write, scope_attendees_read
   using (organisation_id = (select private.current_organisation_id()));
 create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -150,7 +151,7 @@ create policy check_ins_insert_membership on public.check_ins for insert to auth
   with check (organisation_id in (select private.member_organisation_ids()));
 create policy check_ins_update_membership on public.check_ins for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.check_ins to scope_checkin_write, authenticated;
+grant select on public.check_ins to scope_checkin_write, scope_attendees_read, authenticated;
 grant insert (event_id, code, device) on public.check_ins to scope_checkin_write, authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
@@ -186,7 +187,7 @@ as $$
   )
 $$;
 comment on function private.check_in_json(public.check_ins) is 'Volatile callers only: the attendee is read as it is now.';
-grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write;
+grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
 -- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
 -- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
@@ -293,3 +294,35 @@ $$;
 comment on function api.undo_check_in(uuid, text, text) is
   'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
 grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+
+create function api.list_check_ins(
+  event_id uuid default null,
+  attendee_id uuid default null,
+  result public.check_in_result default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.check_in_json(p) order by p.id desc) into v_items
+  from (
+    select c.*
+    from public.check_ins c
+    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
+      and (list_check_ins.attendee_id is null or c.attendee_id = list_check_ins.attendee_id)
+      and (list_check_ins.result is null or c.result = list_check_ins.result)
+      and (v_before is null or c.id < v_before)
+    order by c.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
+  'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
+grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;

@@ -1,0 +1,106 @@
+// Orders. SQL: supabase/schemas/08_orders.sql and 10_order_operations.sql.
+
+import * as z from 'zod'
+import type { Operation } from '../operation.ts'
+import { AttendeeSchema } from './attendees.ts'
+import {
+  currency,
+  dryRun,
+  effect,
+  externalId,
+  id,
+  line,
+  listOf,
+  metadata,
+  money,
+  one,
+  paging,
+  timestamp,
+  updatedSince,
+  version,
+} from './fields.ts'
+
+const orderStatuses = ['pending', 'completed', 'cancelled'] as const
+const paymentStatuses = ['not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due'] as const
+
+export const OrderSchema = z.strictObject({
+  object: z.literal('order'),
+  id: id('order'),
+  event_id: id('event'),
+  reference: z.string().describe('Short and readable, for people.'),
+  status: z.enum(orderStatuses),
+  payment_status: z.enum(paymentStatuses),
+  name: z.string(),
+  email: z.string(),
+  company: z.string().nullable(),
+  currency,
+  subtotal: money,
+  discount_total: money,
+  total: money,
+  amount_paid: money,
+  amount_due: money,
+  payment_method: z.string().nullable(),
+  source: z.enum(['api', 'mcp', 'studio']),
+  attendees: z.array(AttendeeSchema),
+  completed_at: timestamp.nullable(),
+  cancelled_at: timestamp.nullable(),
+  external_id: externalId,
+  metadata,
+  version,
+  created_at: timestamp,
+  updated_at: timestamp,
+})
+
+export const listOrders = {
+  name: 'list_orders',
+  title: 'List orders',
+  summary: 'Orders of the organisation with their attendees, newest first, by any of the filters.',
+  description:
+    'Lists orders with their attendees, newest first. Narrow it down: by event_id, by the reference or the e-mail address a person gives you, by status or payment_status (awaiting_payment, refund_due). When has_more is true, call again with cursor set to next_cursor. For a sync, remember when you started and pass it as updated_since the next time.',
+  method: 'GET',
+  path: '/orders',
+  scope: 'orders:read',
+  input: z.strictObject({
+    event_id: id('event').optional(),
+    status: z
+      .enum(orderStatuses, `must be one of ${orderStatuses.join(', ')}`)
+      .optional()
+      .describe('Only orders with this status.'),
+    payment_status: z
+      .enum(paymentStatuses, `must be one of ${paymentStatuses.join(', ')}`)
+      .optional()
+      .describe('Only orders with this payment status.'),
+    email: line(254).optional().describe('Only this e-mail address; upper and lower case are the same.'),
+    reference: line(20).optional().describe('Only the order with this reference.'),
+    external_id: line(255).optional().describe('Only the order with this identifier of yours.'),
+    updated_since: updatedSince,
+    ...paging,
+  }),
+  output: listOf(OrderSchema),
+} satisfies Operation
+
+export const getOrder = {
+  name: 'get_order',
+  title: 'Get an order',
+  summary: 'One order with its attendees.',
+  description: 'Reads one order with its attendees. On not_found, find the identifier with list_orders.',
+  method: 'GET',
+  path: '/orders/{order_id}',
+  scope: 'orders:read',
+  input: z.strictObject({ order_id: id('order') }),
+  output: one(OrderSchema),
+} satisfies Operation
+
+export const cancelOrder = {
+  name: 'cancel_order',
+  title: 'Cancel an order',
+  summary: 'Cancel an order with all its tickets, for good.',
+  description:
+    'Cancels an order with all its tickets, for good: the places are free again and the tickets stop scanning; what was paid becomes refund_due. Call it with dry_run first and tell the person how many attendees effect names; only then call it without.',
+  method: 'POST',
+  path: '/orders/{order_id}/cancel',
+  scope: 'orders:write',
+  input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
+  output: one(OrderSchema).extend({ effect }),
+  hints: { destructive: true, idempotent: false },
+} satisfies Operation

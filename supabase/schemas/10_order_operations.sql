@@ -1,0 +1,131 @@
+-- Reading and cancelling orders. An order is answered with its attendees, so this stands behind both tables.
+
+-- The attendees of an order, for whoever may read orders: without the ticket codes, which let people in and are no business
+-- of finance. Security definer: a key for orders has no other right to attendees.
+create function private.order_attendees_json(order_id uuid) returns json
+language sql stable security definer set search_path = ''
+as $$
+  select coalesce(
+    json_agg(private.attendee_json(jsonb_populate_record(a, '{"ticket_code": null}')) order by a.id), '[]'
+  )
+  from public.attendees a
+  where a.order_id = order_attendees_json.order_id
+    and a.organisation_id = private.current_organisation_id()
+$$;
+grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function api.list_orders(
+  event_id uuid default null,
+  status public.order_status default null,
+  payment_status public.payment_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.order_json(p, private.order_attendees_json(p.id)) order by p.id desc) into v_items
+  from (
+    select o.*
+    from public.orders o
+    where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+      and (list_orders.status is null or o.status = list_orders.status)
+      and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+      and (list_orders.email is null or lower(o.email) = lower(list_orders.email))
+      and (list_orders.reference is null or o.reference = upper(list_orders.reference))
+      and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+      and (updated_since is null or o.updated_at >= updated_since)
+      and (v_before is null or o.id < v_before)
+    order by o.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+  'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
+  to scope_orders_read;
+
+create function api.get_order(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = get_order.order_id;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  return private.order_json(v_order, private.order_attendees_json(v_order.id));
+end
+$$;
+comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
+grant execute on function api.get_order(uuid) to scope_orders_read;
+
+-- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
+create function private.order_effect(order_id uuid, dry_run boolean) returns json
+language sql volatile security definer set search_path = ''
+as $$
+  select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+  from public.attendees a
+  where a.order_id = order_effect.order_id
+    and a.organisation_id = private.current_organisation_id()
+    and a.status <> 'cancelled'
+$$;
+grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
+
+create function api.cancel_order(
+  order_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+    if v_order.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This order is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    v_effect := private.order_effect(v_order.id, dry_run);
+    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.order_json(v_order, private.order_attendees_json(v_order.id))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_order(uuid, boolean, text, text) is
+  'Cancels an order and its tickets, or says what that would do; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;

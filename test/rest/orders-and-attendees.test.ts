@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+async function desk() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  return { organisation, event, send: rest(await organisation.key()) }
+}
+
+const ids = (body: { data: { id: string }[] }) => body.data.map(({ id }) => id)
+
+test('orders are listed with their attendees, newest first, by any of the filters', async () => {
+  const { organisation, event, send } = await desk()
+  const other = await organisation.event()
+  const [first, second] = [await event.guest(), await other.guest()]
+  await studio.query("update public.orders set external_id = 'crm-7', email = 'Ada@Example.com' where id = $1", [
+    first.orderId,
+  ])
+  const { reference } = await row<{ reference: string }>('select reference from public.orders where id = $1', [
+    first.orderId,
+  ])
+
+  const all = await send('GET', '/orders')
+  expect(ids(all.body)).toEqual([second.orderId, first.orderId])
+  expect(all.body.data[1].attendees).toMatchObject([{ id: first.attendeeId, name: 'Guest' }])
+  for (const query of [
+    `event_id=${event.id}`,
+    'external_id=crm-7',
+    'email=ada@example.COM',
+    `reference=${reference.toLowerCase()}`,
+  ]) {
+    expect(ids((await send('GET', `/orders?${query}`)).body), query).toEqual([first.orderId])
+  }
+  expect(ids((await send('GET', '/orders?status=cancelled')).body)).toEqual([])
+  expect(ids((await send('GET', '/orders?payment_status=not_required')).body)).toHaveLength(2)
+  expect(ids((await send('GET', '/orders?updated_since=2999-01-01T00:00:00Z')).body)).toEqual([])
+})
+
+test('a sync by updated_since finds what changed, whenever it was created', async () => {
+  const { event, send } = await desk()
+  const [old, other] = [await event.guest(), await event.guest()]
+  const { body } = await send('GET', `/attendees/${other.attendeeId}`)
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  await studio.query("update public.attendees set name = 'Renamed' where id = $1", [old.attendeeId])
+  const since = new Date(Date.parse(body.data.updated_at) + 1).toISOString()
+  expect(ids((await send('GET', `/attendees?updated_since=${since}`)).body)).toEqual([old.attendeeId])
+})
+
+test('walking orders and attendees by pages while they are changed neither skips nor repeats', async () => {
+  const { event, send } = await desk()
+  const guests = []
+  for (let i = 0; i < 8; i++) guests.unshift(await event.guest())
+  for (const [path, expected] of [
+    ['/orders', guests.map((g) => g.orderId)],
+    ['/attendees', guests.map((g) => g.attendeeId)],
+  ] as const) {
+    const seen: string[] = []
+    let cursor = ''
+    for (let page = 0; page < 8; page++) {
+      const { body } = await send('GET', `${path}?limit=3${cursor && `&cursor=${cursor}`}`)
+      seen.push(...ids(body))
+      await event.guest()
+      await studio.query("update public.attendees set name = name || '!' where event_id = $1", [event.id])
+      if (!body.has_more) break
+      cursor = body.next_cursor
+    }
+    expect(seen.filter((id) => expected.includes(id))).toEqual(expected)
+    guests.length = 8
+  }
+})
+
+test('whoever may read orders only learns no ticket code', async () => {
+  const { organisation, event } = await desk()
+  const { orderId, code } = await event.guest()
+  const send = rest(await organisation.key('orders:read', 'orders:write'))
+  for (const answer of [
+    await send('GET', `/orders/${orderId}`),
+    await send('GET', '/orders'),
+    await send('POST', `/orders/${orderId}/cancel`, { dry_run: true }),
+  ]) {
+    expect(answer.status).toBe(200)
+    expect(JSON.stringify(answer.body)).not.toContain(code)
+  }
+})
+
+test('a cancelled order gives its places back and its tickets stop scanning; a dry run only says so', async () => {
+  const { event, send } = await desk()
+  const { orderId, code } = await event.guest()
+  const dry = await send('POST', `/orders/${orderId}/cancel`, { dry_run: true })
+  expect(dry.body).toMatchObject({ effect: { dry_run: true, orders: 1, attendees: 1 }, data: { status: 'cancelled' } })
+  expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({ status: 'completed', version: 1 })
+  expect(await event.sold()).toBe(1)
+
+  const real = await send('POST', `/orders/${orderId}/cancel`)
+  expect(real.body).toMatchObject({
+    effect: { dry_run: false, orders: 1, attendees: 1 },
+    data: { status: 'cancelled', attendees: [{ status: 'cancelled' }] },
+  })
+  expect(await event.sold()).toBe(0)
+  expect((await send('POST', '/check-ins', { event_id: event.id, code })).body.error.code).toBe('cancelled')
+  expect((await send('POST', `/orders/${orderId}/cancel`)).body.error.code).toBe('invalid_transition')
+})
+
+test('a paid order that is cancelled is owed a refund', async () => {
+  const { event, send } = await desk()
+  const { id } = await row<{ id: string }>(
+    "insert into public.orders (event_id, name, email, subtotal, amount_paid) values ($1, 'G', 'g@example.com', 4900, 4900) returning id",
+    [event.id],
+  )
+  expect((await send('POST', `/orders/${id}/cancel`)).body.data).toMatchObject({
+    payment_status: 'refund_due',
+    amount_due: 0,
+  })
+  expect(ids((await send('GET', '/orders?payment_status=refund_due')).body)).toEqual([id])
+})
+
+test('attendees are found by event, order, status, address, reference and whether they are inside', async () => {
+  const { organisation, event, send } = await desk()
+  const other = await organisation.event()
+  const [here, elsewhere] = [await event.guest(), await other.guest()]
+  await send('POST', '/check-ins', { event_id: event.id, code: here.code })
+  const { reference } = await row<{ reference: string }>('select reference from public.orders where id = $1', [
+    here.orderId,
+  ])
+  for (const query of [
+    `event_id=${event.id}`,
+    `order_id=${here.orderId}`,
+    `ticket_type_id=${event.ticketTypeId}`,
+    `reference=${reference}`,
+    'checked_in=true',
+  ]) {
+    expect(ids((await send('GET', `/attendees?${query}`)).body), query).toEqual([here.attendeeId])
+  }
+  expect(ids((await send('GET', '/attendees?checked_in=false')).body)).toEqual([elsewhere.attendeeId])
+  expect(ids((await send('GET', '/attendees?email=Guest@Example.com&status=active')).body)).toHaveLength(2)
+  expect((await send('GET', '/attendees?checked_in=maybe')).body.error.param).toBe('checked_in')
+})
+
+test('a corrected attendee keeps the ticket; a transferred one gets a new code and the old one stops working', async () => {
+  const { event, send } = await desk()
+  const { attendeeId, code } = await event.guest()
+  const path = `/attendees/${attendeeId}`
+  const corrected = await send('PATCH', path, { name: 'Mary Jackson', company: 'NASA' })
+  expect(corrected.body.data).toMatchObject({ name: 'Mary Jackson', company: 'NASA', ticket_code: code, version: 2 })
+
+  const transferred = await send('PATCH', path, {
+    name: 'Ada',
+    email: 'ada@example.com',
+    company: null,
+    reissue_ticket: true,
+  })
+  expect(transferred.body.data).toMatchObject({
+    name: 'Ada',
+    company: null,
+    ticket_email: { status: 'queued' },
+    version: 3,
+  })
+  const newCode = transferred.body.data.ticket_code
+  expect(newCode).not.toBe(code)
+
+  const scan = (scanned: string) => send('POST', '/check-ins', { event_id: event.id, code: scanned })
+  expect((await scan(code)).body.error.code).toBe('not_found')
+  expect((await scan(newCode)).status).toBe(200)
+  const tooLate = await send('PATCH', path, { reissue_ticket: true })
+  expect([tooLate.status, tooLate.body.error.code]).toEqual([409, 'ticket_not_reissuable'])
+})
+
+test('a cancelled attendee gives the place back, and the rest of the order stands', async () => {
+  const { event, send } = await desk()
+  const { orderId, attendeeId } = await event.guest()
+  const second = await row<{ id: string }>(
+    "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Second', 's@example.com') returning id",
+    [orderId, event.ticketTypeId],
+  )
+  const dry = await send('POST', `/attendees/${attendeeId}/cancel`, { dry_run: true })
+  expect(dry.body).toMatchObject({ effect: { dry_run: true, attendees: 1 }, data: { status: 'cancelled' } })
+  expect(await event.sold()).toBe(2)
+  expect((await send('POST', `/attendees/${attendeeId}/cancel`)).body.data.status).toBe('cancelled')
+  expect(await event.sold()).toBe(1)
+  const { body } = await send('GET', `/orders/${orderId}`)
+  expect(body.data).toMatchObject({
+    status: 'completed',
+    attendees: [{ status: 'cancelled' }, { id: second.id, status: 'active' }],
+  })
+  expect((await send('POST', `/attendees/${attendeeId}/cancel`)).body.error.code).toBe('invalid_transition')
+})
+
+test('a ticket is queued for sending once more, unless it is cancelled', async () => {
+  const { event, send } = await desk()
+  const { attendeeId } = await event.guest()
+  await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [attendeeId])
+  const resent = await send('POST', `/attendees/${attendeeId}/ticket-email`)
+  expect(resent.body.data.ticket_email.status).toBe('queued')
+  await send('POST', `/attendees/${attendeeId}/cancel`)
+  const refused = await send('POST', `/attendees/${attendeeId}/ticket-email`)
+  expect([refused.status, refused.body.error.code]).toEqual([409, 'ticket_not_active'])
+})
+
+test('the log of the door shows every scan, newest first, also those turned away', async () => {
+  const { event, send } = await desk()
+  const { attendeeId, code } = await event.guest()
+  for (const scanned of ['nobody', code, code]) await send('POST', '/check-ins', { event_id: event.id, code: scanned })
+  const { body } = await send('GET', `/check-ins?event_id=${event.id}`)
+  expect(body.data.map((c: { reason: string | null }) => c.reason)).toEqual(['already_checked_in', null, 'not_found'])
+  expect((await send('GET', `/check-ins?attendee_id=${attendeeId}&result=accepted`)).body.data).toHaveLength(1)
+})
+
+test("another organisation's orders, attendees and scans do not exist", async () => {
+  const [ours, theirs] = [await desk(), await desk()]
+  const { orderId, attendeeId, code } = await theirs.event.guest()
+  await theirs.send('POST', '/check-ins', { event_id: theirs.event.id, code })
+  for (const path of ['/orders', '/attendees', '/check-ins', `/attendees?order_id=${orderId}`]) {
+    expect((await ours.send('GET', path)).body.data).toEqual([])
+  }
+  for (const [method, path, param, body] of [
+    ['GET', `/orders/${orderId}`, 'order_id', undefined],
+    ['POST', `/orders/${orderId}/cancel`, 'order_id', { dry_run: true }],
+    ['GET', `/attendees/${attendeeId}`, 'attendee_id', undefined],
+    ['PATCH', `/attendees/${attendeeId}`, 'attendee_id', { name: 'Mine' }],
+    ['POST', `/attendees/${attendeeId}/cancel`, 'attendee_id', undefined],
+    ['POST', `/attendees/${attendeeId}/ticket-email`, 'attendee_id', undefined],
+    ['GET', `/attendees/${randomUUID()}`, 'attendee_id', undefined],
+  ] as const) {
+    const answer = await ours.send(method, path, body)
+    expect([answer.status, answer.body.error.code, answer.body.error.param], path).toEqual([404, 'not_found', param])
+  }
+})
