@@ -13,7 +13,7 @@ type Input = Record<string, unknown>
 
 export function restRouter(operations: readonly Operation[], call: Call): Router {
   const router = Router({ caseSensitive: true })
-  router.use(express.json({ limit: '256kb' }))
+  router.use(express.json({ limit: '256kb' }), neverCached)
 
   const methodsByPath = new Map<string, string[]>()
   for (const operation of operations) {
@@ -35,8 +35,9 @@ function handle(operation: Operation, call: Call, inputOf: (req: express.Request
     res.locals.operation = operation.name
     const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
-    const { version } = (answer.body.data ?? {}) as { version?: number }
-    if (version !== undefined) res.set('ETag', `"${version}"`)
+    const { data, effect } = answer.body as { data?: { version?: number }; effect?: { dry_run?: boolean } }
+    // A dry run shows an object that there is not.
+    if (data?.version !== undefined && !effect?.dry_run) res.set('ETag', `"${data.version}"`)
     res.status(answer.status).json(answer.body)
   }
 }
@@ -73,9 +74,20 @@ function inputOfBody(operation: Operation): (req: express.Request) => Input {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
       throw validationFailed([{ param: 'body', message: 'must be a JSON object' }])
     }
+    // dry_run in the query of a cancellation, say, must not be lost.
+    const inQuery = Object.keys(req.query)
+    if (inQuery.length > 0) throw validationFailed(inQuery.map((param) => ({ param, message: 'belongs in the body' })))
     const twice = inPath.filter((name) => name in body)
     if (twice.length > 0) throw validationFailed(twice.map((param) => ({ param, message: 'is given by the path' })))
-    if (operation.method !== 'PATCH') return { ...body, ...req.params }
+    if (operation.method !== 'PATCH') {
+      if (req.headers['if-match'] !== undefined) {
+        throw validationFailed([{ param: 'If-Match', message: 'is not taken here' }])
+      }
+      return { ...body, ...req.params }
+    }
+    if (Object.keys(body).length === 0) {
+      throw validationFailed([{ param: 'body', message: 'must name at least one field to change' }])
+    }
     return { ...req.params, changes: body, ...ifVersion(req.headers['if-match']) }
   }
 }
@@ -87,6 +99,13 @@ function ifVersion(ifMatch: string | undefined): { if_version?: number } {
   if (version === undefined)
     throw validationFailed([{ param: 'If-Match', message: 'must be an ETag that a read answered' }])
   return { if_version: Number(version) }
+}
+
+/** The ETag is for If-Match alone: counters change without it, so an answer must not be taken for unchanged. */
+const neverCached: RequestHandler = (req, res, next) => {
+  delete req.headers['if-none-match']
+  res.set('Cache-Control', 'no-store')
+  next()
 }
 
 function refuseMethod(allowed: string[]): RequestHandler {

@@ -61,7 +61,8 @@ function refusalOfValue(error: DatabaseError, args: string[]): Refusal {
   const [param] = fieldsNamed(error, args)
   // A rule that no input can break by itself was broken by us.
   if (param === undefined) return toRefusal(error)
-  const rule = constraint.slice(constraint.indexOf(`_${param}`) + 1).replaceAll('_', ' ')
+  const table = /relation "([a-z_]+)"/.exec(error.message)?.[1] ?? ''
+  const rule = constraint.slice(constraint.startsWith(`${table}_`) ? table.length + 1 : 0).replaceAll('_', ' ')
   return validationFailed([{ param, message: `breaks the rule "${rule}"` }])
 }
 

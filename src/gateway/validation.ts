@@ -25,16 +25,22 @@ export function validationFailed(fields: BadField[]): Refusal {
 function describe(issue: z.core.$ZodIssue, schema: z.ZodObject): BadField[] {
   // A field inside `changes` goes by its own name, as it does in the body of a PATCH.
   const inChanges = issue.path[0] === 'changes'
-  const path = (inChanges ? issue.path.slice(1) : issue.path).join('.')
+  const path = (inChanges && issue.path.length > 1 ? issue.path.slice(1) : issue.path).join('.')
   if (issue.code === 'unrecognized_keys') {
     const known = Object.keys((inChanges ? (schema.shape.changes as z.ZodObject) : schema).shape)
     const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none is allowed here'
-    const prefix = path === '' ? '' : `${path}.`
+    const prefix = path === '' || path === 'changes' ? '' : `${path}.`
     // The name came from the caller: quoted and bounded, and only ever inside a JSON string.
     return issue.keys.map((key) => ({
       param: prefix + key.slice(0, 100),
-      message: path === '' ? `is not a known field (${allowed})` : 'is not a known field',
+      message: prefix === '' ? `is not a known field (${allowed})` : 'is not a known field',
     }))
+  }
+  // A key of a record: what is wrong with it is said inside.
+  if (issue.code === 'invalid_key') {
+    return [
+      { param: issue.path.slice(inChanges ? 1 : 0, -1).join('.'), message: issue.issues[0]?.message ?? issue.message },
+    ]
   }
   if (issue.code === 'invalid_type' && issue.input === undefined)
     return [{ param: path || 'body', message: 'is required' }]

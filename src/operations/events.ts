@@ -115,9 +115,8 @@ const eventFields = {
     })
     .nullable()
     .describe('Where it is; replaced as a whole.'),
-  online_url: z
-    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .max(2000, 'must be at most 2000 characters')
+  online_url: line(2000)
+    .regex(/^https?:\/\/\S+$/, 'must be an http or https URL')
     .nullable()
     .describe('Where it is online.'),
   capacity: count(1).nullable().describe('Places over all ticket types; null: no limit but theirs.'),
@@ -202,8 +201,9 @@ export const cancelEvent = {
 export const completeEvent = {
   name: 'complete_event',
   title: 'Complete an event',
-  summary: 'Close an event that is over.',
-  description: 'Closes a published event that is over: nobody can be registered any more. It cannot be reopened.',
+  summary: 'Close an event: nobody can be registered any more.',
+  description:
+    'Closes a published event, normally once it is over: nobody can be registered any more. It cannot be reopened, so confirm with the person first.',
   method: 'POST',
   path: '/events/{event_id}/complete',
   scope: 'events:write',

@@ -40,11 +40,6 @@ export const paging = {
     .describe('Items on a page, 1 to 100; 50 when left out.'),
 }
 
-export const updatedSince = z.iso
-  .datetime({ offset: true, error: 'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z' })
-  .optional()
-  .describe('Only what was created or changed at or after this time.')
-
 /** The body of a list answer. */
 export const listOf = (item: z.ZodObject) =>
   z.strictObject({
@@ -67,7 +62,16 @@ export const paragraphs = (max: number) =>
 
 export const timestampInput = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z' })
+  .refine((time) => !/[+-](1[5-9]|2\d):?\d\d$/.test(time), 'must have an offset of at most 14 hours')
+  .refine(
+    (time) => Date.parse(time) >= Date.UTC(1900) && Date.parse(time) < Date.UTC(9999),
+    'must be between the years 1900 and 9998',
+  )
   .describe('RFC 3339 with offset.')
+
+export const updatedSince = timestampInput
+  .optional()
+  .describe('Only what was created or changed at or after this time.')
 
 export const emailAddress = z
   .string()
@@ -80,8 +84,13 @@ export const externalIdInput = line(255).nullable().describe('Your own identifie
 
 export const metadataInput = z
   .record(
-    z.string().min(1).max(40, 'keys must be at most 40 characters'),
+    z
+      .string()
+      .min(1, 'must have keys of at least 1 character')
+      .max(40, 'must have keys of at most 40 characters')
+      .refine(isOneLine, 'must have keys that are one line of text'),
     z.union([paragraphs(500), z.number(), z.boolean(), z.null()], 'must be text, a number, a boolean or null'),
+    'must be an object',
   )
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 keys')
   .describe('Your own flat object: at most 50 keys, values of at most 500 characters.')
@@ -99,6 +108,7 @@ export const dryRun = z
 
 export const ifVersion = z
   .int('must be a whole number')
+  .max(2_147_483_647, 'must be a version that a read answered')
   .optional()
   .describe('Change it only if this is still its version; else version_mismatch. Over REST: the header If-Match.')
 
@@ -108,7 +118,8 @@ export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>
     .strictObject(fields)
     .partial()
     .refine((changes) => Object.keys(changes).length > 0, 'must name at least one field to change')
-    .describe('Fields to change. A field left out stays as it is; null clears it.')
+    .meta({ minProperties: 1 })
+    .describe('Fields to change. A field left out stays as it is; null clears it, where it may be empty.')
 
 /** What a dry run answers beside the object as it would be. */
 export const effect = z

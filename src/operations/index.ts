@@ -14,7 +14,7 @@ import {
   unpublishEvent,
   updateEvent,
 } from './events.ts'
-import { cancelOrder, getOrder, listOrders } from './orders.ts'
+import { cancelOrder, getOrder, listOrders, recordInvoicePayment } from './orders.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
@@ -40,6 +40,7 @@ export const operations: readonly Operation[] = [
   registerAttendee,
   listOrders,
   getOrder,
+  recordInvoicePayment,
   cancelOrder,
   listAttendees,
   getAttendee,

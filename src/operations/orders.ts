@@ -1,4 +1,4 @@
-// Orders. SQL: supabase/schemas/08_orders.sql and 10_order_operations.sql.
+// Orders. SQL: supabase/schemas/08_orders.sql, 10_payments.sql and 11_order_operations.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
@@ -16,12 +16,26 @@ import {
   one,
   paging,
   timestamp,
+  timestampInput,
   updatedSince,
   version,
 } from './fields.ts'
 
 const orderStatuses = ['pending', 'completed', 'cancelled'] as const
+const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
 const paymentStatuses = ['not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due'] as const
+
+export const PaymentSchema = z.strictObject({
+  object: z.literal('payment'),
+  id: id('payment'),
+  method: z.enum(paymentMethods),
+  amount: money,
+  currency,
+  received_at: timestamp,
+  external_reference: z.string().nullable(),
+  source: z.enum(['api', 'mcp', 'studio']),
+  created_at: timestamp,
+})
 
 export const OrderSchema = z.strictObject({
   object: z.literal('order'),
@@ -39,9 +53,10 @@ export const OrderSchema = z.strictObject({
   total: money,
   amount_paid: money,
   amount_due: money,
-  payment_method: z.string().nullable(),
+  payment_method: z.string().nullable().describe('How the latest payment came in.'),
   source: z.enum(['api', 'mcp', 'studio']),
   attendees: z.array(AttendeeSchema),
+  payments: z.array(PaymentSchema),
   completed_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
   external_id: externalId,
@@ -103,4 +118,36 @@ export const cancelOrder = {
   input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false },
+} satisfies Operation
+
+export const recordInvoicePayment = {
+  name: 'record_invoice_payment',
+  title: 'Record a payment',
+  summary: 'Record money received for an order; it completes when nothing is due.',
+  description:
+    'Records money received for an order, by default against an invoice. Partial payments add up; with the last the order completes and its tickets are good. amount is in minor units: 49.00 EUR is 4900. On overpayment details say what is due; on nothing_due the order is completed or cancelled; on wrong_currency check the amount. Always send an idempotency_key, so that no payment is recorded twice.',
+  method: 'POST',
+  path: '/orders/{order_id}/payments',
+  scope: 'orders:write',
+  input: z.strictObject({
+    order_id: id('order'),
+    amount: z
+      .int('must be a whole number of minor units')
+      .min(1, 'must be at least 1')
+      .max(1_000_000_000_000, 'must be at most 1000000000000')
+      .describe("In minor units (cents) of the order's currency; at most what is due."),
+    method: z
+      .enum(paymentMethods, `must be one of ${paymentMethods.join(', ')}`)
+      .optional()
+      .describe('How it came in; invoice when left out.'),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
+      .optional()
+      .describe("To be sure: refused unless it is the order's."),
+    received_at: timestampInput.optional().describe('When it came in: RFC 3339 with offset; now when left out.'),
+    external_reference: line(255).nullish().describe('What it goes by elsewhere, such as the invoice number.'),
+  }),
+  output: one(OrderSchema),
+  hints: { destructive: false, idempotent: false },
 } satisfies Operation

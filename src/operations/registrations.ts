@@ -1,4 +1,4 @@
-// Registering guests: an order with its attendees. SQL: supabase/schemas/11_registrations.sql, which leans on
+// Registering guests: an order with its attendees. SQL: supabase/schemas/12_registrations.sql, which leans on
 // 08_orders.sql and 09_attendees.sql for every rule.
 
 import * as z from 'zod'

@@ -799,7 +799,10 @@ create table public.events (
   constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
   constraint events_description_is_bounded check (length(description) <= 20000),
-  constraint events_starts_at_and_ends_at_are_finite check (isfinite(starts_at) and isfinite(ends_at)),
+  constraint events_starts_at_and_ends_at_are_finite check (
+    starts_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ends_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
   constraint events_ends_at_is_after_starts_at check (ends_at > starts_at),
   constraint events_starts_at_and_ends_at_are_set_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
   constraint events_venue_is_bounded check (
@@ -1281,7 +1284,7 @@ begin
 end
 $$;
 comment on function api.complete_event(uuid, text, text) is
-  'Closes an event that is over: 200. 404 not_found; 409 invalid_transition.';
+  'Closes an event, so that nobody can be registered any more: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
 
 -- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
@@ -1332,6 +1335,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;
@@ -1373,6 +1379,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;
@@ -1416,7 +1425,10 @@ create table public.ticket_types (
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
   constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
   constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
-  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
+  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
+    sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
   constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
@@ -1752,7 +1764,10 @@ create table public.promo_codes (
   constraint promo_codes_code_is_one_word check (code ~ '^[[:graph:]]{1,50}$'),
   constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
   constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
-  constraint promo_codes_valid_from_and_valid_until_are_finite check (isfinite(valid_from) and isfinite(valid_until)),
+  constraint promo_codes_valid_from_and_valid_until_are_finite check (
+    valid_from between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and valid_until between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
   constraint promo_codes_max_redemptions_is_positive check (max_redemptions > 0),
   constraint promo_codes_times_redeemed_is_not_negative check (times_redeemed >= 0),
   constraint promo_codes_are_not_overused check (times_redeemed <= max_redemptions),
@@ -1778,11 +1793,21 @@ begin
       409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
     );
   end if;
-  if exists (
-    select from unnest(new.ticket_type_ids) i (id)
-    where not exists (select from public.ticket_types t where t.id = i.id and t.event_id = new.event_id)
-  ) then
-    perform private.refuse(404, 'not_found', 'A ticket type of the list is not one of the event.', 'ticket_type_ids');
+  -- Only when the list is set: a ticket type that is deleted later leaves a code that can still be disabled.
+  if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
+    new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
+    if exists (
+      select from unnest(new.ticket_type_ids) i (id)
+      where not exists (
+        select from public.ticket_types t
+        where t.id = i.id and t.event_id = new.event_id and t.organisation_id = new.organisation_id
+      )
+    ) then
+      perform private.refuse(
+        422, 'validation_failed', 'A ticket type of the list is not one of the event.', 'ticket_type_ids',
+        hint => 'List the ticket types of the event to find their identifiers.'
+      );
+    end if;
   end if;
   if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
     perform private.refuse(
@@ -2050,6 +2075,7 @@ create table public.orders (
 comment on table public.orders is 'Who registered, and what is owed for it. The people who come are its attendees.';
 comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
+comment on column public.orders.amount_paid is 'Added up from the payments, not edited.';
 comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. 0 for complimentary tickets.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
@@ -2074,6 +2100,7 @@ begin
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
     new.currency := v_event.currency;
     new.status := 'pending';
+    new.amount_paid := 0;
 
     loop
       new.reference := private.random_code(8);
@@ -2082,6 +2109,13 @@ begin
       );
     end loop;
   else
+    -- Depth 1 is a statement of a person or an API; the sum itself comes from the trigger on payments, one deeper.
+    if pg_trigger_depth() = 1 and new.amount_paid <> old.amount_paid then
+      perform private.refuse(
+        409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
+        hint => 'Add a payment instead.'
+      );
+    end if;
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) then
@@ -2180,7 +2214,7 @@ grant update (status) on public.orders to scope_orders_write;
 grant insert (organisation_id, event_id, name, email, company, send_email) on public.orders to scope_attendees_write;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
-create function private.order_json("order" public.orders, attendees json) returns json
+create function private.order_json("order" public.orders, attendees json, payments json) returns json
 language sql stable set search_path = ''
 as $$
   select json_build_object(
@@ -2202,6 +2236,7 @@ as $$
     'payment_method', "order".payment_method,
     'source', "order".source,
     'attendees', attendees,
+    'payments', payments,
     'completed_at', private.rfc3339("order".completed_at),
     'cancelled_at', private.rfc3339("order".cancelled_at),
     'external_id', "order".external_id,
@@ -2211,7 +2246,7 @@ as $$
     'updated_at', private.rfc3339("order".updated_at)
   )
 $$;
-grant execute on function private.order_json(public.orders, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
+grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
 -- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled holds a place.
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
@@ -2273,7 +2308,9 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    -- Shared, so that the order is not cancelled or completed past a ticket it does not know of.
+    -- The gate before the order, as everywhere; then the order shared, so that it is not cancelled or completed past a
+    -- ticket it does not know of.
+    perform private.pass_gate(o.event_id) from public.orders o where o.id = new.order_id;
     select o.* into v_order from public.orders o where o.id = new.order_id for share;
     perform private.refuse_foreign(v_order.organisation_id, 'order_id');
     if v_order.status = 'cancelled' then
@@ -2478,15 +2515,13 @@ begin
   update public.attendees a
   set status = case n.status when 'cancelled' then 'cancelled' else 'active' end::public.attendee_status
   from new_rows n
-  join old_rows o on o.id = n.id
   where a.order_id = n.id
-    and n.status <> o.status
     and (n.status = 'cancelled' and a.status <> 'cancelled' or n.status = 'completed' and a.status = 'awaiting_payment');
   return null;
 end
 $$;
 create trigger orders_500_update_attendees after update on public.orders
-  referencing old table as old_rows new table as new_rows
+  referencing new table as new_rows
   for each statement execute function private.tg_orders__update_attendees();
 
 revoke all on public.attendees from anon, authenticated, service_role;
@@ -2689,6 +2724,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;
@@ -2728,7 +2766,146 @@ $$;
 comment on function api.resend_ticket(uuid, text, text) is
   'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
 grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;
--- Reading and cancelling orders. An order is answered with its attendees, so this stands behind both tables.
+-- Payments: what was received for an order, one row each. They add up to amount_paid of the order, which completes with the
+-- last of them. Like the log of the door they are never changed or deleted: money that came in, came in.
+
+create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
+
+create table public.payments (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  method public.payment_method not null default 'invoice',
+  amount bigint not null,
+  currency text not null,
+  received_at timestamptz not null default now(),
+  external_reference text,
+  source public.request_source not null default private.current_source(),
+  recorded_by uuid default private.current_api_key_id(),
+  created_at timestamptz not null default now(),
+  constraint payments_pkey primary key (id),
+  constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
+    references public.orders (id, event_id, organisation_id),
+  constraint payments_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
+  constraint payments_amount_is_positive check (amount > 0),
+  constraint payments_received_at_is_finite check (
+    received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint payments_external_reference_is_one_line check (
+    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
+  )
+);
+comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due.';
+comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
+comment on column public.payments.external_reference is 'What the payment goes by elsewhere, such as the invoice or bank reference.';
+comment on column public.payments.recorded_by is 'The API key that recorded it, if it was one.';
+
+create index payments_order_id_idx on public.payments (order_id);
+create index payments_recorded_by_idx on public.payments (recorded_by);
+
+-- Security definer: it locks the order, which a recording key may not change beyond its status.
+create function private.tg_payments__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_due bigint;
+begin
+  if tg_op <> 'INSERT' then
+    -- A key may be deleted, and then its payments forget it.
+    if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
+      return new;
+    end if;
+    perform private.refuse(
+      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Cancel the order to mark what is to be refunded.'
+    );
+  end if;
+
+  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+  perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := coalesce(new.currency, v_order.currency);
+  v_due := v_order.total - v_order.amount_paid;
+
+  if v_order.status <> 'pending' then
+    perform private.refuse(
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+    );
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_due then
+    perform private.refuse(
+      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record at most what is due, and refund the rest.'
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger payments_100_guard before insert or update or delete on public.payments
+  for each row execute function private.tg_payments__guard();
+create trigger payments_100_no_truncate before truncate on public.payments
+  for each statement execute function private.tg__refuse_truncate();
+
+-- Security definer: counting is no right of whoever records.
+create function private.tg_payments__add_up() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.orders o
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method::text
+  where o.id = new.order_id;
+  return null;
+end
+$$;
+create trigger payments_500_add_up after insert on public.payments
+  for each row execute function private.tg_payments__add_up();
+
+revoke all on public.payments from anon, authenticated, service_role;
+
+alter table public.payments enable row level security;
+create policy payments_select_own on public.payments for select to scope_orders_read, scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy payments_insert_own on public.payments for insert to scope_orders_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy payments_select_membership on public.payments for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy payments_insert_membership on public.payments for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+grant select on public.payments to scope_orders_read, scope_orders_write, authenticated;
+grant insert (order_id, method, amount, currency, received_at, external_reference) on public.payments
+  to scope_orders_write, authenticated;
+
+create function private.order_payments_json(order_id uuid) returns json
+language sql stable set search_path = ''
+as $$
+  select coalesce(
+    json_agg(
+      json_build_object(
+        'object', 'payment',
+        'id', p.id,
+        'method', p.method,
+        'amount', p.amount,
+        'currency', p.currency,
+        'received_at', private.rfc3339(p.received_at),
+        'external_reference', p.external_reference,
+        'source', p.source,
+        'created_at', private.rfc3339(p.created_at)
+      )
+      order by p.id
+    ),
+    '[]'
+  )
+  from public.payments p
+  where p.order_id = order_payments_json.order_id
+$$;
+grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
+-- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
 
 -- The attendees of an order, for whoever may read orders: without the ticket codes, which let people in and are no business
 -- of finance. Security definer: a key for orders has no other right to attendees.
@@ -2743,6 +2920,13 @@ as $$
     and a.organisation_id = private.current_organisation_id()
 $$;
 grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function private.order_with_all("order" public.orders) returns json
+language sql stable set search_path = ''
+as $$
+  select private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id))
+$$;
+grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
 
 create function api.list_orders(
   event_id uuid default null,
@@ -2762,7 +2946,7 @@ declare
   v_before uuid := private.decode_cursor(cursor);
   v_items json[];
 begin
-  select array_agg(private.order_json(p, private.order_attendees_json(p.id)) order by p.id desc) into v_items
+  select array_agg(private.order_with_all(p) order by p.id desc) into v_items
   from (
     select o.*
     from public.orders o
@@ -2795,11 +2979,52 @@ begin
   if not found then
     perform private.refuse_not_found('order_id');
   end if;
-  return private.order_json(v_order, private.order_attendees_json(v_order.id));
+  return private.order_with_all(v_order);
 end
 $$;
 comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
 grant execute on function api.get_order(uuid) to scope_orders_read;
+
+create function api.record_invoice_payment(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  received_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
+  values (
+    record_invoice_payment.order_id, record_invoice_payment.amount, coalesce(record_invoice_payment.method, 'invoice'),
+    record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
+    record_invoice_payment.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
+grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
 
 -- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
 create function private.order_effect(order_id uuid, dry_run boolean) returns json
@@ -2845,7 +3070,7 @@ begin
     v_outcome := json_build_object(
       'status', 200,
       'effect', v_effect,
-      'data', private.order_json(v_order, private.order_attendees_json(v_order.id))
+      'data', private.order_with_all(v_order)
     );
     if dry_run then
       perform private.undo_dry_run();
@@ -2853,6 +3078,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;
@@ -2915,7 +3143,7 @@ begin
     request_fingerprint,
     json_build_object(
       'status', 201,
-      'data', private.order_json(v_order, json_build_array(private.attendee_json(v_attendee)))
+      'data', private.order_json(v_order, json_build_array(private.attendee_json(v_attendee)), '[]')
     )
   );
 end

@@ -34,7 +34,10 @@ create table public.events (
   constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
   constraint events_description_is_bounded check (length(description) <= 20000),
-  constraint events_starts_at_and_ends_at_are_finite check (isfinite(starts_at) and isfinite(ends_at)),
+  constraint events_starts_at_and_ends_at_are_finite check (
+    starts_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ends_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
   constraint events_ends_at_is_after_starts_at check (ends_at > starts_at),
   constraint events_starts_at_and_ends_at_are_set_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
   constraint events_venue_is_bounded check (
@@ -516,7 +519,7 @@ begin
 end
 $$;
 comment on function api.complete_event(uuid, text, text) is
-  'Closes an event that is over: 200. 404 not_found; 409 invalid_transition.';
+  'Closes an event, so that nobody can be registered any more: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
 
 -- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
@@ -567,6 +570,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;
@@ -608,6 +614,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;

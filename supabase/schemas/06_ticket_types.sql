@@ -35,7 +35,10 @@ create table public.ticket_types (
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
   constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
   constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
-  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (isfinite(sales_start_at) and isfinite(sales_end_at)),
+  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
+    sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
   constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))

@@ -24,7 +24,10 @@ create table public.promo_codes (
   constraint promo_codes_code_is_one_word check (code ~ '^[[:graph:]]{1,50}$'),
   constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
   constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
-  constraint promo_codes_valid_from_and_valid_until_are_finite check (isfinite(valid_from) and isfinite(valid_until)),
+  constraint promo_codes_valid_from_and_valid_until_are_finite check (
+    valid_from between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and valid_until between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
   constraint promo_codes_max_redemptions_is_positive check (max_redemptions > 0),
   constraint promo_codes_times_redeemed_is_not_negative check (times_redeemed >= 0),
   constraint promo_codes_are_not_overused check (times_redeemed <= max_redemptions),
@@ -50,11 +53,21 @@ begin
       409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
     );
   end if;
-  if exists (
-    select from unnest(new.ticket_type_ids) i (id)
-    where not exists (select from public.ticket_types t where t.id = i.id and t.event_id = new.event_id)
-  ) then
-    perform private.refuse(404, 'not_found', 'A ticket type of the list is not one of the event.', 'ticket_type_ids');
+  -- Only when the list is set: a ticket type that is deleted later leaves a code that can still be disabled.
+  if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
+    new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
+    if exists (
+      select from unnest(new.ticket_type_ids) i (id)
+      where not exists (
+        select from public.ticket_types t
+        where t.id = i.id and t.event_id = new.event_id and t.organisation_id = new.organisation_id
+      )
+    ) then
+      perform private.refuse(
+        422, 'validation_failed', 'A ticket type of the list is not one of the event.', 'ticket_type_ids',
+        hint => 'List the ticket types of the event to find their identifiers.'
+      );
+    end if;
   end if;
   if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
     perform private.refuse(

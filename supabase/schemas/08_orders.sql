@@ -55,6 +55,7 @@ create table public.orders (
 comment on table public.orders is 'Who registered, and what is owed for it. The people who come are its attendees.';
 comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
+comment on column public.orders.amount_paid is 'Added up from the payments, not edited.';
 comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. 0 for complimentary tickets.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
@@ -79,6 +80,7 @@ begin
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
     new.currency := v_event.currency;
     new.status := 'pending';
+    new.amount_paid := 0;
 
     loop
       new.reference := private.random_code(8);
@@ -87,6 +89,13 @@ begin
       );
     end loop;
   else
+    -- Depth 1 is a statement of a person or an API; the sum itself comes from the trigger on payments, one deeper.
+    if pg_trigger_depth() = 1 and new.amount_paid <> old.amount_paid then
+      perform private.refuse(
+        409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
+        hint => 'Add a payment instead.'
+      );
+    end if;
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) then
@@ -185,7 +194,7 @@ grant update (status) on public.orders to scope_orders_write;
 grant insert (organisation_id, event_id, name, email, company, send_email) on public.orders to scope_attendees_write;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
-create function private.order_json("order" public.orders, attendees json) returns json
+create function private.order_json("order" public.orders, attendees json, payments json) returns json
 language sql stable set search_path = ''
 as $$
   select json_build_object(
@@ -207,6 +216,7 @@ as $$
     'payment_method', "order".payment_method,
     'source', "order".source,
     'attendees', attendees,
+    'payments', payments,
     'completed_at', private.rfc3339("order".completed_at),
     'cancelled_at', private.rfc3339("order".cancelled_at),
     'external_id', "order".external_id,
@@ -216,4 +226,4 @@ as $$
     'updated_at', private.rfc3339("order".updated_at)
   )
 $$;
-grant execute on function private.order_json(public.orders, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
+grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;

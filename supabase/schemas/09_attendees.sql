@@ -59,7 +59,9 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    -- Shared, so that the order is not cancelled or completed past a ticket it does not know of.
+    -- The gate before the order, as everywhere; then the order shared, so that it is not cancelled or completed past a
+    -- ticket it does not know of.
+    perform private.pass_gate(o.event_id) from public.orders o where o.id = new.order_id;
     select o.* into v_order from public.orders o where o.id = new.order_id for share;
     perform private.refuse_foreign(v_order.organisation_id, 'order_id');
     if v_order.status = 'cancelled' then
@@ -264,15 +266,13 @@ begin
   update public.attendees a
   set status = case n.status when 'cancelled' then 'cancelled' else 'active' end::public.attendee_status
   from new_rows n
-  join old_rows o on o.id = n.id
   where a.order_id = n.id
-    and n.status <> o.status
     and (n.status = 'cancelled' and a.status <> 'cancelled' or n.status = 'completed' and a.status = 'awaiting_payment');
   return null;
 end
 $$;
 create trigger orders_500_update_attendees after update on public.orders
-  referencing old table as old_rows new table as new_rows
+  referencing new table as new_rows
   for each statement execute function private.tg_orders__update_attendees();
 
 revoke all on public.attendees from anon, authenticated, service_role;
@@ -475,6 +475,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;

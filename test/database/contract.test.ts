@@ -112,6 +112,8 @@ const enumOf: Record<string, string | null> = {
   'order.status': 'order_status',
   'order.payment_status': 'payment_status',
   'order.source': 'request_source',
+  'payment.method': 'payment_method',
+  'payment.source': 'request_source',
   'attendee.status': 'attendee_status',
   'attendee.ticket_email.status': 'ticket_email_status',
   'check_in.result': 'check_in_result',

@@ -55,6 +55,8 @@ const eventColumns = `name, slug, description, starts_at, ends_at, timezone, ven
 const ticketTypeColumns = `name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata`
 
+const paymentColumns = 'order_id, method, amount, currency, received_at, external_reference'
+
 const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
 
 /** By table and role. Rights that a role inherits are not repeated. */
@@ -137,6 +139,11 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_checkin_write: {
       select: 'id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at',
     },
+  },
+  'public.payments': {
+    authenticated: { select: '*', insert: paymentColumns },
+    scope_orders_read: { select: '*' },
+    scope_orders_write: { select: '*', insert: paymentColumns },
   },
   'public.check_ins': {
     authenticated: { select: '*', insert: 'event_id, code, device', update: 'undone_at' },

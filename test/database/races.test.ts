@@ -97,7 +97,7 @@ test('an attendee added to an order that is being paid for is active once it is'
   const event = await (await createOrganisation()).event()
   const order = await row<{ id: string }>(...addOrder(event, 4900))
   const attendee = await during(async (organiser) => {
-    await organiser.query('update public.orders set amount_paid = 4900 where id = $1', [order.id])
+    await organiser.query('insert into public.payments (order_id, amount) values ($1, 4900)', [order.id])
     const waiting = row<{ id: string }>(...addAttendee(order.id, event.ticketTypeId))
     await moment()
     await organiser.query('commit')

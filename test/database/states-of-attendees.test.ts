@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { expectExactCounts } from './counts.ts'
-import { addOrder, edit, read, refusalOfEdit } from './studio.ts'
+import { addOrder, edit, pay, read, refusalOfEdit } from './studio.ts'
 
 type Status = 'active' | 'awaiting_payment' | 'cancelled'
 
@@ -60,7 +60,7 @@ describe('an attendee', () => {
       code: 'payment_due',
       param: 'status',
     })
-    await edit('orders', orderId, 'amount_paid = 4900')
+    await pay(orderId, 4900)
     expect(await statusOf(id)).toBe('active')
     await expectExactCounts(event)
   })
@@ -68,7 +68,7 @@ describe('an attendee', () => {
   test('that was cancelled by itself is not revived when its order is paid', async () => {
     const { event, orderId, id } = await attendeeThatIs('awaiting_payment')
     await edit('attendees', id, "status = 'cancelled'")
-    await edit('orders', orderId, 'amount_paid = 4900')
+    await pay(orderId, 4900)
     expect(await statusOf(id)).toBe('cancelled')
     await expectExactCounts(event)
   })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { expectExactCounts } from './counts.ts'
-import { addOrder, edit, read, refusalOfEdit, remove } from './studio.ts'
+import { addOrder, edit, pay, read, refusalOfEdit, remove } from './studio.ts'
 
 async function door() {
   const organisation = await createOrganisation()
@@ -69,7 +69,7 @@ describe('a scan by hand', () => {
     const order = await addOrder(event, { subtotal: 4900 })
     const { ticket_code } = await read('attendees', order.attendeeIds[0] as string, 'ticket_code')
     expect(await scan(event, String(ticket_code))).toMatchObject({ reason: 'unpaid' })
-    await edit('orders', order.id, 'amount_paid = 4900')
+    await pay(order.id, 4900)
     expect(await scan(event, String(ticket_code))).toMatchObject({ result: 'accepted' })
   })
 

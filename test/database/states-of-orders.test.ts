@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { expectExactCounts } from './counts.ts'
-import { addAttendee, addOrder, edit, read, refusalOfEdit } from './studio.ts'
+import { addAttendee, addOrder, edit, pay, read, refusalOfEdit } from './studio.ts'
 
 const statuses = ['pending', 'completed', 'cancelled'] as const
 type Status = (typeof statuses)[number]
@@ -52,19 +52,15 @@ describe('an order', () => {
     await expectExactCounts(event)
   })
 
-  test('that is cancelled is not revived by a payment', async () => {
-    const { id, attendeeId } = await orderThatIs('cancelled')
-    await edit('orders', id, 'amount_paid = 4900')
-    expect(await read('orders', id, 'status', 'payment_status')).toEqual({
-      status: 'cancelled',
-      payment_status: 'refund_due',
-    })
-    expect((await attendee(attendeeId)).status).toBe('cancelled')
+  test('that is cancelled takes no payment any more', async () => {
+    const { id } = await orderThatIs('cancelled')
+    expect(await refusalOf(pay(id, 4900))).toMatchObject({ sqlstate: 'PT409', code: 'nothing_due' })
+    expect(await statusOf(id)).toBe('cancelled')
   })
 
   test.each([0, 4899])('cannot be completed while something is due, with %i of 4900 paid', async (paid) => {
     const { event, id, attendeeId } = await orderThatIs('pending')
-    await edit('orders', id, 'amount_paid = $2', [paid])
+    if (paid > 0) await pay(id, paid)
     expect(await refusalOfEdit('orders', id, "status = 'completed'")).toEqual({
       sqlstate: 'PT409',
       code: 'payment_due',
@@ -76,15 +72,14 @@ describe('an order', () => {
   })
 
   test.each([
-    ['amount_paid = 4900', 'exactly what is due'],
-    ['amount_paid = 6000', 'more than is due'],
-    ['discount_total = 4900', 'a discount of everything'],
-    ['discount_total = 900, amount_paid = 4000', 'a discount and the rest in money'],
-    ["amount_paid = 4900, status = 'completed'", 'the payment, by whoever sets the status too'],
-  ])('completes with %s: %s', async (assignments) => {
+    { discount: 0, paid: 4900 },
+    { discount: 4900, paid: 0 },
+    { discount: 900, paid: 4000 },
+  ])('completes with a discount of $discount and $paid paid', async ({ discount, paid }) => {
     const { event, id, attendeeId } = await orderThatIs('pending')
     expect(await attendee(attendeeId)).toEqual({ status: 'awaiting_payment', ticket_email_status: 'waiting' })
-    await edit('orders', id, assignments)
+    await edit('orders', id, 'discount_total = $2', [discount])
+    if (paid > 0) await pay(id, paid)
     expect(await read('orders', id, 'status', 'completed_at', 'cancelled_at')).toEqual({
       status: 'completed',
       completed_at: expect.any(Date),
@@ -98,7 +93,7 @@ describe('an order', () => {
   test('completes without e-mail where none was asked for', async () => {
     const event = await (await createOrganisation()).event()
     const { id, attendeeIds } = await addOrder(event, { subtotal: 4900, sendEmail: false })
-    await edit('orders', id, 'amount_paid = 4900')
+    await pay(id, 4900)
     expect(await attendee(attendeeIds[0] as string)).toEqual({
       status: 'active',
       ticket_email_status: 'not_requested',
@@ -107,8 +102,8 @@ describe('an order', () => {
 
   test('stays completed: what was paid cannot be taken away, nor the price be raised', async () => {
     const { id } = await orderThatIs('pending')
-    await edit('orders', id, 'amount_paid = 4900')
-    expect(await refusalOfEdit('orders', id, 'amount_paid = 4899')).toEqual({ sqlstate: '23514' })
+    await pay(id, 4900)
+    expect(await refusalOfEdit('orders', id, 'amount_paid = 4899')).toMatchObject({ code: 'read_only_field' })
     expect(await refusalOfEdit('orders', id, 'subtotal = 5000')).toEqual({ sqlstate: '23514' })
   })
 
@@ -219,7 +214,6 @@ describe('a new order', () => {
   test.each([
     ['a discount of more than it costs', { subtotal: 100, discount: 101 }],
     ['a negative price', { subtotal: -1 }],
-    ['a negative payment', { subtotal: 100, paid: -1 }],
   ])('with %s is refused', async (_what, amounts) => {
     const event = await (await createOrganisation()).event()
     expect(await refusalOf(addOrder(event, amounts))).toEqual({ sqlstate: '23514' })
@@ -232,20 +226,17 @@ test.each([
   { subtotal: 4900, discount: 0, paid: 0, status: 'pending', payment: 'awaiting_payment' },
   { subtotal: 4900, discount: 900, paid: 1, status: 'pending', payment: 'partially_paid' },
   { subtotal: 4900, discount: 900, paid: 4000, status: 'completed', payment: 'paid' },
-  { subtotal: 4900, discount: 0, paid: 5000, status: 'completed', payment: 'paid' },
 ])('$subtotal less $discount with $paid paid is $status and $payment', async ({ status, payment, ...amounts }) => {
   const event = await (await createOrganisation()).event()
   const { id } = await addOrder(event, amounts)
   expect(await read('orders', id, 'status', 'payment_status')).toEqual({ status, payment_status: payment })
 })
 
-test.each([100, 4900])('a cancelled order with %i of 4900 paid is refund_due, until it is paid back', async (paid) => {
+test.each([100, 4900])('a cancelled order with %i of 4900 paid is refund_due', async (paid) => {
   const event = await (await createOrganisation()).event()
   const { id } = await addOrder(event, { subtotal: 4900, paid })
   await edit('orders', id, "status = 'cancelled'")
   expect((await read('orders', id, 'payment_status')).payment_status).toBe('refund_due')
-  await edit('orders', id, 'amount_paid = 0')
-  expect((await read('orders', id, 'payment_status')).payment_status).not.toBe('refund_due')
 })
 
 test('a cancelled order on which nothing was paid awaits no payment', async () => {

@@ -5,7 +5,7 @@ import type { TestEvent } from '../support/organisation.ts'
 
 type Table = 'organisations' | 'events' | 'ticket_types' | 'orders' | 'attendees' | 'check_ins' | 'api_keys'
 
-/** `edit('orders', id, 'amount_paid = $2', [4900])`; the id is $1. */
+/** `edit('orders', id, 'name = $2', ['Mary'])`; the id is $1. */
 export const edit = (table: Table, id: string, assignments: string, values: unknown[] = []) =>
   studio.query(`update public.${table} set ${assignments} where id = $1`, [id, ...values])
 
@@ -24,14 +24,19 @@ export async function addOrder(
   { subtotal = 0, discount = 0, paid = 0, sendEmail = true, ticketTypeIds = [event.ticketTypeId] } = {},
 ): Promise<{ id: string; attendeeIds: string[] }> {
   const { id } = await row<{ id: string }>(
-    `insert into public.orders (event_id, name, email, subtotal, discount_total, amount_paid, send_email)
-     values ($1, 'Buyer', 'buyer@example.com', $2, $3, $4, $5) returning id`,
-    [event.id, subtotal, discount, paid, sendEmail],
+    `insert into public.orders (event_id, name, email, subtotal, discount_total, send_email)
+     values ($1, 'Buyer', 'buyer@example.com', $2, $3, $4) returning id`,
+    [event.id, subtotal, discount, sendEmail],
   )
+  if (paid > 0) await pay(id, paid)
   const attendeeIds: string[] = []
   for (const ticketTypeId of ticketTypeIds) attendeeIds.push(await addAttendee(id, ticketTypeId))
   return { id, attendeeIds }
 }
+
+/** Money that came in, in minor units. */
+export const pay = (orderId: string, amount: number) =>
+  studio.query('insert into public.payments (order_id, amount) values ($1, $2)', [orderId, amount])
 
 export async function addAttendee(orderId: string, ticketTypeId: string): Promise<string> {
   const { id } = await row<{ id: string }>(

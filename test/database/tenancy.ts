@@ -54,6 +54,7 @@ export const refusedAsNotFound: Record<string, string> = {
   'public.orders': 'event_id',
   'public.attendees': 'order_id',
   'public.check_ins': 'event_id',
+  'public.payments': 'order_id',
 }
 
 /** Where a role sees only the rows that it is adding. */
@@ -88,6 +89,10 @@ export const additions: Record<string, (party: Party, newcomer: Claims) => [sql:
     `insert into public.attendees (organisation_id, event_id, order_id, ticket_type_id, name, email)
      values ($1, $2, $3, $4, 'Guest', 'guest@example.com')`,
     [party.id, party.event.id, party.orderId, party.event.ticketTypeId],
+  ],
+  'public.payments': (party) => [
+    'insert into public.payments (order_id, amount) values ($1, 100)',
+    [party.pricedOrderId],
   ],
   'public.check_ins': (party) => [
     "insert into public.check_ins (event_id, code) values ($1, 'any code')",

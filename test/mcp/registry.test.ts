@@ -74,6 +74,7 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   update_ticket_type: [false, true, true],
   create_promo_code: [false, false, false],
   update_promo_code: [false, true, true],
+  record_invoice_payment: [false, false, false],
   cancel_order: [false, true, false],
   update_attendee: [false, true, false],
   cancel_attendee: [false, true, false],

@@ -1,4 +1,4 @@
--- Reading and cancelling orders. An order is answered with its attendees, so this stands behind both tables.
+-- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
 
 -- The attendees of an order, for whoever may read orders: without the ticket codes, which let people in and are no business
 -- of finance. Security definer: a key for orders has no other right to attendees.
@@ -13,6 +13,13 @@ as $$
     and a.organisation_id = private.current_organisation_id()
 $$;
 grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function private.order_with_all("order" public.orders) returns json
+language sql stable set search_path = ''
+as $$
+  select private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id))
+$$;
+grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
 
 create function api.list_orders(
   event_id uuid default null,
@@ -32,7 +39,7 @@ declare
   v_before uuid := private.decode_cursor(cursor);
   v_items json[];
 begin
-  select array_agg(private.order_json(p, private.order_attendees_json(p.id)) order by p.id desc) into v_items
+  select array_agg(private.order_with_all(p) order by p.id desc) into v_items
   from (
     select o.*
     from public.orders o
@@ -65,11 +72,52 @@ begin
   if not found then
     perform private.refuse_not_found('order_id');
   end if;
-  return private.order_json(v_order, private.order_attendees_json(v_order.id));
+  return private.order_with_all(v_order);
 end
 $$;
 comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
 grant execute on function api.get_order(uuid) to scope_orders_read;
+
+create function api.record_invoice_payment(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  received_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
+  values (
+    record_invoice_payment.order_id, record_invoice_payment.amount, coalesce(record_invoice_payment.method, 'invoice'),
+    record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
+    record_invoice_payment.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
+grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
 
 -- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
 create function private.order_effect(order_id uuid, dry_run boolean) returns json
@@ -115,7 +163,7 @@ begin
     v_outcome := json_build_object(
       'status', 200,
       'effect', v_effect,
-      'data', private.order_json(v_order, private.order_attendees_json(v_order.id))
+      'data', private.order_with_all(v_order)
     );
     if dry_run then
       perform private.undo_dry_run();
@@ -123,6 +171,9 @@ begin
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
 end
 $$;

@@ -54,7 +54,7 @@ begin
     request_fingerprint,
     json_build_object(
       'status', 201,
-      'data', private.order_json(v_order, json_build_array(private.attendee_json(v_attendee)))
+      'data', private.order_json(v_order, json_build_array(private.attendee_json(v_attendee)), '[]')
     )
   );
 end
