@@ -1,0 +1,45 @@
+// docs/errors.md held against the code: every code that SQL or TypeScript can answer is in its tables, with its statuses, and
+// nothing is in them that cannot be answered.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checkInReasons } from '../../src/operations/check-ins.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+function sources(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => readFileSync(join(root, folder, name), 'utf8'))
+}
+
+const answered = new Map<string, Set<string>>()
+const note = (code: string, status: string) => answered.set(code, (answered.get(code) ?? new Set()).add(status))
+
+for (const sql of sources('supabase/schemas', '.sql')) {
+  for (const [, status = '', code = ''] of sql.matchAll(/private\.refuse\(\s*(\d{3}),\s*'([a-z_]+)'/g))
+    note(code, status)
+}
+for (const ts of sources('src', '.ts')) {
+  for (const [, status = '', code = ''] of ts.matchAll(/new Refusal\(\s*(\d{3}),\s*'([a-z_]+)'/g)) note(code, status)
+}
+for (const reason of checkInReasons) note(reason, reason === 'not_found' ? '404' : '409')
+
+const documented = new Map(
+  [...readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^\| `([a-z_]+)` \| ([\d, ]+) \|/gm)].map(
+    ([, code = '', statuses = '']) => [code, statuses.trim()],
+  ),
+)
+
+test('the code is searched where refusals are made', () => {
+  expect(answered.size).toBeGreaterThan(40)
+})
+
+test('every code that can be answered is documented, and nothing else is', () => {
+  expect([...documented.keys()].sort()).toEqual([...answered.keys()].sort())
+})
+
+test.each([...answered])('%s is documented with its statuses', (code, statuses) => {
+  expect(documented.get(code)).toBe([...statuses].sort().join(', '))
+})
