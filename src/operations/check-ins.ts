@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { id, line, listOf, one, paging, timestamp } from './fields.ts'
+import { id, line, listOf, one, paging, timestamp, timestampInput } from './fields.ts'
 
 export const checkInReasons = [
   'not_found',
@@ -35,6 +35,7 @@ export const CheckInSchema = z.strictObject({
     .nullable()
     .describe('Who the ticket is for; null when no ticket has the code.'),
   device: z.string().nullable(),
+  scan_id: z.string().nullable().describe('What an offline scanner calls the scan.'),
   scanned_at: timestamp,
   undone_at: timestamp.nullable(),
   created_at: timestamp,
@@ -71,6 +72,54 @@ export const undoCheckIn = {
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),
   hints: { destructive: true, idempotent: false },
+} satisfies Operation
+
+const scanIds = (scans: { scan_id: string }[]) => new Set(scans.map(({ scan_id }) => scan_id))
+
+export const checkInBatch = {
+  name: 'check_in_batch',
+  title: 'Upload offline scans',
+  summary: 'Upload scans made offline: a verdict each, each counted once.',
+  description:
+    'Uploads up to 500 scans of a scanner that was offline. They are judged in the order of scanned_at, and each verdict is a check-in, accepted or rejected with a reason. Sending the same scan_id again answers its first verdict, so a batch may be repeated until it arrives. For a scan at an open door use check_in.',
+  method: 'POST',
+  path: '/check-ins/batch',
+  scope: 'checkin:write',
+  input: z.strictObject({
+    event_id: id('event at which the scans were made'),
+    scans: z
+      .array(
+        z.strictObject({
+          scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
+          code: line(200).describe('Ticket code scanned from the QR code.'),
+          scanned_at: timestampInput.describe('When it was scanned: RFC 3339 with offset.'),
+          device: line(100).nullish().describe('Which scanner or gate, for the log.'),
+        }),
+        'must be a list of scans',
+      )
+      .min(1, 'must hold at least 1 scan')
+      .max(500, 'must hold at most 500 scans')
+      .refine((scans) => scanIds(scans).size === scans.length, 'must hold each scan_id once')
+      .describe('The scans, in any order.'),
+  }),
+  output: one(
+    z.strictObject({
+      object: z.literal('check_in_batch'),
+      event_id: id('event'),
+      accepted: z.int(),
+      rejected: z.int(),
+      results: z
+        .array(
+          z.strictObject({
+            scan_id: z.string(),
+            replayed: z.boolean().describe('The scan was known already; this is its first verdict.'),
+            check_in: CheckInSchema,
+          }),
+        )
+        .describe('In the order of scanned_at.'),
+    }),
+  ),
+  hints: { destructive: false, idempotent: true },
 } satisfies Operation
 
 export const listCheckIns = {

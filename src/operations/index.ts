@@ -3,7 +3,7 @@
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
 import { cancelAttendee, getAttendee, listAttendees, resendTicket, updateAttendee } from './attendees.ts'
-import { checkIn, listCheckIns, undoCheckIn } from './check-ins.ts'
+import { checkIn, checkInBatch, listCheckIns, undoCheckIn } from './check-ins.ts'
 import {
   cancelEvent,
   completeEvent,
@@ -48,6 +48,7 @@ export const operations: readonly Operation[] = [
   cancelAttendee,
   resendTicket,
   checkIn,
+  checkInBatch,
   undoCheckIn,
   listCheckIns,
 ]

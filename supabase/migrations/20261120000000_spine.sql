@@ -3170,6 +3170,7 @@ create table public.check_ins (
   result public.check_in_result not null,
   reason public.check_in_reason,
   device text,
+  scan_id text,
   source public.request_source not null default private.current_source(),
   api_key_id uuid default private.current_api_key_id(),
   scanned_at timestamptz not null default now(),
@@ -3183,17 +3184,20 @@ create table public.check_ins (
   constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null,
   constraint check_ins_code_is_bounded check (length(code) between 1 and 200),
   constraint check_ins_device_is_one_line check (length(btrim(device)) between 1 and 100 and device !~ '[[:cntrl:]]'),
+  constraint check_ins_scan_id_is_bounded check (length(scan_id) between 1 and 100),
   constraint check_ins_rejected_have_a_reason check ((result = 'rejected') = (reason is not null)),
   constraint check_ins_accepted_have_an_attendee check (result = 'rejected' or attendee_id is not null),
   constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
 );
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id and code to scan by hand; set undone_at to take an acceptance back.';
 comment on column public.check_ins.code is 'What was scanned, also when no ticket has such a code.';
+comment on column public.check_ins.scan_id is 'What a scanner that works offline calls the scan, so that sending it twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 
 -- One acceptance that stands, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id)
   where result = 'accepted' and undone_at is null;
+create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
 create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
 create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
@@ -3210,6 +3214,8 @@ begin
   select e.* into v_event from public.events e where e.id = new.event_id;
   perform private.refuse_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
+  -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
+  new.scanned_at := least(new.scanned_at, now());
 
   -- A code read aloud or typed may come in lower case, with blanks or hyphens.
   select a.* into v_attendee
@@ -3306,7 +3312,8 @@ create policy check_ins_insert_membership on public.check_ins for insert to auth
 create policy check_ins_update_membership on public.check_ins for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.check_ins to scope_checkin_write, scope_attendees_read, authenticated;
-grant insert (event_id, code, device) on public.check_ins to scope_checkin_write, authenticated;
+grant insert (event_id, code, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
+grant insert (event_id, code, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
 create function private.check_in_json(check_in public.check_ins) returns json
@@ -3334,6 +3341,7 @@ as $$
       where a.id = check_in.attendee_id
     ),
     'device', check_in.device,
+    'scan_id', check_in.scan_id,
     'scanned_at', private.rfc3339(check_in.scanned_at),
     'undone_at', private.rfc3339(check_in.undone_at),
     'created_at', private.rfc3339(check_in.created_at),
@@ -3480,3 +3488,73 @@ $$;
 comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
   'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
+
+-- Scans of a scanner that was offline, judged in the order in which they were made. Each has an id of the scanner's own, and
+-- one that is known already is answered again, so the same batch may be sent until it arrives.
+create function api.check_in_batch(
+  event_id uuid,
+  scans jsonb,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scan record;
+  v_check_in public.check_ins;
+  v_known boolean;
+  v_results json[] := '{}';
+  v_accepted integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  -- One batch of an event at a time: between looking for a known scan and adding it nobody else may add it.
+  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+
+  for v_scan in
+    select s.*
+    from jsonb_to_recordset(scans) as s (scan_id text, code text, scanned_at timestamptz, device text)
+    order by s.scanned_at, s.scan_id
+  loop
+    select c.* into v_check_in
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id and c.scan_id = v_scan.scan_id;
+    v_known := found;
+    if not v_known then
+      insert into public.check_ins (event_id, code, device, scan_id, scanned_at)
+      values (check_in_batch.event_id, v_scan.code, v_scan.device, v_scan.scan_id, v_scan.scanned_at)
+      returning * into v_check_in;
+    end if;
+    v_accepted := v_accepted + (v_check_in.result = 'accepted')::integer;
+    v_results := v_results || json_build_object(
+      'scan_id', v_check_in.scan_id,
+      'replayed', v_known,
+      'check_in', private.check_in_json(v_check_in)
+    );
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object(
+      'status', 200,
+      'data', json_build_object(
+        'object', 'check_in_batch',
+        'event_id', check_in_batch.event_id,
+        'accepted', v_accepted,
+        'rejected', cardinality(v_results) - v_accepted,
+        'results', to_json(v_results)
+      )
+    )
+  );
+end
+$$;
+comment on function api.check_in_batch(uuid, jsonb, text, text) is
+  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
+grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;

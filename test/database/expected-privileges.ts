@@ -148,7 +148,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
   'public.check_ins': {
     authenticated: { select: '*', insert: 'event_id, code, device', update: 'undone_at' },
     scope_attendees_read: { select: '*' },
-    scope_checkin_write: { select: '*', insert: 'event_id, code, device', update: 'undone_at' },
+    scope_checkin_write: { select: '*', insert: 'event_id, code, device, scan_id, scanned_at', update: 'undone_at' },
   },
   'private.api_key_hashes': {},
   'private.idempotency_records': {},

@@ -86,6 +86,13 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     return { event_id: event.id, result: 'accepted' }
   },
   check_in: async (event) => ({ event_id: event.id, code: (await event.guest()).code, device: 'Gate 1' }),
+  check_in_batch: async (event) => ({
+    event_id: event.id,
+    scans: [
+      { scan_id: 'a-2', code: 'nobody', scanned_at: '2026-11-01T10:01:00Z' },
+      { scan_id: 'a-1', code: (await event.guest()).code, scanned_at: '2026-11-01T10:00:00Z', device: 'Gate 1' },
+    ],
+  }),
   undo_check_in: async (event) => ({ check_in_id: await acceptedScan(event) }),
 }
 

@@ -81,6 +81,7 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   resend_ticket: [false, false, false],
   register_attendee: [false, false, false],
   check_in: [false, false, false],
+  check_in_batch: [false, false, true],
   undo_check_in: [false, true, false],
 }
 

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { row } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+async function door() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('checkin:write'))
+  const upload = (scans: unknown, eventId = event.id) => send('POST', '/check-ins/batch', { event_id: eventId, scans })
+  const scans = async () =>
+    (await row<{ n: number }>('select count(*)::int as n from public.check_ins where event_id = $1', [event.id])).n
+  return { organisation, event, send, upload, scans }
+}
+
+const at = (minute: number) => `2026-11-01T10:${String(minute).padStart(2, '0')}:00Z`
+
+test('offline scans are judged in the order in which they were made, a verdict each', async () => {
+  const { event, upload } = await door()
+  const { code, attendeeId } = await event.guest()
+  const { status, body } = await upload([
+    { scan_id: 'late', code, scanned_at: at(5) },
+    { scan_id: 'early', code, scanned_at: at(1), device: 'Gate 2' },
+    { scan_id: 'nobody', code: 'nobody', scanned_at: at(3) },
+  ])
+  expect(status).toBe(200)
+  expect(body.data).toMatchObject({ accepted: 1, rejected: 2 })
+  expect(body.data.results).toMatchObject([
+    {
+      scan_id: 'early',
+      replayed: false,
+      check_in: { result: 'accepted', device: 'Gate 2', scanned_at: '2026-11-01T10:01:00.000Z' },
+    },
+    { scan_id: 'nobody', check_in: { reason: 'not_found', attendee: null } },
+    { scan_id: 'late', check_in: { reason: 'already_checked_in' } },
+  ])
+  expect(await row('select checked_in_at from public.attendees where id = $1', [attendeeId])).toEqual({
+    checked_in_at: new Date(at(1)),
+  })
+})
+
+test('a batch sent twice, or in parts that overlap, counts each scan once', async () => {
+  const { event, upload, scans } = await door()
+  const { code } = await event.guest()
+  const batch = [
+    { scan_id: 'a', code, scanned_at: at(1) },
+    { scan_id: 'b', code: 'nobody', scanned_at: at(2) },
+  ]
+  const first = await upload(batch)
+  const second = await upload([...batch, { scan_id: 'c', code, scanned_at: at(3) }])
+  expect(second.body.data.results.map((r: { replayed: boolean }) => r.replayed)).toEqual([true, true, false])
+  expect(second.body.data.results[0].check_in.id).toBe(first.body.data.results[0].check_in.id)
+  expect(await scans()).toBe(3)
+})
+
+test('ten uploads of one batch at once count each scan once', async () => {
+  const { event, upload, scans } = await door()
+  const guests = await Promise.all(Array.from({ length: 5 }, () => event.guest()))
+  const batch = guests.map(({ code }, i) => ({ scan_id: `s-${i}`, code, scanned_at: at(i) }))
+  const answers = await Promise.all(Array.from({ length: 10 }, () => upload(batch)))
+  expect(answers.map((a) => [a.status, a.body.data.accepted])).toEqual(Array(10).fill([200, 5]))
+  expect(await scans()).toBe(5)
+})
+
+test('a batch and scans at the open door let each ticket in once', async () => {
+  const { event, send, upload } = await door()
+  const guests = await Promise.all(Array.from({ length: 6 }, () => event.guest()))
+  const [batch, ...open] = await Promise.all([
+    upload(guests.map(({ code }, i) => ({ scan_id: `s-${i}`, code, scanned_at: at(i) }))),
+    ...guests.map(({ code }) => send('POST', '/check-ins', { event_id: event.id, code })),
+  ])
+  const atTheDoor = open.filter((answer) => answer?.status === 200).length
+  expect(batch?.body.data.accepted + atTheDoor).toBe(6)
+})
+
+test('a scanner whose clock is ahead lets nobody in tomorrow', async () => {
+  const { event, upload } = await door()
+  const { code } = await event.guest()
+  const { body } = await upload([{ scan_id: 'a', code, scanned_at: '2998-01-01T00:00:00Z' }])
+  expect(Date.parse(body.data.results[0].check_in.scanned_at)).toBeLessThanOrEqual(Date.now() + 1000)
+})
+
+test.each([
+  [[], 'scans'],
+  ['a', 'scans'],
+  [[{ scan_id: 'a', code: 'x', scanned_at: 'now' }], 'scans.0.scanned_at'],
+  [[{ scan_id: 'a', code: 'x' }], 'scans.0.scanned_at'],
+  [[{ scan_id: 'a', code: 'x', scanned_at: at(1), gate: 1 }], 'scans.0.gate'],
+  [Array(2).fill({ scan_id: 'a', code: 'x', scanned_at: at(1) }), 'scans'],
+])('a batch of %j is refused, naming %s, and nothing is logged', async (scans, param) => {
+  const desk = await door()
+  const { status, body } = await desk.upload(scans)
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+  expect(await desk.scans()).toBe(0)
+})
+
+test("another organisation's event takes no scans", async () => {
+  const [ours, theirs] = [await door(), await door()]
+  const { status, body } = await ours.upload([{ scan_id: 'a', code: 'x', scanned_at: at(1) }], theirs.event.id)
+  expect([status, body.error.code]).toEqual([404, 'not_found'])
+  expect(await theirs.scans()).toBe(0)
+})
