@@ -98,7 +98,7 @@ export const updateAttendee = {
   title: 'Change an attendee',
   summary: 'Correct an attendee, or transfer their ticket to somebody else.',
   description:
-    'Corrects the name, e-mail address or company of an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: the ticket gets a new code, which is e-mailed, and the old QR code stops working. On ticket_not_reissuable the ticket was used or cancelled; on version_mismatch read the attendee again.',
+    'Corrects the name, e-mail address or company of an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: the ticket gets a new code, which is e-mailed where tickets of the order are, and the old QR code stops working. On ticket_not_reissuable the ticket was used or cancelled; on version_mismatch read the attendee again.',
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   scope: 'attendees:write',
@@ -112,7 +112,9 @@ export const updateAttendee = {
       metadata: metadataInput,
       reissue_ticket: z
         .boolean('must be true or false')
-        .describe('true: a new ticket code is given and e-mailed, and the old one stops working.'),
+        .describe(
+          'true: a new ticket code is given, and e-mailed where the old one was to be; the old one stops working.',
+        ),
     }),
     if_version: ifVersion,
   }),
@@ -125,7 +127,7 @@ export const cancelAttendee = {
   title: 'Cancel an attendee',
   summary: 'Cancel one ticket for good; its place is free again.',
   description:
-    'Cancels the ticket of one attendee for good and gives the place back; the rest of the order stands. Confirm with the person, or try it with dry_run first. To cancel a whole order use cancel_order.',
+    'Cancels the ticket of one attendee for good and gives the place back; the rest of the order stands, and so does what is due or was paid for it. Confirm with the person, or try it with dry_run first. To cancel a whole order use cancel_order.',
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   scope: 'attendees:write',

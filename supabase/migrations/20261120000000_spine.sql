@@ -131,13 +131,16 @@ end
 $$;
 grant execute on function private.refuse_not_found(text) to api_key;
 
--- For triggers that look further than their caller may: an API key has no business with rows of another organisation, and
--- must not learn from an error that they exist.
+-- For triggers that look further than their caller may: neither an API key nor a person who is signed in has any business
+-- with rows of another organisation, and they must not learn from an error that those exist.
 create function private.refuse_foreign(organisation_id uuid, param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if organisation_id is null or organisation_id <> private.current_organisation_id() then
+  if organisation_id is null
+    or organisation_id <> private.current_organisation_id()
+    or (private.claims() ->> 'role' = 'authenticated'
+      and organisation_id not in (select private.member_organisation_ids())) then
     perform private.refuse_not_found(param);
   end if;
 end
@@ -701,6 +704,13 @@ create index idempotency_records_expires_at_idx on private.idempotency_records (
 
 alter table private.idempotency_records enable row level security;
 
+-- An answer given to one scope is never replayed to another, whatever fingerprint comes with the key.
+create function private.fingerprint_for_role(request_fingerprint text) returns text
+language sql stable set search_path = ''
+as $$
+  select concat_ws(' ', private.claims() ->> 'role', request_fingerprint)
+$$;
+
 -- Security definer, like its twin below: records are read and written only through these two.
 -- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
 -- the first is done, and then finds its record.
@@ -726,7 +736,7 @@ begin
     return null;
   end if;
 
-  if v_record.request_fingerprint is distinct from replay_outcome.request_fingerprint then
+  if v_record.request_fingerprint is distinct from private.fingerprint_for_role(replay_outcome.request_fingerprint) then
     perform private.refuse(
       422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
       hint => 'Repeat the first request unchanged, or send a new key.'
@@ -750,7 +760,7 @@ begin
       private.current_organisation_id(),
       (private.claims() ->> 'family_id')::uuid,
       record_outcome.idempotency_key,
-      record_outcome.request_fingerprint,
+      private.fingerprint_for_role(record_outcome.request_fingerprint),
       record_outcome.outcome
     )
     on conflict on constraint idempotency_records_pkey do update
@@ -2041,6 +2051,7 @@ create table public.orders (
   payment_status public.payment_status not null default 'not_required',
   name text not null,
   email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
   company text,
   send_email boolean not null default true,
   currency text not null,
@@ -2082,7 +2093,8 @@ create unique index orders_organisation_id_external_id_key on public.orders (org
   where external_id is not null;
 create index orders_event_id_idx on public.orders (event_id, id desc);
 create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
-create index orders_organisation_id_email_idx on public.orders (organisation_id, lower(email));
+-- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
+create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower);
 
 -- Security definer: it reads event and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
@@ -2262,6 +2274,7 @@ create table public.attendees (
   ticket_type_id uuid not null,
   name text not null,
   email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
   company text,
   status public.attendee_status not null default 'active',
   ticket_code text not null,
@@ -2297,7 +2310,8 @@ create unique index attendees_organisation_id_external_id_key on public.attendee
 create index attendees_order_id_idx on public.attendees (order_id);
 create index attendees_event_id_idx on public.attendees (event_id, id desc);
 create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
-create index attendees_organisation_id_email_idx on public.attendees (organisation_id, lower(email));
+-- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
+create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower);
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
 
 -- Security definer: it reads order and ticket type beyond what a registering key may see.
@@ -2342,10 +2356,9 @@ begin
           hint => 'Undo the check-in first, or register the person anew.'
         );
       end if;
-      select o.* into v_order from public.orders o where o.id = new.order_id for share;
       new.ticket_code := private.random_code(16);
       new.ticket_email_status := case
-        when not v_order.send_email then 'not_requested'
+        when old.ticket_email_status = 'not_requested' then 'not_requested'
         when new.status = 'active' then 'queued'
         else 'waiting'
       end::public.ticket_email_status;
@@ -2597,6 +2610,8 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
+  -- First, so that the list is walked by the index on order_id.
+  v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
   v_items json[];
 begin
   select array_agg(private.attendee_json(p) order by p.id desc) into v_items
@@ -2605,13 +2620,11 @@ begin
     from public.attendees a
     where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
       and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+      and (list_attendees.reference is null or a.order_id = v_referred)
       and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
       and (list_attendees.status is null or a.status = list_attendees.status)
       and (checked_in is null or (a.checked_in_at is not null) = checked_in)
-      and (list_attendees.email is null or lower(a.email) = lower(list_attendees.email))
-      and (list_attendees.reference is null or a.order_id in (
-        select o.id from public.orders o where o.reference = upper(list_attendees.reference)
-      ))
+      and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
       and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
       and (updated_since is null or a.updated_at >= updated_since)
       and (v_before is null or a.id < v_before)
@@ -2804,7 +2817,7 @@ comment on column public.payments.recorded_by is 'The API key that recorded it, 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
 
--- Security definer: it locks the order, which a recording key may not change beyond its status.
+-- Security definer: it adds up the order, which a recording key may not change beyond its status.
 create function private.tg_payments__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -2844,6 +2857,11 @@ begin
       'Record at most what is due, and refund the rest.'
     );
   end if;
+
+  -- Here and not after the insert, so that a second payment in the same statement finds the first.
+  update public.orders o
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method::text
+  where o.id = v_order.id;
   return new;
 end
 $$;
@@ -2851,20 +2869,6 @@ create trigger payments_100_guard before insert or update or delete on public.pa
   for each row execute function private.tg_payments__guard();
 create trigger payments_100_no_truncate before truncate on public.payments
   for each statement execute function private.tg__refuse_truncate();
-
--- Security definer: counting is no right of whoever records.
-create function private.tg_payments__add_up() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  update public.orders o
-  set amount_paid = o.amount_paid + new.amount, payment_method = new.method::text
-  where o.id = new.order_id;
-  return null;
-end
-$$;
-create trigger payments_500_add_up after insert on public.payments
-  for each row execute function private.tg_payments__add_up();
 
 revoke all on public.payments from anon, authenticated, service_role;
 
@@ -2953,7 +2957,7 @@ begin
     where (list_orders.event_id is null or o.event_id = list_orders.event_id)
       and (list_orders.status is null or o.status = list_orders.status)
       and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
-      and (list_orders.email is null or lower(o.email) = lower(list_orders.email))
+      and (list_orders.email is null or o.email_lower = lower(list_orders.email))
       and (list_orders.reference is null or o.reference = upper(list_orders.reference))
       and (list_orders.external_id is null or o.external_id = list_orders.external_id)
       and (updated_since is null or o.updated_at >= updated_since)
@@ -3348,7 +3352,6 @@ as $$
     'updated_at', private.rfc3339(check_in.updated_at)
   )
 $$;
-comment on function private.check_in_json(public.check_ins) is 'Volatile callers only: the attendee is read as it is now.';
 grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
 -- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:

@@ -58,13 +58,16 @@ end
 $$;
 grant execute on function private.refuse_not_found(text) to api_key;
 
--- For triggers that look further than their caller may: an API key has no business with rows of another organisation, and
--- must not learn from an error that they exist.
+-- For triggers that look further than their caller may: neither an API key nor a person who is signed in has any business
+-- with rows of another organisation, and they must not learn from an error that those exist.
 create function private.refuse_foreign(organisation_id uuid, param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if organisation_id is null or organisation_id <> private.current_organisation_id() then
+  if organisation_id is null
+    or organisation_id <> private.current_organisation_id()
+    or (private.claims() ->> 'role' = 'authenticated'
+      and organisation_id not in (select private.member_organisation_ids())) then
     perform private.refuse_not_found(param);
   end if;
 end

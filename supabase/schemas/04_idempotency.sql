@@ -21,6 +21,13 @@ create index idempotency_records_expires_at_idx on private.idempotency_records (
 
 alter table private.idempotency_records enable row level security;
 
+-- An answer given to one scope is never replayed to another, whatever fingerprint comes with the key.
+create function private.fingerprint_for_role(request_fingerprint text) returns text
+language sql stable set search_path = ''
+as $$
+  select concat_ws(' ', private.claims() ->> 'role', request_fingerprint)
+$$;
+
 -- Security definer, like its twin below: records are read and written only through these two.
 -- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
 -- the first is done, and then finds its record.
@@ -46,7 +53,7 @@ begin
     return null;
   end if;
 
-  if v_record.request_fingerprint is distinct from replay_outcome.request_fingerprint then
+  if v_record.request_fingerprint is distinct from private.fingerprint_for_role(replay_outcome.request_fingerprint) then
     perform private.refuse(
       422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
       hint => 'Repeat the first request unchanged, or send a new key.'
@@ -70,7 +77,7 @@ begin
       private.current_organisation_id(),
       (private.claims() ->> 'family_id')::uuid,
       record_outcome.idempotency_key,
-      record_outcome.request_fingerprint,
+      private.fingerprint_for_role(record_outcome.request_fingerprint),
       record_outcome.outcome
     )
     on conflict on constraint idempotency_records_pkey do update

@@ -36,7 +36,7 @@ comment on column public.payments.recorded_by is 'The API key that recorded it, 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
 
--- Security definer: it locks the order, which a recording key may not change beyond its status.
+-- Security definer: it adds up the order, which a recording key may not change beyond its status.
 create function private.tg_payments__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -76,6 +76,11 @@ begin
       'Record at most what is due, and refund the rest.'
     );
   end if;
+
+  -- Here and not after the insert, so that a second payment in the same statement finds the first.
+  update public.orders o
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method::text
+  where o.id = v_order.id;
   return new;
 end
 $$;
@@ -83,20 +88,6 @@ create trigger payments_100_guard before insert or update or delete on public.pa
   for each row execute function private.tg_payments__guard();
 create trigger payments_100_no_truncate before truncate on public.payments
   for each statement execute function private.tg__refuse_truncate();
-
--- Security definer: counting is no right of whoever records.
-create function private.tg_payments__add_up() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  update public.orders o
-  set amount_paid = o.amount_paid + new.amount, payment_method = new.method::text
-  where o.id = new.order_id;
-  return null;
-end
-$$;
-create trigger payments_500_add_up after insert on public.payments
-  for each row execute function private.tg_payments__add_up();
 
 revoke all on public.payments from anon, authenticated, service_role;
 

@@ -46,7 +46,7 @@ begin
     where (list_orders.event_id is null or o.event_id = list_orders.event_id)
       and (list_orders.status is null or o.status = list_orders.status)
       and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
-      and (list_orders.email is null or lower(o.email) = lower(list_orders.email))
+      and (list_orders.email is null or o.email_lower = lower(list_orders.email))
       and (list_orders.reference is null or o.reference = upper(list_orders.reference))
       and (list_orders.external_id is null or o.external_id = list_orders.external_id)
       and (updated_since is null or o.updated_at >= updated_since)

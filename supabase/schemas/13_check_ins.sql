@@ -194,7 +194,6 @@ as $$
     'updated_at', private.rfc3339(check_in.updated_at)
   )
 $$;
-comment on function private.check_in_json(public.check_ins) is 'Volatile callers only: the attendee is read as it is now.';
 grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
 -- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:

@@ -48,8 +48,8 @@ export const edits: Record<string, string> = {
 /** Without a condition, so that it reaches whatever the policy for edits lets it reach: the one for reading has no say. */
 export const editAll = (table: string) => `update ${table} set ${edits[table]}`
 
-/** Tables whose triggers look further than an API key may: of another organisation's event or order, they say what an
- * operation would say. Elsewhere it is the policy that refuses, as it does to people. */
+/** Tables whose triggers look further than an API key or a person may: of another organisation's event or order, they say
+ * what an operation would say. Elsewhere it is the policy that refuses. */
 export const refusedAsNotFound: Record<string, string> = {
   'public.orders': 'event_id',
   'public.attendees': 'order_id',

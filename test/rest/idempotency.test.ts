@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { row, studio } from '../support/database.ts'
+import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -65,6 +65,40 @@ test('keys of other organisations, and of other integrations of the same one, do
   const answers = [await ours.register('1'), await theirs.register('1'), await ours.register('1', {}, other)]
   expect(answers.map((a) => a.headers.get('idempotent-replayed'))).toEqual([null, null, null])
   expect(await ours.event.sold()).toBe(2)
+})
+
+test('what was answered to one scope is not replayed to another, even if the fingerprints were the same', async () => {
+  const { organisation, event } = await desk()
+  const order = await row<{ id: string }>(
+    "insert into public.orders (event_id, name, email, subtotal) values ($1, 'P', 'p@example.com', 4900) returning id",
+    [event.id],
+  )
+  const client = await studio.connect()
+  const as = async (role: string, call: string, values: unknown[]) => {
+    const claims = { role, organisation_id: organisation.id, family_id: organisation.id, source: 'api' }
+    await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
+      role,
+      JSON.stringify(claims),
+    ])
+    return client.query(call, values)
+  }
+  try {
+    await client.query('begin')
+    await as(
+      'scope_attendees_write',
+      "select api.register_attendee($1, $2, 'M', 'm@example.com', null, null, 'k', 'abc')",
+      [event.id, event.ticketTypeId],
+    )
+    const paid = as(
+      'scope_orders_write',
+      "select api.record_invoice_payment($1, 1, null, null, null, null, 'k', 'abc')",
+      [order.id],
+    )
+    expect(await refusalOf(paid)).toMatchObject({ sqlstate: 'PT422', code: 'idempotency_key_reused' })
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
 })
 
 test('a record holds for 24 hours, and gives way after', async () => {

@@ -108,6 +108,13 @@ test('a payment and a cancellation at once leave either a paid order or one that
   expect(data.payment_status).toBe(data.amount_paid > 0 ? 'refund_due' : 'not_required')
 })
 
+test('two payments in one statement cannot pay more than is due together', async () => {
+  const { orderId } = await desk()
+  const both = studio.query('insert into public.payments (order_id, amount) values ($1, 3000), ($1, 3000)', [orderId])
+  expect(await refusalOf(both)).toMatchObject({ code: 'overpayment', details: { amount_due: 1900 } })
+  expect(await row('select amount_paid::int from public.orders where id = $1', [orderId])).toEqual({ amount_paid: 0 })
+})
+
 test('a payment added in Studio meets the same rules; the sum and the log cannot be edited', async () => {
   const { orderId } = await desk()
   const add = (amount: number) =>
