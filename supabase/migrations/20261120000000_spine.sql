@@ -75,23 +75,29 @@ grant usage on schema private to gateway, api_key, courier, authenticated, servi
 
 -- The claims of the verified token, as PostgREST puts them; {} for a person at the SQL editor.
 create function private.claims() returns jsonb
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb
+begin
+  return coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb;
+end
 $$;
 grant execute on function private.claims() to api_key, authenticated;
 
 create function private.current_organisation_id() returns uuid
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select (private.claims() ->> 'organisation_id')::uuid
+begin
+  return (private.claims() ->> 'organisation_id')::uuid;
+end
 $$;
 grant execute on function private.current_organisation_id() to api_key;
 
 create function private.current_api_key_id() returns uuid
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select (private.claims() ->> 'api_key_id')::uuid
+begin
+  return (private.claims() ->> 'api_key_id')::uuid;
+end
 $$;
 grant execute on function private.current_api_key_id() to api_key, authenticated;
 
@@ -149,38 +155,47 @@ $$;
 -- UUID version 7 (RFC 9562): 48 bits of milliseconds, then random, so that ids sort by creation and keyset pages walk
 -- them. PostgreSQL has its own from version 18 on.
 create function private.uuid_v7() returns uuid
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select (
+begin
+  return (
     lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '7'
     || substr(replace(gen_random_uuid()::text, '-', ''), 14)
-  )::uuid
+  )::uuid;
+end
 $$;
 grant execute on function private.uuid_v7() to api_key, authenticated;
 
 -- Crockford's base 32 leaves out I, L, O and U, so that a code survives being read aloud and typed. Five bits a character,
 -- drawn through sha256 from one random UUID (122 bits): safe up to 24 characters.
 create function private.random_code(length integer) returns text
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
-  from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
+begin
+  return (
+    select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
+    from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
+  );
+end
 $$;
 
 -- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
 create function private.rfc3339(moment timestamptz) returns text
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+begin
+  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
 $$;
 grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
 
 -- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside.
 create function private.is_metadata(value jsonb) returns boolean
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select case
+begin
+  return case
     when jsonb_typeof(value) <> 'object' then false
     else (
       select count(*) <= 50
@@ -191,16 +206,19 @@ as $$
         ), true)
       from jsonb_each(value) e
     )
-  end
+  end;
+end
 $$;
 grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
 
 -- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
 -- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
 create function private.encode_cursor(id uuid) returns text
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=')
+begin
+  return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=');
+end
 $$;
 grant execute on function private.encode_cursor(uuid) to api_key;
 
@@ -220,22 +238,26 @@ $$;
 grant execute on function private.decode_cursor(text) to api_key;
 
 create function private.page_size("limit" integer) returns integer
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select greatest(1, least(coalesce("limit", 50), 100))
+begin
+  return greatest(1, least(coalesce("limit", 50), 100));
+end
 $$;
 grant execute on function private.page_size(integer) to api_key;
 
 -- A list operation reads one row more than the page holds; the surplus row says that there is more.
 -- Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
 create function private.page(items json[], size integer) returns json
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'data', coalesce(to_json(items[1:size]), '[]'),
     'has_more', coalesce(cardinality(items), 0) > size,
     'next_cursor', case when cardinality(items) > size then private.encode_cursor((items[size] ->> 'id')::uuid) end
-  )
+  );
+end
 $$;
 grant execute on function private.page(json[], integer) to api_key;
 
@@ -581,38 +603,44 @@ grant execute on function private.check_request() to gateway, api_key, courier, 
 
 -- scope_events_read is events:read, and so on for all seven.
 create function private.scope_of_role(role text) returns public.api_scope
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope
+begin
+  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
+end
 $$;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
 
 create function api.get_api_key() returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
-    'object', 'api_key',
-    'id', k.id,
-    'name', k.name,
-    'prefix', k.prefix,
-    'scopes', to_jsonb(k.scopes),
-    'organisation', json_build_object(
-      'object', 'organisation',
-      'id', o.id,
-      'name', o.name,
-      'slug', o.slug,
-      'plan', o.plan
-    ),
-    'rate_limit_per_minute', p.rate_limit_per_minute,
-    'expires_at', private.rfc3339(k.expires_at),
-    'created_at', private.rfc3339(k.created_at),
-    'updated_at', private.rfc3339(k.updated_at)
-  )
-  from public.api_keys k
-  join public.organisations o on o.id = k.organisation_id
-  join public.plans p on p.name = o.plan
-  where k.id = (select private.current_api_key_id())
+begin
+  return (
+    select json_build_object(
+      'object', 'api_key',
+      'id', k.id,
+      'name', k.name,
+      'prefix', k.prefix,
+      'scopes', to_jsonb(k.scopes),
+      'organisation', json_build_object(
+        'object', 'organisation',
+        'id', o.id,
+        'name', o.name,
+        'slug', o.slug,
+        'plan', o.plan
+      ),
+      'rate_limit_per_minute', p.rate_limit_per_minute,
+      'expires_at', private.rfc3339(k.expires_at),
+      'created_at', private.rfc3339(k.created_at),
+      'updated_at', private.rfc3339(k.updated_at)
+    )
+    from public.api_keys k
+    join public.organisations o on o.id = k.organisation_id
+    join public.plans p on p.name = o.plan
+    where k.id = (select private.current_api_key_id())
+  );
+end
 $$;
 comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
 grant execute on function api.get_api_key() to api_key;
@@ -706,9 +734,11 @@ alter table private.idempotency_records enable row level security;
 
 -- An answer given to one scope is never replayed to another, whatever fingerprint comes with the key.
 create function private.fingerprint_for_role(request_fingerprint text) returns text
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select concat_ws(' ', private.claims() ->> 'role', request_fingerprint)
+begin
+  return concat_ws(' ', private.claims() ->> 'role', request_fingerprint);
+end
 $$;
 
 -- Security definer, like its twin below: records are read and written only through these two.
@@ -851,9 +881,11 @@ create index events_organisation_id_status_id_idx on public.events (organisation
 -- who hold the first together could never both make it their own.
 -- Order of locks, everywhere: event row, gate, order, attendee, ticket type.
 create function private.close_gate(event_id uuid) returns void
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select pg_advisory_xact_lock(1, hashtext(event_id::text))
+begin
+  perform pg_advisory_xact_lock(1, hashtext(event_id::text));
+end
 $$;
 
 grant execute on function private.close_gate(uuid) to scope_events_write;
@@ -872,9 +904,11 @@ end
 $$;
 
 create function private.pass_gate_one_by_one(event_id uuid) returns void
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select pg_advisory_xact_lock(2, hashtext(event_id::text))
+begin
+  perform pg_advisory_xact_lock(2, hashtext(event_id::text));
+end
 $$;
 
 create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
@@ -1024,9 +1058,10 @@ grant update (
 ) on public.events to scope_events_write, authenticated;
 
 create function private.event_json(event public.events) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'event',
     'id', event.id,
     'name', event.name,
@@ -1063,7 +1098,8 @@ as $$
     'version', event.version,
     'created_at', private.rfc3339(event.created_at),
     'updated_at', private.rfc3339(event.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
 
@@ -1115,15 +1151,17 @@ grant execute on function api.get_event(uuid) to scope_events_read;
 
 -- A venue comes and goes as a whole: what its object leaves out is cleared.
 create function private.venue_columns(venue jsonb) returns jsonb
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select jsonb_build_object(
+begin
+  return jsonb_build_object(
     'venue_name', venue -> 'name',
     'venue_address', venue -> 'address',
     'venue_city', venue -> 'city',
     'venue_postcode', venue -> 'postcode',
     'venue_country', venue -> 'country'
-  )
+  );
+end
 $$;
 grant execute on function private.venue_columns(jsonb) to scope_events_write;
 
@@ -1503,9 +1541,13 @@ create trigger ticket_types_900_version before update of
 
 -- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
 create function private.places_taken(event_id uuid) returns bigint
-language sql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
-  select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+begin
+  return (
+    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+  );
+end
 $$;
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
@@ -1539,56 +1581,64 @@ grant update (
 -- places_left: what the event's own capacity still allows, or null.
 create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
 returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
-    'object', 'ticket_type',
-    'id', ticket_type.id,
-    'event_id', ticket_type.event_id,
-    'name', ticket_type.name,
-    'description', ticket_type.description,
-    'price', ticket_type.price,
-    'currency', currency,
-    'quantity', ticket_type.quantity,
-    'quantity_sold', ticket_type.quantity_sold,
-    'quantity_available', a.available,
-    'min_per_order', ticket_type.min_per_order,
-    'max_per_order', ticket_type.max_per_order,
-    'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
-    'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
-    'visibility', ticket_type.visibility,
-    'status', ticket_type.status,
-    'sales_status', case
-      when ticket_type.status = 'archived' then 'archived'
-      when now() < ticket_type.sales_start_at then 'upcoming'
-      when now() >= ticket_type.sales_end_at then 'ended'
-      when a.available = 0 then 'sold_out'
-      else 'on_sale'
-    end,
-    'position', ticket_type.position,
-    'external_id', ticket_type.external_id,
-    'metadata', ticket_type.metadata,
-    'version', ticket_type.version,
-    'created_at', private.rfc3339(ticket_type.created_at),
-    'updated_at', private.rfc3339(ticket_type.updated_at)
-  )
-  from (
-    select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
-  ) a
+begin
+  return (
+    select json_build_object(
+      'object', 'ticket_type',
+      'id', ticket_type.id,
+      'event_id', ticket_type.event_id,
+      'name', ticket_type.name,
+      'description', ticket_type.description,
+      'price', ticket_type.price,
+      'currency', currency,
+      'quantity', ticket_type.quantity,
+      'quantity_sold', ticket_type.quantity_sold,
+      'quantity_available', a.available,
+      'min_per_order', ticket_type.min_per_order,
+      'max_per_order', ticket_type.max_per_order,
+      'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
+      'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
+      'visibility', ticket_type.visibility,
+      'status', ticket_type.status,
+      'sales_status', case
+        when ticket_type.status = 'archived' then 'archived'
+        when now() < ticket_type.sales_start_at then 'upcoming'
+        when now() >= ticket_type.sales_end_at then 'ended'
+        when a.available = 0 then 'sold_out'
+        else 'on_sale'
+      end,
+      'position', ticket_type.position,
+      'external_id', ticket_type.external_id,
+      'metadata', ticket_type.metadata,
+      'version', ticket_type.version,
+      'created_at', private.rfc3339(ticket_type.created_at),
+      'updated_at', private.rfc3339(ticket_type.updated_at)
+    )
+    from (
+      select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
+    ) a
+  );
+end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
 
 -- One ticket type with what it takes from its event.
 create function private.ticket_type_json(ticket_type public.ticket_types) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select private.ticket_type_json(
-    ticket_type,
-    e.currency,
-    e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
-  )
-  from public.events e
-  where e.id = ticket_type.event_id
+begin
+  return (
+    select private.ticket_type_json(
+      ticket_type,
+      e.currency,
+      e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
+    )
+    from public.events e
+    where e.id = ticket_type.event_id
+  );
+end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
 
@@ -1865,9 +1915,10 @@ grant update (
 ) on public.promo_codes to scope_events_write, authenticated;
 
 create function private.promo_code_json(promo_code public.promo_codes) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'promo_code',
     'id', promo_code.id,
     'event_id', promo_code.event_id,
@@ -1889,7 +1940,8 @@ as $$
     'version', promo_code.version,
     'created_at', private.rfc3339(promo_code.created_at),
     'updated_at', private.rfc3339(promo_code.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
 
@@ -2036,9 +2088,11 @@ create type public.request_source as enum ('api', 'mcp', 'studio');
 
 -- By which door a row came in: the token says api or mcp; without a token it was a person.
 create function private.current_source() returns public.request_source
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select coalesce(private.claims() ->> 'source', 'studio')::public.request_source
+begin
+  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
+end
 $$;
 grant execute on function private.current_source() to api_key, authenticated;
 
@@ -2227,9 +2281,10 @@ grant insert (organisation_id, event_id, name, email, company, send_email) on pu
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'order',
     'id', "order".id,
     'event_id', "order".event_id,
@@ -2256,7 +2311,8 @@ as $$
     'version', "order".version,
     'created_at', private.rfc3339("order".created_at),
     'updated_at', private.rfc3339("order".updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
 -- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled holds a place.
@@ -2563,9 +2619,10 @@ grant update (name, email, company, status, ticket_code, ticket_email_status, ex
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
 
 create function private.attendee_json(attendee public.attendees) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'attendee',
     'id', attendee.id,
     'order_id', attendee.order_id,
@@ -2588,7 +2645,8 @@ as $$
     'version', attendee.version,
     'created_at', private.rfc3339(attendee.created_at),
     'updated_at', private.rfc3339(attendee.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.attendee_json(public.attendees) to scope_attendees_read, scope_attendees_write;
 
@@ -2886,27 +2944,31 @@ grant insert (order_id, method, amount, currency, received_at, external_referenc
   to scope_orders_write, authenticated;
 
 create function private.order_payments_json(order_id uuid) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select coalesce(
-    json_agg(
-      json_build_object(
-        'object', 'payment',
-        'id', p.id,
-        'method', p.method,
-        'amount', p.amount,
-        'currency', p.currency,
-        'received_at', private.rfc3339(p.received_at),
-        'external_reference', p.external_reference,
-        'source', p.source,
-        'created_at', private.rfc3339(p.created_at)
-      )
-      order by p.id
-    ),
-    '[]'
-  )
-  from public.payments p
-  where p.order_id = order_payments_json.order_id
+begin
+  return (
+    select coalesce(
+      json_agg(
+        json_build_object(
+          'object', 'payment',
+          'id', p.id,
+          'method', p.method,
+          'amount', p.amount,
+          'currency', p.currency,
+          'received_at', private.rfc3339(p.received_at),
+          'external_reference', p.external_reference,
+          'source', p.source,
+          'created_at', private.rfc3339(p.created_at)
+        )
+        order by p.id
+      ),
+      '[]'
+    )
+    from public.payments p
+    where p.order_id = order_payments_json.order_id
+  );
+end
 $$;
 grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
 -- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
@@ -2914,21 +2976,27 @@ grant execute on function private.order_payments_json(uuid) to scope_orders_read
 -- The attendees of an order, for whoever may read orders: without the ticket codes, which let people in and are no business
 -- of finance. Security definer: a key for orders has no other right to attendees.
 create function private.order_attendees_json(order_id uuid) returns json
-language sql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
-  select coalesce(
-    json_agg(private.attendee_json(jsonb_populate_record(a, '{"ticket_code": null}')) order by a.id), '[]'
-  )
-  from public.attendees a
-  where a.order_id = order_attendees_json.order_id
-    and a.organisation_id = private.current_organisation_id()
+begin
+  return (
+    select coalesce(
+      json_agg(private.attendee_json(jsonb_populate_record(a, '{"ticket_code": null}')) order by a.id), '[]'
+    )
+    from public.attendees a
+    where a.order_id = order_attendees_json.order_id
+      and a.organisation_id = private.current_organisation_id()
+  );
+end
 $$;
 grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
 
 create function private.order_with_all("order" public.orders) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id))
+begin
+  return private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id));
+end
 $$;
 grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
 
@@ -3032,13 +3100,17 @@ grant execute on function api.record_invoice_payment(uuid, bigint, public.paymen
 
 -- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
 create function private.order_effect(order_id uuid, dry_run boolean) returns json
-language sql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
-  select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
-  from public.attendees a
-  where a.order_id = order_effect.order_id
-    and a.organisation_id = private.current_organisation_id()
-    and a.status <> 'cancelled'
+begin
+  return (
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+    from public.attendees a
+    where a.order_id = order_effect.order_id
+      and a.organisation_id = private.current_organisation_id()
+      and a.status <> 'cancelled'
+  );
+end
 $$;
 grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
 
@@ -3321,9 +3393,10 @@ grant insert (event_id, code, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
 create function private.check_in_json(check_in public.check_ins) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'check_in',
     'id', check_in.id,
     'event_id', check_in.event_id,
@@ -3350,16 +3423,18 @@ as $$
     'undone_at', private.rfc3339(check_in.undone_at),
     'created_at', private.rfc3339(check_in.created_at),
     'updated_at', private.rfc3339(check_in.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
 -- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
 -- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
 create function private.rejected_check_in(check_in json) returns json
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
     'error', json_build_object(
       'code', check_in ->> 'reason',
@@ -3382,7 +3457,8 @@ as $$
         when 'event_cancelled' then 'Nobody can be checked in.'
       end
     )
-  )
+  );
+end
 $$;
 grant execute on function private.rejected_check_in(json) to scope_checkin_write;
 

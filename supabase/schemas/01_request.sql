@@ -2,23 +2,29 @@
 
 -- The claims of the verified token, as PostgREST puts them; {} for a person at the SQL editor.
 create function private.claims() returns jsonb
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb
+begin
+  return coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb;
+end
 $$;
 grant execute on function private.claims() to api_key, authenticated;
 
 create function private.current_organisation_id() returns uuid
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select (private.claims() ->> 'organisation_id')::uuid
+begin
+  return (private.claims() ->> 'organisation_id')::uuid;
+end
 $$;
 grant execute on function private.current_organisation_id() to api_key;
 
 create function private.current_api_key_id() returns uuid
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select (private.claims() ->> 'api_key_id')::uuid
+begin
+  return (private.claims() ->> 'api_key_id')::uuid;
+end
 $$;
 grant execute on function private.current_api_key_id() to api_key, authenticated;
 
@@ -76,38 +82,47 @@ $$;
 -- UUID version 7 (RFC 9562): 48 bits of milliseconds, then random, so that ids sort by creation and keyset pages walk
 -- them. PostgreSQL has its own from version 18 on.
 create function private.uuid_v7() returns uuid
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select (
+begin
+  return (
     lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '7'
     || substr(replace(gen_random_uuid()::text, '-', ''), 14)
-  )::uuid
+  )::uuid;
+end
 $$;
 grant execute on function private.uuid_v7() to api_key, authenticated;
 
 -- Crockford's base 32 leaves out I, L, O and U, so that a code survives being read aloud and typed. Five bits a character,
 -- drawn through sha256 from one random UUID (122 bits): safe up to 24 characters.
 create function private.random_code(length integer) returns text
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
-  from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
+begin
+  return (
+    select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
+    from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
+  );
+end
 $$;
 
 -- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
 create function private.rfc3339(moment timestamptz) returns text
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+begin
+  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
 $$;
 grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
 
 -- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside.
 create function private.is_metadata(value jsonb) returns boolean
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select case
+begin
+  return case
     when jsonb_typeof(value) <> 'object' then false
     else (
       select count(*) <= 50
@@ -118,16 +133,19 @@ as $$
         ), true)
       from jsonb_each(value) e
     )
-  end
+  end;
+end
 $$;
 grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
 
 -- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
 -- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
 create function private.encode_cursor(id uuid) returns text
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=')
+begin
+  return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=');
+end
 $$;
 grant execute on function private.encode_cursor(uuid) to api_key;
 
@@ -147,22 +165,26 @@ $$;
 grant execute on function private.decode_cursor(text) to api_key;
 
 create function private.page_size("limit" integer) returns integer
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select greatest(1, least(coalesce("limit", 50), 100))
+begin
+  return greatest(1, least(coalesce("limit", 50), 100));
+end
 $$;
 grant execute on function private.page_size(integer) to api_key;
 
 -- A list operation reads one row more than the page holds; the surplus row says that there is more.
 -- Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
 create function private.page(items json[], size integer) returns json
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'data', coalesce(to_json(items[1:size]), '[]'),
     'has_more', coalesce(cardinality(items), 0) > size,
     'next_cursor', case when cardinality(items) > size then private.encode_cursor((items[size] ->> 'id')::uuid) end
-  )
+  );
+end
 $$;
 grant execute on function private.page(json[], integer) to api_key;
 

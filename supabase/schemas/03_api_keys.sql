@@ -173,38 +173,44 @@ grant execute on function private.check_request() to gateway, api_key, courier, 
 
 -- scope_events_read is events:read, and so on for all seven.
 create function private.scope_of_role(role text) returns public.api_scope
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope
+begin
+  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
+end
 $$;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
 
 create function api.get_api_key() returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
-    'object', 'api_key',
-    'id', k.id,
-    'name', k.name,
-    'prefix', k.prefix,
-    'scopes', to_jsonb(k.scopes),
-    'organisation', json_build_object(
-      'object', 'organisation',
-      'id', o.id,
-      'name', o.name,
-      'slug', o.slug,
-      'plan', o.plan
-    ),
-    'rate_limit_per_minute', p.rate_limit_per_minute,
-    'expires_at', private.rfc3339(k.expires_at),
-    'created_at', private.rfc3339(k.created_at),
-    'updated_at', private.rfc3339(k.updated_at)
-  )
-  from public.api_keys k
-  join public.organisations o on o.id = k.organisation_id
-  join public.plans p on p.name = o.plan
-  where k.id = (select private.current_api_key_id())
+begin
+  return (
+    select json_build_object(
+      'object', 'api_key',
+      'id', k.id,
+      'name', k.name,
+      'prefix', k.prefix,
+      'scopes', to_jsonb(k.scopes),
+      'organisation', json_build_object(
+        'object', 'organisation',
+        'id', o.id,
+        'name', o.name,
+        'slug', o.slug,
+        'plan', o.plan
+      ),
+      'rate_limit_per_minute', p.rate_limit_per_minute,
+      'expires_at', private.rfc3339(k.expires_at),
+      'created_at', private.rfc3339(k.created_at),
+      'updated_at', private.rfc3339(k.updated_at)
+    )
+    from public.api_keys k
+    join public.organisations o on o.id = k.organisation_id
+    join public.plans p on p.name = o.plan
+    where k.id = (select private.current_api_key_id())
+  );
+end
 $$;
 comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
 grant execute on function api.get_api_key() to api_key;

@@ -23,9 +23,11 @@ alter table private.idempotency_records enable row level security;
 
 -- An answer given to one scope is never replayed to another, whatever fingerprint comes with the key.
 create function private.fingerprint_for_role(request_fingerprint text) returns text
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select concat_ws(' ', private.claims() ->> 'role', request_fingerprint)
+begin
+  return concat_ws(' ', private.claims() ->> 'role', request_fingerprint);
+end
 $$;
 
 -- Security definer, like its twin below: records are read and written only through these two.

@@ -76,9 +76,11 @@ create index events_organisation_id_status_id_idx on public.events (organisation
 -- who hold the first together could never both make it their own.
 -- Order of locks, everywhere: event row, gate, order, attendee, ticket type.
 create function private.close_gate(event_id uuid) returns void
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select pg_advisory_xact_lock(1, hashtext(event_id::text))
+begin
+  perform pg_advisory_xact_lock(1, hashtext(event_id::text));
+end
 $$;
 
 grant execute on function private.close_gate(uuid) to scope_events_write;
@@ -97,9 +99,11 @@ end
 $$;
 
 create function private.pass_gate_one_by_one(event_id uuid) returns void
-language sql volatile set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
-  select pg_advisory_xact_lock(2, hashtext(event_id::text))
+begin
+  perform pg_advisory_xact_lock(2, hashtext(event_id::text));
+end
 $$;
 
 create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
@@ -249,9 +253,10 @@ grant update (
 ) on public.events to scope_events_write, authenticated;
 
 create function private.event_json(event public.events) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'event',
     'id', event.id,
     'name', event.name,
@@ -288,7 +293,8 @@ as $$
     'version', event.version,
     'created_at', private.rfc3339(event.created_at),
     'updated_at', private.rfc3339(event.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
 
@@ -340,15 +346,17 @@ grant execute on function api.get_event(uuid) to scope_events_read;
 
 -- A venue comes and goes as a whole: what its object leaves out is cleared.
 create function private.venue_columns(venue jsonb) returns jsonb
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select jsonb_build_object(
+begin
+  return jsonb_build_object(
     'venue_name', venue -> 'name',
     'venue_address', venue -> 'address',
     'venue_city', venue -> 'city',
     'venue_postcode', venue -> 'postcode',
     'venue_country', venue -> 'country'
-  )
+  );
+end
 $$;
 grant execute on function private.venue_columns(jsonb) to scope_events_write;
 

@@ -103,9 +103,13 @@ create trigger ticket_types_900_version before update of
 
 -- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
 create function private.places_taken(event_id uuid) returns bigint
-language sql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
-  select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+begin
+  return (
+    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+  );
+end
 $$;
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
@@ -139,56 +143,64 @@ grant update (
 -- places_left: what the event's own capacity still allows, or null.
 create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
 returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
-    'object', 'ticket_type',
-    'id', ticket_type.id,
-    'event_id', ticket_type.event_id,
-    'name', ticket_type.name,
-    'description', ticket_type.description,
-    'price', ticket_type.price,
-    'currency', currency,
-    'quantity', ticket_type.quantity,
-    'quantity_sold', ticket_type.quantity_sold,
-    'quantity_available', a.available,
-    'min_per_order', ticket_type.min_per_order,
-    'max_per_order', ticket_type.max_per_order,
-    'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
-    'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
-    'visibility', ticket_type.visibility,
-    'status', ticket_type.status,
-    'sales_status', case
-      when ticket_type.status = 'archived' then 'archived'
-      when now() < ticket_type.sales_start_at then 'upcoming'
-      when now() >= ticket_type.sales_end_at then 'ended'
-      when a.available = 0 then 'sold_out'
-      else 'on_sale'
-    end,
-    'position', ticket_type.position,
-    'external_id', ticket_type.external_id,
-    'metadata', ticket_type.metadata,
-    'version', ticket_type.version,
-    'created_at', private.rfc3339(ticket_type.created_at),
-    'updated_at', private.rfc3339(ticket_type.updated_at)
-  )
-  from (
-    select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
-  ) a
+begin
+  return (
+    select json_build_object(
+      'object', 'ticket_type',
+      'id', ticket_type.id,
+      'event_id', ticket_type.event_id,
+      'name', ticket_type.name,
+      'description', ticket_type.description,
+      'price', ticket_type.price,
+      'currency', currency,
+      'quantity', ticket_type.quantity,
+      'quantity_sold', ticket_type.quantity_sold,
+      'quantity_available', a.available,
+      'min_per_order', ticket_type.min_per_order,
+      'max_per_order', ticket_type.max_per_order,
+      'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
+      'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
+      'visibility', ticket_type.visibility,
+      'status', ticket_type.status,
+      'sales_status', case
+        when ticket_type.status = 'archived' then 'archived'
+        when now() < ticket_type.sales_start_at then 'upcoming'
+        when now() >= ticket_type.sales_end_at then 'ended'
+        when a.available = 0 then 'sold_out'
+        else 'on_sale'
+      end,
+      'position', ticket_type.position,
+      'external_id', ticket_type.external_id,
+      'metadata', ticket_type.metadata,
+      'version', ticket_type.version,
+      'created_at', private.rfc3339(ticket_type.created_at),
+      'updated_at', private.rfc3339(ticket_type.updated_at)
+    )
+    from (
+      select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
+    ) a
+  );
+end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
 
 -- One ticket type with what it takes from its event.
 create function private.ticket_type_json(ticket_type public.ticket_types) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select private.ticket_type_json(
-    ticket_type,
-    e.currency,
-    e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
-  )
-  from public.events e
-  where e.id = ticket_type.event_id
+begin
+  return (
+    select private.ticket_type_json(
+      ticket_type,
+      e.currency,
+      e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
+    )
+    from public.events e
+    where e.id = ticket_type.event_id
+  );
+end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
 

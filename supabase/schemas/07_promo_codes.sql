@@ -115,9 +115,10 @@ grant update (
 ) on public.promo_codes to scope_events_write, authenticated;
 
 create function private.promo_code_json(promo_code public.promo_codes) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'promo_code',
     'id', promo_code.id,
     'event_id', promo_code.event_id,
@@ -139,7 +140,8 @@ as $$
     'version', promo_code.version,
     'created_at', private.rfc3339(promo_code.created_at),
     'updated_at', private.rfc3339(promo_code.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
 

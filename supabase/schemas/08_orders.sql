@@ -6,9 +6,11 @@ create type public.request_source as enum ('api', 'mcp', 'studio');
 
 -- By which door a row came in: the token says api or mcp; without a token it was a person.
 create function private.current_source() returns public.request_source
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select coalesce(private.claims() ->> 'source', 'studio')::public.request_source
+begin
+  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
+end
 $$;
 grant execute on function private.current_source() to api_key, authenticated;
 
@@ -197,9 +199,10 @@ grant insert (organisation_id, event_id, name, email, company, send_email) on pu
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'order',
     'id', "order".id,
     'event_id', "order".event_id,
@@ -226,6 +229,7 @@ as $$
     'version', "order".version,
     'created_at', private.rfc3339("order".created_at),
     'updated_at', private.rfc3339("order".updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;

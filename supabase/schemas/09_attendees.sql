@@ -302,9 +302,10 @@ grant update (name, email, company, status, ticket_code, ticket_email_status, ex
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
 
 create function private.attendee_json(attendee public.attendees) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'attendee',
     'id', attendee.id,
     'order_id', attendee.order_id,
@@ -327,7 +328,8 @@ as $$
     'version', attendee.version,
     'created_at', private.rfc3339(attendee.created_at),
     'updated_at', private.rfc3339(attendee.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.attendee_json(public.attendees) to scope_attendees_read, scope_attendees_write;
 

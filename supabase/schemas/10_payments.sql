@@ -105,26 +105,30 @@ grant insert (order_id, method, amount, currency, received_at, external_referenc
   to scope_orders_write, authenticated;
 
 create function private.order_payments_json(order_id uuid) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select coalesce(
-    json_agg(
-      json_build_object(
-        'object', 'payment',
-        'id', p.id,
-        'method', p.method,
-        'amount', p.amount,
-        'currency', p.currency,
-        'received_at', private.rfc3339(p.received_at),
-        'external_reference', p.external_reference,
-        'source', p.source,
-        'created_at', private.rfc3339(p.created_at)
-      )
-      order by p.id
-    ),
-    '[]'
-  )
-  from public.payments p
-  where p.order_id = order_payments_json.order_id
+begin
+  return (
+    select coalesce(
+      json_agg(
+        json_build_object(
+          'object', 'payment',
+          'id', p.id,
+          'method', p.method,
+          'amount', p.amount,
+          'currency', p.currency,
+          'received_at', private.rfc3339(p.received_at),
+          'external_reference', p.external_reference,
+          'source', p.source,
+          'created_at', private.rfc3339(p.created_at)
+        )
+        order by p.id
+      ),
+      '[]'
+    )
+    from public.payments p
+    where p.order_id = order_payments_json.order_id
+  );
+end
 $$;
 grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;

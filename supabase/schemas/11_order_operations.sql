@@ -3,21 +3,27 @@
 -- The attendees of an order, for whoever may read orders: without the ticket codes, which let people in and are no business
 -- of finance. Security definer: a key for orders has no other right to attendees.
 create function private.order_attendees_json(order_id uuid) returns json
-language sql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
-  select coalesce(
-    json_agg(private.attendee_json(jsonb_populate_record(a, '{"ticket_code": null}')) order by a.id), '[]'
-  )
-  from public.attendees a
-  where a.order_id = order_attendees_json.order_id
-    and a.organisation_id = private.current_organisation_id()
+begin
+  return (
+    select coalesce(
+      json_agg(private.attendee_json(jsonb_populate_record(a, '{"ticket_code": null}')) order by a.id), '[]'
+    )
+    from public.attendees a
+    where a.order_id = order_attendees_json.order_id
+      and a.organisation_id = private.current_organisation_id()
+  );
+end
 $$;
 grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
 
 create function private.order_with_all("order" public.orders) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id))
+begin
+  return private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id));
+end
 $$;
 grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
 
@@ -121,13 +127,17 @@ grant execute on function api.record_invoice_payment(uuid, bigint, public.paymen
 
 -- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
 create function private.order_effect(order_id uuid, dry_run boolean) returns json
-language sql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = ''
 as $$
-  select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
-  from public.attendees a
-  where a.order_id = order_effect.order_id
-    and a.organisation_id = private.current_organisation_id()
-    and a.status <> 'cancelled'
+begin
+  return (
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+    from public.attendees a
+    where a.order_id = order_effect.order_id
+      and a.organisation_id = private.current_organisation_id()
+      and a.status <> 'cancelled'
+  );
+end
 $$;
 grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
 

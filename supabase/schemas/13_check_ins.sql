@@ -163,9 +163,10 @@ grant insert (event_id, code, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
 create function private.check_in_json(check_in public.check_ins) returns json
-language sql stable set search_path = ''
+language plpgsql stable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'object', 'check_in',
     'id', check_in.id,
     'event_id', check_in.event_id,
@@ -192,16 +193,18 @@ as $$
     'undone_at', private.rfc3339(check_in.undone_at),
     'created_at', private.rfc3339(check_in.created_at),
     'updated_at', private.rfc3339(check_in.updated_at)
-  )
+  );
+end
 $$;
 grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
 -- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
 -- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
 create function private.rejected_check_in(check_in json) returns json
-language sql immutable set search_path = ''
+language plpgsql immutable set search_path = ''
 as $$
-  select json_build_object(
+begin
+  return json_build_object(
     'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
     'error', json_build_object(
       'code', check_in ->> 'reason',
@@ -224,7 +227,8 @@ as $$
         when 'event_cancelled' then 'Nobody can be checked in.'
       end
     )
-  )
+  );
+end
 $$;
 grant execute on function private.rejected_check_in(json) to scope_checkin_write;
 
