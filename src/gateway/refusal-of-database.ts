@@ -1,7 +1,7 @@
 // One wrapper for everything the database can raise: in comes the error as PostgREST words it, out goes the refusal.
 // Usher's own functions raise PTxyz with code and param in the detail (private.refuse); the rest is what Postgres itself says.
 
-import { Refusal, toRefusal, unavailable } from './refusal.ts'
+import { invalidTokenChallenge, Refusal, toRefusal, unavailable } from './refusal.ts'
 import { validationFailed } from './validation.ts'
 
 /** As postgrest-js hands it on; a proxy in between may leave out everything but the message. */
@@ -39,7 +39,7 @@ function refusalRaised(status: number, error: DatabaseError): Refusal {
     param: detail.param,
     details: detail.details,
     hint: typeof error.hint === 'string' ? error.hint : undefined,
-    headers: status === 401 ? { 'WWW-Authenticate': 'Bearer realm="usher", error="invalid_token"' } : {},
+    headers: status === 401 ? invalidTokenChallenge : {},
     cause: error,
   })
 }

@@ -60,11 +60,11 @@ export class Refusal extends Error {
   }
 }
 
+/** What a key that is no good is answered with (RFC 6750, section 3). */
+export const invalidTokenChallenge = { 'WWW-Authenticate': 'Bearer realm="usher", error="invalid_token"' }
+
 export function unauthorised(code: string, message: string, hint?: string): Refusal {
-  return new Refusal(401, code, message, {
-    hint,
-    headers: { 'WWW-Authenticate': 'Bearer realm="usher", error="invalid_token"' },
-  })
+  return new Refusal(401, code, message, { hint, headers: invalidTokenChallenge })
 }
 
 export function unavailable(cause: unknown): Refusal {

@@ -6,6 +6,7 @@ import {
   changesOf,
   count,
   currency,
+  currencyInput,
   dryRun,
   effect,
   externalId,
@@ -120,10 +121,7 @@ const eventFields = {
     .nullable()
     .describe('Where it is online.'),
   capacity: count(1).nullable().describe('Places over all ticket types; null: no limit but theirs.'),
-  currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
-    .describe('ISO 4217; fixed once there is an order.'),
+  currency: currencyInput.describe('ISO 4217; fixed once there is an order.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }

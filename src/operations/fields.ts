@@ -73,6 +73,8 @@ export const updatedSince = timestampInput
   .optional()
   .describe('Only what was created or changed at or after this time.')
 
+export const currencyInput = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
+
 export const emailAddress = z
   .string()
   .trim()

@@ -5,6 +5,7 @@ import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
 import {
   currency,
+  currencyInput,
   dryRun,
   effect,
   externalId,
@@ -140,11 +141,7 @@ export const recordInvoicePayment = {
       .enum(paymentMethods, `must be one of ${paymentMethods.join(', ')}`)
       .optional()
       .describe('How it came in; invoice when left out.'),
-    currency: z
-      .string()
-      .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
-      .optional()
-      .describe("To be sure: refused unless it is the order's."),
+    currency: currencyInput.optional().describe("To be sure: refused unless it is the order's."),
     received_at: timestampInput.optional().describe('When it came in: RFC 3339 with offset; now when left out.'),
     external_reference: line(255).nullish().describe('What it goes by elsewhere, such as the invoice number.'),
   }),
