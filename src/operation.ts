@@ -25,7 +25,7 @@ export type Operation = {
   /** For a model that decides whether to call it: what it needs first, and what to do on each refusal. */
   description: string
   /** GET reads: its SQL function is stable and answers the data. Anything else writes, and answers an outcome. */
-  method: 'GET' | 'POST' | 'PATCH'
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below /api/v1, with `{name}` for the inputs that stand in the path. */
   path: `/${string}`
   /** Null: any valid key. */
@@ -34,9 +34,14 @@ export type Operation = {
   input: z.ZodObject
   /** The whole body of a successful answer. */
   output: z.ZodObject
+  /** Pictures of what it answers, by file extension: REST serves `path.png`, and over MCP the first comes with the result. */
+  pictures?: Record<string, Picture>
   /** Behaviour hints for MCP clients, as in the specification's ToolAnnotations; reads need none. */
   hints?: { destructive: boolean; idempotent: boolean }
 }
+
+/** Drawn from the data of an answer. */
+export type Picture = { mediaType: string; draw: (data: unknown) => Promise<Buffer | string> }
 
 /** The database role an operation is called as. */
 export function roleOf(operation: Operation): string {
