@@ -130,8 +130,9 @@ const relations = `
       `(select format('owned by: %s.%I', d.refobjid::regclass, a.attname)
         from pg_depend d join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
         where c.relkind = 'S' and d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype in ('a', 'i'))`,
+      // Of a view. A column that a table got later stands last in it and among its like in the schema file.
       `(select 'columns: ' || string_agg(quote_ident(a.attname), ', ' order by a.attnum)
-        from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and c.relkind <> 'S')`,
+        from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and c.relkind in ('v', 'm'))`,
       `case when c.relkind in ('v', 'm') then pg_get_viewdef(c.oid) end`,
       grants(`coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's'::"char" else 'r' end, c.relowner))`),
       comment(`obj_description(c.oid, 'pg_class')`),

@@ -98,7 +98,7 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
 export function toTool(operation: Operation): Tool {
   const input = isRead(operation)
     ? operation.input
-    : operation.input.extend({ idempotency_key: IdempotencyKeySchema.optional() })
+    : operation.input.safeExtend({ idempotency_key: IdempotencyKeySchema.optional() })
   const scope = operation.scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${operation.scope}.`
   return {
     name: operation.name,

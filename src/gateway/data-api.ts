@@ -34,8 +34,10 @@ export function createDataApi(url: string, projectKey?: string): DataApi {
   }
 }
 
-/** The fields a caller named: the arguments, and what is inside `changes`. */
+/** The fields a caller named: the arguments, and those inside `changes` and inside the items of lists. */
 function fieldsOf(args: Record<string, unknown>): string[] {
-  const { changes, ...rest } = args
-  return [...Object.keys(rest), ...(typeof changes === 'object' && changes !== null ? Object.keys(changes) : [])]
+  const inside = [args.changes, ...Object.values(args).filter(Array.isArray).flat()]
+  return [...new Set([args, ...inside.filter(isObject)].flatMap(Object.keys))]
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

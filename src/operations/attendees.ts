@@ -4,6 +4,7 @@ import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 import {
   changesOf,
+  currency,
   dryRun,
   effect,
   emailAddress,
@@ -15,6 +16,7 @@ import {
   listOf,
   metadata,
   metadataInput,
+  money,
   one,
   paging,
   timestamp,
@@ -33,6 +35,9 @@ export const AttendeeSchema = z.strictObject({
   name: z.string(),
   email: z.string(),
   company: z.string().nullable(),
+  price: money.describe('What the ticket cost when it was registered, in minor units; 0 when complimentary.'),
+  discount: money.describe('What the promo code took off the price, in minor units.'),
+  currency,
   status: z.enum(attendeeStatuses),
   ticket_code: z
     .string()
@@ -127,7 +132,7 @@ export const cancelAttendee = {
   title: 'Cancel an attendee',
   summary: 'Cancel one ticket for good; its place is free again.',
   description:
-    'Cancels the ticket of one attendee for good and gives the place back; the rest of the order stands, and so does what is due or was paid for it. Confirm with the person, or try it with dry_run first. To cancel a whole order use cancel_order.',
+    'Cancels the ticket of one attendee for good and gives the place back. The order costs less by its price; with its last ticket it is cancelled, too; what was paid too much becomes refund_due. Confirm with the person, or try it with dry_run first. To cancel a whole order use cancel_order.',
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   scope: 'attendees:write',

@@ -22,7 +22,7 @@ export const metadata = z
   .describe("The organiser's own flat object, at most 50 keys.")
 export const version = z.int().describe('Counts the edits; also the ETag of the object over REST.')
 export const externalId = z.string().nullable().describe("The organiser's own identifier.")
-export const money = z.int().describe('Minor units of the currency (cents).')
+export const money = z.int().describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
 export const currency = z.string().length(3).describe('ISO 4217.')
 
 /** Inputs of every list: keyset pages, walked by sending back `next_cursor`. */

@@ -23,7 +23,7 @@ import {
 } from './fields.ts'
 
 const orderStatuses = ['pending', 'completed', 'cancelled'] as const
-const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
+export const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
 const paymentStatuses = ['not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due'] as const
 
 export const PaymentSchema = z.strictObject({
@@ -49,12 +49,18 @@ export const OrderSchema = z.strictObject({
   email: z.string(),
   company: z.string().nullable(),
   currency,
-  subtotal: money,
-  discount_total: money,
-  total: money,
+  subtotal: money.describe(
+    'Prices of the tickets that are not cancelled, in minor units; of a cancelled order, as it was.',
+  ),
+  discount_total: money.describe('Discounts of the same tickets, in minor units.'),
+  total: money.describe('subtotal less discount_total.'),
   amount_paid: money,
   amount_due: money,
-  payment_method: z.string().nullable().describe('How the latest payment came in.'),
+  payment_method: z
+    .enum(paymentMethods)
+    .nullable()
+    .describe('null: complimentary. Once there is a payment, how the latest came in.'),
+  promo_code: z.string().nullable(),
   source: z.enum(['api', 'mcp', 'studio']),
   attendees: z.array(AttendeeSchema),
   payments: z.array(PaymentSchema),

@@ -37,7 +37,7 @@ export const TicketTypeSchema = z.strictObject({
     .nullable()
     .describe("What is left, the event's own capacity counted in; null is unlimited."),
   min_per_order: z.int(),
-  max_per_order: z.int(),
+  max_per_order: z.int().nullable(),
   sales_start_at: timestamp.nullable(),
   sales_end_at: timestamp.nullable(),
   visibility: z.enum(['public', 'hidden']),
@@ -87,7 +87,7 @@ const ticketTypeFields = {
     .describe("In minor units (cents) of the event's currency; 0 is free."),
   quantity: count(0).nullable().describe('How many there are; null: unlimited.'),
   min_per_order: count(1).describe('How many one order takes at least; 1 when left out.'),
-  max_per_order: count(1).describe('How many one order takes at most; 10 when left out.'),
+  max_per_order: count(1).nullable().describe('How many one order takes at most; null: no limit.'),
   sales_start_at: timestampInput.nullable().describe('From when it can be had; null: from publishing on.'),
   sales_end_at: timestampInput.nullable().describe('Until when it can be had; null: until the event closes.'),
   visibility: z
@@ -103,7 +103,7 @@ export const createTicketType = {
   title: 'Create a ticket type',
   summary: 'Offer another kind of ticket for an event.',
   description:
-    'Adds a ticket type to an event, also while it is published. Only the name is needed: price defaults to 0 (free), quantity to unlimited, min_per_order to 1 and max_per_order to 10. Prices are in minor units: 49.00 EUR is 4900.',
+    'Adds a ticket type to an event, also while it is published. Only the name is needed: price defaults to 0 (free), quantity to unlimited, min_per_order to 1 and max_per_order to no limit. Prices are in minor units: 49.00 EUR is 4900.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:write',

@@ -79,16 +79,20 @@ begin
 end
 $$;
 
--- UUID version 7 (RFC 9562): 48 bits of milliseconds, then random, so that ids sort by creation and keyset pages walk
--- them. PostgreSQL has its own from version 18 on.
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of what is left of the microseconds (its method 3), then
+-- random. So ids sort by creation, also the guests of one registration, and keyset pages walk them. PostgreSQL has its own
+-- from version 18 on.
 create function private.uuid_v7() returns uuid
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
 begin
   return (
-    lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+    lpad(to_hex(v_microseconds / 1000), 12, '0')
     || '7'
-    || substr(replace(gen_random_uuid()::text, '-', ''), 14)
+    || lpad(to_hex(v_microseconds % 1000 * 4096 / 1000), 3, '0')
+    || substr(replace(gen_random_uuid()::text, '-', ''), 17)
   )::uuid;
 end
 $$;

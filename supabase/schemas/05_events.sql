@@ -74,7 +74,7 @@ create index events_organisation_id_status_id_idx on public.events (organisation
 -- organiser's edit would wait for ever.
 -- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
 -- who hold the first together could never both make it their own.
--- Order of locks, everywhere: event row, gate, order, attendee, ticket type.
+-- Order of locks, everywhere: event row, gate, order, attendee, promo code, ticket type.
 create function private.close_gate(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$

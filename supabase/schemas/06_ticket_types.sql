@@ -13,7 +13,7 @@ create table public.ticket_types (
   quantity integer,
   quantity_sold integer not null default 0,
   min_per_order integer not null default 1,
-  max_per_order integer not null default 10,
+  max_per_order integer,
   sales_start_at timestamptz,
   sales_end_at timestamptz,
   visibility public.ticket_type_visibility not null default 'public',
@@ -47,6 +47,8 @@ comment on table public.ticket_types is 'Kinds of ticket of an event. Archive on
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many there are. Empty: no limit. Cannot be set below quantity_sold.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
+comment on column public.ticket_types.min_per_order is 'How many of them an order that has any must have at least.';
+comment on column public.ticket_types.max_per_order is 'How many of them an order may have. Empty: no limit.';
 comment on column public.ticket_types.position is 'Where it stands in the list of the event''s ticket types, from 0.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
@@ -291,7 +293,7 @@ begin
   values (
     v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
     coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
-    coalesce(create_ticket_type.min_per_order, 1), coalesce(create_ticket_type.max_per_order, 10),
+    coalesce(create_ticket_type.min_per_order, 1), create_ticket_type.max_per_order,
     create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
     coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
     create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')

@@ -91,6 +91,46 @@ create trigger promo_codes_900_version before update of
   on public.promo_codes
   for each row execute function private.tg__count_version();
 
+-- Takes uses of a code, or gives them back, exactly, under any concurrency: the update of the row is what makes two buyers
+-- of the last use wait for one another.
+-- Security definer: counting is no right of whoever registers.
+create function private.move_redemptions(promo_code_id uuid, uses integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_promo_code public.promo_codes;
+begin
+  update public.promo_codes c set times_redeemed = c.times_redeemed + uses
+  where c.id = move_redemptions.promo_code_id
+    and (uses < 0 or c.max_redemptions is null or c.times_redeemed + uses <= c.max_redemptions)
+  returning * into v_promo_code;
+  if not found then
+    perform private.refuse(
+      409, 'promo_code_used_up', 'The promo code has not enough uses left for these tickets.', 'promo_code',
+      hint => 'Register without it, or raise its max_redemptions.'
+    );
+  end if;
+
+  if uses < 0 then
+    return;
+  elsif v_promo_code.status = 'disabled' then
+    perform private.refuse(
+      409, 'promo_code_disabled', 'The promo code is disabled.', 'promo_code', hint => 'Register without it, or enable it.'
+    );
+  elsif now() < v_promo_code.valid_from then
+    perform private.refuse(
+      409, 'promo_code_not_started', 'The promo code is not valid yet.', 'promo_code',
+      jsonb_build_object('valid_from', private.rfc3339(v_promo_code.valid_from))
+    );
+  elsif now() >= v_promo_code.valid_until then
+    perform private.refuse(
+      409, 'promo_code_expired', 'The promo code is not valid any more.', 'promo_code',
+      jsonb_build_object('valid_until', private.rfc3339(v_promo_code.valid_until))
+    );
+  end if;
+end
+$$;
+
 revoke all on public.promo_codes from anon, authenticated, service_role;
 
 alter table public.promo_codes enable row level security;

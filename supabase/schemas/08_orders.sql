@@ -1,7 +1,9 @@
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
+-- Its money is that of its tickets: 09_attendees.sql adds up their prices and discounts, 10_payments.sql what was paid.
 
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
+create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
 create type public.request_source as enum ('api', 'mcp', 'studio');
 
 -- By which door a row came in: the token says api or mcp; without a token it was a person.
@@ -31,7 +33,9 @@ create table public.orders (
   discount_total bigint not null default 0,
   total bigint not null generated always as (subtotal - discount_total) stored,
   amount_paid bigint not null default 0,
-  payment_method text,
+  payment_method public.payment_method,
+  promo_code text,
+  promo_code_id uuid,
   source public.request_source not null default private.current_source(),
   completed_at timestamptz,
   cancelled_at timestamptz,
@@ -45,6 +49,9 @@ create table public.orders (
   constraint orders_organisation_id_reference_key unique (organisation_id, reference),
   constraint orders_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
+  constraint orders_promo_code_id_fkey foreign key (promo_code_id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint orders_promo_code_needs_a_payment_method check (promo_code is null or payment_method is not null),
   constraint orders_reference_is_readable check (reference ~ '^[0-9A-HJKMNP-TV-Z]{8}$'),
   constraint orders_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint orders_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
@@ -59,16 +66,20 @@ comment on table public.orders is 'Who registered, and what is owed for it. The 
 comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
 comment on column public.orders.amount_paid is 'Added up from the payments, not edited.';
-comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. 0 for complimentary tickets.';
+comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. Added up from the prices of its tickets, not edited; once it is cancelled, as it was then.';
+comment on column public.orders.discount_total is 'Added up from the discounts of its tickets, not edited.';
+comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment, how the latest came in.';
+comment on column public.orders.promo_code is 'The code the buyer gave, in upper or lower case; it needs a payment method.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
+create index orders_promo_code_id_idx on public.orders (promo_code_id);
 create index orders_event_id_idx on public.orders (event_id, id desc);
 create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
 -- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
 create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower);
 
--- Security definer: it reads event and references beyond what a registering key may see.
+-- Security definer: it reads event, promo code and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -84,7 +95,21 @@ begin
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
     new.currency := v_event.currency;
     new.status := 'pending';
+    new.subtotal := 0;
+    new.discount_total := 0;
     new.amount_paid := 0;
+
+    if new.promo_code is null then
+      new.promo_code_id := null;
+    else
+      -- As the organiser writes it. Whether it is valid is asked when a ticket takes a use of it.
+      select c.id, c.code into new.promo_code_id, new.promo_code
+      from public.promo_codes c
+      where c.event_id = new.event_id and lower(c.code) = lower(new.promo_code);
+      if not found then
+        perform private.refuse_not_found('promo_code');
+      end if;
+    end if;
 
     loop
       new.reference := private.random_code(8);
@@ -93,12 +118,19 @@ begin
       );
     end loop;
   else
-    -- Depth 1 is a statement of a person or an API; the sum itself comes from the trigger on payments, one deeper.
-    if pg_trigger_depth() = 1 and new.amount_paid <> old.amount_paid then
-      perform private.refuse(
-        409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
-        hint => 'Add a payment instead.'
-      );
+    -- Depth 1 is a statement of a person or an API; the sums themselves come from triggers, one deeper.
+    if pg_trigger_depth() = 1 then
+      if new.amount_paid <> old.amount_paid then
+        perform private.refuse(
+          409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
+          hint => 'Add a payment instead.'
+        );
+      elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
+        perform private.refuse(
+          409, 'read_only_field', 'The totals are added up from the tickets and cannot be edited.', 'subtotal',
+          hint => 'Add or cancel attendees instead.'
+        );
+      end if;
     end if;
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
@@ -116,18 +148,21 @@ begin
     end if;
   end if;
 
-  -- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total.
-  if new.status = 'pending' and new.amount_paid >= new.subtotal - new.discount_total then
+  -- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total. An order that is to be paid
+  -- completes with its tickets, not before it has any.
+  if new.status = 'pending' and new.amount_paid >= new.subtotal - new.discount_total
+    and (new.payment_method is null or exists (select from public.attendees a where a.order_id = new.id)) then
     new.status := 'completed';
   end if;
 
   new.payment_status := case
+    when new.status = 'pending' and new.amount_paid = 0 then 'awaiting_payment'
+    when new.status = 'pending' then 'partially_paid'
     when new.status = 'cancelled' and new.amount_paid > 0 then 'refund_due'
     when new.status = 'cancelled' then 'not_required'
-    when new.subtotal - new.discount_total = 0 then 'not_required'
-    when new.amount_paid >= new.subtotal - new.discount_total then 'paid'
-    when new.amount_paid > 0 then 'partially_paid'
-    else 'awaiting_payment'
+    when new.amount_paid > new.subtotal - new.discount_total then 'refund_due'
+    when new.amount_paid > 0 then 'paid'
+    else 'not_required'
   end::public.payment_status;
 
   new.completed_at := case
@@ -141,13 +176,17 @@ begin
   return new;
 end
 $$;
-create trigger orders_050_fixed before update of organisation_id, event_id, reference, currency on public.orders
-  for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'reference', 'currency');
+create trigger orders_050_fixed
+  before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
+  for each row execute function private.tg__refuse_change(
+    'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
+  );
 create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
-create trigger orders_900_version before update of name, email, company, status, amount_paid, external_id, metadata
+create trigger orders_900_version before update of
+    name, email, company, status, subtotal, amount_paid, external_id, metadata
   on public.orders
   for each row execute function private.tg__count_version();
 
@@ -195,7 +234,9 @@ grant select on public.orders to scope_orders_read, scope_orders_write, scope_at
 -- To find attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
 grant update (status) on public.orders to scope_orders_write;
-grant insert (organisation_id, event_id, name, email, company, send_email) on public.orders to scope_attendees_write;
+grant insert (
+  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+) on public.orders to scope_attendees_write;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json) returns json
@@ -217,8 +258,9 @@ begin
     'discount_total', "order".discount_total,
     'total', "order".total,
     'amount_paid', "order".amount_paid,
-    'amount_due', case when "order".status = 'cancelled' then 0 else "order".total - "order".amount_paid end,
+    'amount_due', case when "order".status = 'cancelled' then 0 else greatest("order".total - "order".amount_paid, 0) end,
     'payment_method', "order".payment_method,
+    'promo_code', "order".promo_code,
     'source', "order".source,
     'attendees', attendees,
     'payments', payments,

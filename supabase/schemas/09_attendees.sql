@@ -1,4 +1,5 @@
--- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled holds a place.
+-- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled holds a place, and is a line of
+-- the order: its totals are the sums of the prices and discounts of those who are not cancelled.
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
 create type public.ticket_email_status as enum (
@@ -15,6 +16,10 @@ create table public.attendees (
   email text not null,
   email_lower text not null generated always as (lower(email)) stored,
   company text,
+  price bigint not null default 0,
+  discount bigint not null default 0,
+  currency text not null,
+  promo_code_id uuid,
   status public.attendee_status not null default 'active',
   ticket_code text not null,
   checked_in_at timestamptz,
@@ -33,6 +38,9 @@ create table public.attendees (
     references public.orders (id, event_id, organisation_id),
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
     references public.ticket_types (id, event_id),
+  constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
   constraint attendees_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint attendees_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
   constraint attendees_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
@@ -42,6 +50,8 @@ create table public.attendees (
 );
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: the place is free again and the ticket stops scanning.';
 comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher. Clear it to have a new one given; the old one then stops scanning.';
+comment on column public.attendees.price is 'What the ticket cost when it was registered, in minor units; 0 where the order has no payment method.';
+comment on column public.attendees.discount is 'What the promo code took off the price, rounded half up.';
 comment on column public.attendees.checked_in_at is 'When they came in. Kept by check_ins, not edited.';
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
@@ -51,7 +61,39 @@ create index attendees_event_id_idx on public.attendees (event_id, id desc);
 create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
 -- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
 create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower);
+create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
+
+-- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
+-- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
+create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_percent_off numeric;
+begin
+  attendee.currency := "order".currency;
+  attendee.price := 0;
+  attendee.discount := 0;
+  attendee.promo_code_id := null;
+  if "order".payment_method is null then
+    return attendee;
+  end if;
+
+  attendee.price := coalesce((select t.price from public.ticket_types t where t.id = attendee.ticket_type_id), 0);
+  if "order".promo_code_id is not null and attendee.price > 0 then
+    select c.percent_off into v_percent_off
+    from public.promo_codes c
+    where c.id = "order".promo_code_id
+      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
+    if found then
+      attendee.promo_code_id := "order".promo_code_id;
+      attendee.discount := round(attendee.price * v_percent_off / 100);
+    end if;
+  end if;
+  return attendee;
+end
+$$;
 
 -- Security definer: it reads order and ticket type beyond what a registering key may see.
 create function private.tg_attendees__guard() returns trigger
@@ -61,16 +103,23 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    -- The gate before the order, as everywhere; then the order shared, so that it is not cancelled or completed past a
-    -- ticket it does not know of.
+    -- The gate before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket it
+    -- does not know of, and its totals are added up by one at a time.
     perform private.pass_gate(o.event_id) from public.orders o where o.id = new.order_id;
-    select o.* into v_order from public.orders o where o.id = new.order_id for share;
+    select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
     perform private.refuse_foreign(v_order.organisation_id, 'order_id');
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
     new.event_id := coalesce(new.event_id, v_order.event_id);
+    new := private.price_attendee(new, v_order);
+    if v_order.status = 'completed' and new.price > new.discount then
+      perform private.refuse(
+        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
+        hint => 'Make a new order.'
+      );
+    end if;
     new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
     new.ticket_code := private.random_code(16);
     new.checked_in_at := null;
@@ -139,8 +188,11 @@ begin
   return new;
 end
 $$;
-create trigger attendees_050_fixed before update of organisation_id, event_id, order_id on public.attendees
-  for each row execute function private.tg__refuse_change('organisation_id', 'event_id', 'order_id');
+create trigger attendees_050_fixed
+  before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
+  for each row execute function private.tg__refuse_change(
+    'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
+  );
 create trigger attendees_100_guard before insert or update on public.attendees
   for each row execute function private.tg_attendees__guard();
 create trigger attendees_100_no_truncate before truncate on public.attendees
@@ -152,6 +204,113 @@ create trigger attendees_900_version before update of
     name, email, company, status, ticket_type_id, ticket_code, external_id, metadata
   on public.attendees
   for each row execute function private.tg__count_version();
+
+-- How many of a ticket type an order may have, or must: asked once a statement, so that a group comes in as one.
+create function private.tg_attendees__limit_per_order() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  select t.* into v_ticket_type
+  from (select distinct n.order_id, n.ticket_type_id from new_rows n) n
+  join public.ticket_types t on t.id = n.ticket_type_id
+  where (t.min_per_order > 1 or t.max_per_order is not null)
+    and (
+      select count(*) from public.attendees a
+      where a.order_id = n.order_id and a.ticket_type_id = t.id and a.status <> 'cancelled'
+    ) not between t.min_per_order and coalesce(t.max_per_order, 2147483647)
+  limit 1;
+  if found then
+    perform private.refuse(
+      409, 'quantity_not_allowed', 'An order cannot have this number of tickets of this type.', 'ticket_type_id',
+      jsonb_build_object(
+        'ticket_type_id', v_ticket_type.id,
+        'min_per_order', v_ticket_type.min_per_order,
+        'max_per_order', v_ticket_type.max_per_order
+      ),
+      'Register from min_per_order to max_per_order of them in one order.'
+    );
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_300_limit_per_order after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__limit_per_order();
+
+create type private.use_move as (promo_code_id uuid, uses integer);
+
+-- Keeps what follows from the lines of an order: uses of promo codes, and its totals. An order that loses its last ticket
+-- is cancelled; one that is cancelled keeps the totals it had. Security definer: adding up is no right of whoever registers.
+create function private.tg_attendees__add_up() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order_ids uuid[];
+  v_uses private.use_move[] := '{}';
+  v_move record;
+begin
+  if tg_op = 'INSERT' then
+    v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
+    v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
+  elsif tg_op = 'DELETE' then
+    v_order_ids := array(select distinct o.order_id from old_rows o where o.status <> 'cancelled');
+    v_uses := array(
+      select row(o.promo_code_id, -1)::private.use_move
+      from old_rows o
+      where o.promo_code_id is not null and o.status <> 'cancelled'
+    );
+  else
+    v_order_ids := array(
+      select distinct o.order_id from old_rows o join new_rows n on n.id = o.id
+      where o.status <> 'cancelled' and n.status = 'cancelled'
+    );
+    if v_order_ids <> '{}' then
+      v_uses := array(
+        select row(o.promo_code_id, -1)::private.use_move
+        from old_rows o join new_rows n on n.id = o.id
+        where o.promo_code_id is not null and o.status <> 'cancelled' and n.status = 'cancelled'
+      );
+    end if;
+  end if;
+
+  if v_order_ids <> '{}' then
+    update public.orders o
+    set subtotal = s.subtotal, discount_total = s.discount_total
+    from (
+      select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
+      from public.attendees a
+      where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
+      group by a.order_id
+    ) s
+    where o.id = s.order_id
+      and o.status <> 'cancelled'
+      and (o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+    if tg_op <> 'INSERT' then
+      update public.orders o
+      set status = 'cancelled'
+      where o.id = any (v_order_ids)
+        and o.status <> 'cancelled'
+        and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
+    end if;
+  end if;
+
+  for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
+    perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
+  end loop;
+  return null;
+end
+$$;
+create trigger attendees_400_add_up_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+create trigger attendees_400_add_up_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+create trigger attendees_400_add_up_delete after delete on public.attendees
+  referencing old table as old_rows
+  for each statement execute function private.tg_attendees__add_up();
 
 -- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
 -- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
@@ -169,6 +328,7 @@ begin
   if not found then
     perform private.refuse(
       409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
       hint => 'Choose another ticket type, or raise its quantity.'
     );
   end if;
@@ -178,17 +338,18 @@ begin
   elsif v_ticket_type.status = 'archived' then
     perform private.refuse(
       409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
       hint => 'Choose an active ticket type.'
     );
   elsif now() < v_ticket_type.sales_start_at then
     perform private.refuse(
       409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
-      jsonb_build_object('sales_start_at', private.rfc3339(v_ticket_type.sales_start_at))
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_start_at', private.rfc3339(v_ticket_type.sales_start_at))
     );
   elsif now() >= v_ticket_type.sales_end_at then
     perform private.refuse(
       409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
-      jsonb_build_object('sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
     );
   end if;
 end
@@ -295,8 +456,9 @@ grant select on public.attendees to scope_attendees_read, scope_attendees_write,
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
-grant insert (organisation_id, event_id, order_id, ticket_type_id, name, email, company) on public.attendees
-  to scope_attendees_write;
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+) on public.attendees to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
@@ -314,6 +476,9 @@ begin
     'name', attendee.name,
     'email', attendee.email,
     'company', attendee.company,
+    'price', attendee.price,
+    'discount', attendee.discount,
+    'currency', attendee.currency,
     'status', attendee.status,
     'ticket_code', attendee.ticket_code,
     'checked_in_at', private.rfc3339(attendee.checked_in_at),
@@ -440,6 +605,21 @@ comment on function api.update_attendee(uuid, jsonb, integer, text, text) is
   'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee(uuid, jsonb, integer, text, text) to scope_attendees_write;
 
+-- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
+-- Security definer: a key for attendees has no right to orders.
+create function private.lock_order_of(attendee_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1
+  from public.orders o
+  where o.organisation_id = private.current_organisation_id()
+    and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
+  for no key update;
+end
+$$;
+grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
+
 create function api.cancel_attendee(
   attendee_id uuid,
   dry_run boolean default null,
@@ -451,11 +631,13 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
+  v_orders integer;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
+    perform private.lock_order_of(attendee_id);
     select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
     if not found then
       perform private.refuse_not_found('attendee_id');
@@ -466,10 +648,15 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
+    -- The order is cancelled with its last ticket, and costs less without one that had a price.
+    v_orders := (v_attendee.price > 0 or not exists (
+      select from public.attendees a
+      where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
+    ))::integer;
     update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', 0, 'attendees', 1),
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
       'data', private.attendee_json(v_attendee)
     );
     if dry_run then
@@ -485,7 +672,7 @@ begin
 end
 $$;
 comment on function api.cancel_attendee(uuid, boolean, text, text) is
-  'Cancels one ticket and gives its place back, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or says what that would do: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)

@@ -1,8 +1,6 @@
 -- Payments: what was received for an order, one row each. They add up to amount_paid of the order, which completes with the
 -- last of them. Like the log of the door they are never changed or deleted: money that came in, came in.
 
-create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
-
 create table public.payments (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -79,7 +77,7 @@ begin
 
   -- Here and not after the insert, so that a second payment in the same statement finds the first.
   update public.orders o
-  set amount_paid = o.amount_paid + new.amount, payment_method = new.method::text
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method
   where o.id = v_order.id;
   return new;
 end

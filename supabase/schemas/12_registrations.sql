@@ -1,14 +1,22 @@
--- Registering a guest: one complimentary order with one attendee, completed at once. Everything that must hold (event
--- published, places left, sale open) is held by the triggers of orders and attendees, so that a row added in Studio meets
--- the same rules.
+-- Registering guests: one order with its attendees, complimentary and completed at once, or to be paid and pending until it
+-- is. Everything that must hold (event published, places left, sale open, promo code valid) is held by the triggers of
+-- orders and attendees, so that a row added in Studio meets the same rules.
 
+-- One guest, named by the fields of their own, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email,
+-- company, external_id, metadata }]. What a guest of a group leaves out, the ticket type, comes from beside the list; name,
+-- e-mail address and company there are the buyer's, who is the first guest unless they are given.
 create function api.register_attendee(
   event_id uuid,
-  ticket_type_id uuid,
-  name text,
-  email text,
+  ticket_type_id uuid default null,
+  name text default null,
+  email text default null,
   company text default null,
+  attendees jsonb default null,
+  payment_method public.payment_method default null,
+  promo_code text default null,
   send_email boolean default null,
+  external_id text default null,
+  metadata jsonb default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -16,9 +24,13 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
+    'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
+  )));
   v_organisation_id uuid;
+  v_foreign integer;
   v_order public.orders;
-  v_attendee public.attendees;
+  v_attendees public.attendees[];
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -28,38 +40,73 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  if not exists (
+  select g.place into v_foreign
+  from jsonb_array_elements(v_guests) with ordinality g (guest, place)
+  where not exists (
     select from public.ticket_types t
-    where t.id = register_attendee.ticket_type_id and t.event_id = register_attendee.event_id
-  ) then
-    perform private.refuse_not_found('ticket_type_id');
+    where t.id = coalesce((g.guest ->> 'ticket_type_id')::uuid, register_attendee.ticket_type_id)
+      and t.event_id = register_attendee.event_id
+  )
+  limit 1;
+  if found then
+    perform private.refuse_not_found(
+      case when attendees -> (v_foreign - 1) ? 'ticket_type_id' then format('attendees.%s.ticket_type_id', v_foreign - 1) else 'ticket_type_id' end
+    );
   end if;
 
-  insert into public.orders (organisation_id, event_id, name, email, company, send_email)
+  insert into public.orders (
+    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  )
   values (
-    v_organisation_id, register_attendee.event_id, register_attendee.name, register_attendee.email,
-    register_attendee.company, coalesce(register_attendee.send_email, true)
+    v_organisation_id,
+    register_attendee.event_id,
+    coalesce(register_attendee.name, v_guests #>> '{0,name}'),
+    coalesce(register_attendee.email, v_guests #>> '{0,email}'),
+    case when register_attendee.name is null then v_guests #>> '{0,company}' else register_attendee.company end,
+    coalesce(register_attendee.send_email, true),
+    register_attendee.payment_method,
+    register_attendee.promo_code,
+    register_attendee.external_id,
+    coalesce(register_attendee.metadata, '{}')
   )
   returning * into v_order;
 
-  insert into public.attendees (organisation_id, event_id, order_id, ticket_type_id, name, email, company)
-  values (
-    v_organisation_id, v_order.event_id, v_order.id, register_attendee.ticket_type_id,
-    v_order.name, v_order.email, v_order.company
+  insert into public.attendees (
+    organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
   )
-  returning * into v_attendee;
+  select
+    v_organisation_id, v_order.event_id, v_order.id, coalesce(g.ticket_type_id, register_attendee.ticket_type_id),
+    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
+  from jsonb_to_recordset(v_guests) g (
+    ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
+  );
+
+  -- The tickets decide what there is to pay, and with it whether they are good already.
+  if v_order.payment_method is not null then
+    select o.* into v_order from public.orders o where o.id = v_order.id;
+  end if;
+  v_attendees := array(select a from public.attendees a where a.order_id = v_order.id order by a.id);
+  if v_order.promo_code_id is not null
+    and not exists (select from unnest(v_attendees) a where a.promo_code_id is not null) then
+    perform private.refuse(
+      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+    );
+  end if;
 
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
     json_build_object(
       'status', 201,
-      'data', private.order_json(v_order, json_build_array(private.attendee_json(v_attendee)), '[]')
+      'data', private.order_json(
+        v_order, (select json_agg(private.attendee_json(a) order by a.id) from unnest(v_attendees) a), '[]'
+      )
     )
   );
 end
 $$;
-comment on function api.register_attendee(uuid, uuid, text, text, text, boolean, text, text) is
-  'Issues a complimentary ticket: 201 with the order and its attendee. 404 not_found; 409 event_not_published, sold_out, ticket_type_archived, sales_not_started, sales_ended; 422 idempotency_key_reused.';
-grant execute on function api.register_attendee(uuid, uuid, text, text, text, boolean, text, text)
+comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary, or to be paid where there is a payment method. 404 not_found; 409 event_not_published, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
   to scope_attendees_write;

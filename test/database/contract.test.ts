@@ -112,6 +112,7 @@ const enumOf: Record<string, string | null> = {
   'order.status': 'order_status',
   'order.payment_status': 'payment_status',
   'order.source': 'request_source',
+  'order.payment_method': 'payment_method',
   'payment.method': 'payment_method',
   'payment.source': 'request_source',
   'attendee.status': 'attendee_status',

@@ -35,6 +35,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.resolve_api_key': ['gateway'],
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.event_effect': ['scope_events_write'],
+    'private.lock_order_of': ['scope_attendees_write'],
     'private.member_organisation_ids': ['authenticated'],
     'private.order_attendees_json': ['scope_orders_read', 'scope_orders_write'],
     'private.order_effect': ['scope_orders_write'],

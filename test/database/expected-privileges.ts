@@ -125,14 +125,18 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_orders_read: { select: '*' },
     scope_orders_write: { select: '*', update: 'status' },
     scope_attendees_read: { select: 'id, organisation_id, reference' },
-    scope_attendees_write: { select: '*', insert: 'organisation_id, event_id, name, email, company, send_email' },
+    scope_attendees_write: {
+      select: '*',
+      insert:
+        'organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata',
+    },
   },
   'public.attendees': {
     authenticated: { select: '*', update: 'name, email, company, status, ticket_code, external_id, metadata' },
     scope_attendees_read: { select: '*' },
     scope_attendees_write: {
       select: '*',
-      insert: 'organisation_id, event_id, order_id, ticket_type_id, name, email, company',
+      insert: 'organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata',
       update: 'name, email, company, status, ticket_code, ticket_email_status, external_id, metadata',
     },
     // Not the e-mail address: the door learns who stands before it, not how to reach them.

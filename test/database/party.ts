@@ -34,11 +34,8 @@ export async function createParty(): Promise<Party> {
   await studio.query("insert into public.promo_codes (event_id, code, percent_off) values ($1, 'FRIENDS', 20)", [
     event.id,
   ])
-  const priced = await row<{ id: string }>(
-    "insert into public.orders (event_id, name, email, subtotal) values ($1, 'Payer', 'payer@example.com', 4900) returning id",
-    [event.id],
-  )
-  await studio.query('insert into public.payments (order_id, amount) values ($1, 100)', [priced.id])
+  const priced = await event.payer()
+  await studio.query('insert into public.payments (order_id, amount) values ($1, 100)', [priced.orderId])
   const [key, owner, member] = await Promise.all([
     row<{ id: string; family_id: string }>('select id, family_id from public.api_keys where prefix = $1', [
       prefixOf(await organisation.key()),
@@ -54,7 +51,7 @@ export async function createParty(): Promise<Party> {
     id: organisation.id,
     event,
     orderId: guest.orderId,
-    pricedOrderId: priced.id,
+    pricedOrderId: priced.orderId,
     attendeeId: guest.attendeeId,
     checkInId: checkIn.id,
     keyId: key.id,

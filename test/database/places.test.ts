@@ -52,7 +52,12 @@ describe('places', () => {
        select $1, $2, 'Guest', 'guest@example.com' from generate_series(1, 3)`,
       [orderId, event.ticketTypeId],
     )
-    expect(await refusalOf(addThree)).toEqual({ sqlstate: 'PT409', code: 'sold_out', param: 'ticket_type_id' })
+    expect(await refusalOf(addThree)).toEqual({
+      sqlstate: 'PT409',
+      code: 'sold_out',
+      param: 'ticket_type_id',
+      details: { ticket_type_id: event.ticketTypeId },
+    })
     expect(await event.sold()).toBe(1)
     await expectExactCounts(event)
   })
@@ -64,7 +69,12 @@ describe('places', () => {
     const setTo = (assignments: string) => edit('ticket_types', event.ticketTypeId, assignments)
 
     await setTo("status = 'archived'")
-    expect(await add()).toEqual({ sqlstate: 'PT409', code: 'ticket_type_archived', param: 'ticket_type_id' })
+    expect(await add()).toEqual({
+      sqlstate: 'PT409',
+      code: 'ticket_type_archived',
+      param: 'ticket_type_id',
+      details: { ticket_type_id: event.ticketTypeId },
+    })
     await setTo("status = 'active', sales_start_at = now() + interval '1 hour'")
     expect(await add()).toMatchObject({ sqlstate: 'PT409', code: 'sales_not_started' })
     await setTo("sales_start_at = null, sales_end_at = now() - interval '1 second'")
@@ -135,6 +145,7 @@ describe('a change of ticket type', () => {
       sqlstate: 'PT409',
       code,
       param: 'ticket_type_id',
+      details: { ticket_type_id: other },
     })
     expect([await event.sold(), await event.sold(other)]).toEqual([1, 0])
     await expectExactCounts(event)

@@ -23,9 +23,9 @@ const moment = () => new Promise((resolve) => setTimeout(resolve, 150))
 
 type Statement = [sql: string, values: unknown[]]
 
-const addOrder = (event: TestEvent, subtotal = 0): Statement => [
-  "insert into public.orders (event_id, name, email, subtotal) values ($1, 'Guest', 'guest@example.com', $2) returning id",
-  [event.id, subtotal],
+const addOrder = (event: TestEvent): Statement => [
+  "insert into public.orders (event_id, name, email) values ($1, 'Guest', 'guest@example.com') returning id",
+  [event.id],
 ]
 const addAttendee = (orderId: string, ticketTypeId: string): Statement => [
   "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Guest', 'guest@example.com') returning id",
@@ -95,10 +95,10 @@ test('nobody is added to an order that is being cancelled', async () => {
 
 test('an attendee added to an order that is being paid for is active once it is', async () => {
   const event = await (await createOrganisation()).event()
-  const order = await row<{ id: string }>(...addOrder(event, 4900))
+  const { orderId } = await event.payer()
   const attendee = await during(async (organiser) => {
-    await organiser.query('insert into public.payments (order_id, amount) values ($1, 4900)', [order.id])
-    const waiting = row<{ id: string }>(...addAttendee(order.id, event.ticketTypeId))
+    await organiser.query('insert into public.payments (order_id, amount) values ($1, 4900)', [orderId])
+    const waiting = row<{ id: string }>(...addAttendee(orderId, event.ticketTypeId))
     await moment()
     await organiser.query('commit')
     return waiting

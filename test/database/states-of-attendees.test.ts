@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { expectExactCounts } from './counts.ts'
-import { addOrder, edit, pay, read, refusalOfEdit } from './studio.ts'
+import { addAttendee, addOrder, edit, pay, read, refusalOfEdit } from './studio.ts'
 
 type Status = 'active' | 'awaiting_payment' | 'cancelled'
 
@@ -67,9 +67,10 @@ describe('an attendee', () => {
 
   test('that was cancelled by itself is not revived when its order is paid', async () => {
     const { event, orderId, id } = await attendeeThatIs('awaiting_payment')
+    const other = await addAttendee(orderId, event.ticketTypeId)
     await edit('attendees', id, "status = 'cancelled'")
     await pay(orderId, 4900)
-    expect(await statusOf(id)).toBe('cancelled')
+    expect([await statusOf(id), await statusOf(other)]).toEqual(['cancelled', 'active'])
     await expectExactCounts(event)
   })
 

@@ -1,5 +1,6 @@
 // What an organiser does to a row in Studio: add one, edit some columns, look.
 
+import { randomUUID } from 'node:crypto'
 import { refusalOf, row, studio } from '../support/database.ts'
 import type { TestEvent } from '../support/organisation.ts'
 
@@ -18,20 +19,34 @@ export const remove = (table: Table, id: string) => studio.query(`delete from pu
 export const read = (table: Table, id: string, ...columns: string[]) =>
   row<Record<string, unknown>>(`select ${columns.join(', ')} from public.${table} where id = $1`, [id])
 
-/** An order, and an attendee of it for each ticket type that is named. Pending while anything of `subtotal` is due. */
+/** An order, and an attendee of it for each ticket type that is named. With a subtotal, the first ticket type costs that, and
+ * the order is to be paid by invoice. */
 export async function addOrder(
   event: TestEvent,
   { subtotal = 0, discount = 0, paid = 0, sendEmail = true, ticketTypeIds = [event.ticketTypeId] } = {},
 ): Promise<{ id: string; attendeeIds: string[] }> {
+  if (subtotal > 0) {
+    await studio.query('update public.ticket_types set price = $2 where id = $1', [ticketTypeIds[0], subtotal])
+  }
+  const promoCode = discount > 0 ? await addPromoCode(event, (discount * 100) / subtotal) : null
   const { id } = await row<{ id: string }>(
-    `insert into public.orders (event_id, name, email, subtotal, discount_total, send_email)
+    `insert into public.orders (event_id, name, email, payment_method, promo_code, send_email)
      values ($1, 'Buyer', 'buyer@example.com', $2, $3, $4) returning id`,
-    [event.id, subtotal, discount, sendEmail],
+    [event.id, subtotal > 0 ? 'invoice' : null, promoCode, sendEmail],
   )
-  if (paid > 0) await pay(id, paid)
   const attendeeIds: string[] = []
   for (const ticketTypeId of ticketTypeIds) attendeeIds.push(await addAttendee(id, ticketTypeId))
+  if (paid > 0) await pay(id, paid)
   return { id, attendeeIds }
+}
+
+/** The code of a new promo code. */
+export async function addPromoCode(event: TestEvent, percentOff: number): Promise<string> {
+  const { code } = await row<{ code: string }>(
+    'insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, $3) returning code',
+    [event.id, randomUUID(), percentOff.toFixed(2)],
+  )
+  return code
 }
 
 /** Money that came in, in minor units. */

@@ -101,7 +101,7 @@ describe('a person who is signed in', () => {
       expect(await touched(insert, [null, a.event.id, 'New'])).toBe(1)
       expect(await refusal(insert, [b.id, b.event.id, 'New'])).toEqual({ sqlstate: '42501' })
       expect(await refusal(insert, [a.id, b.event.id, 'New'])).toEqual({ sqlstate: '23503' })
-      expect(await touched('update public.ticket_types set price = 100')).toBe(3)
+      expect(await touched('update public.ticket_types set price = 100')).toBe(4)
       expect(await touched('update public.ticket_types set price = 1 where event_id = $1', [b.event.id])).toBe(0)
     })
   })
@@ -110,11 +110,12 @@ describe('a person who is signed in', () => {
     'edits and cancels the orders and attendees of their organisation as %s',
     async (_who, claims) => {
       await actAs('authenticated', claims(), async ({ rows, touched }) => {
-        expect(await touched("update public.attendees set company = 'NASA'")).toBe(1)
+        expect(await touched("update public.attendees set company = 'NASA'")).toBe(2)
         expect(await touched("update public.orders set status = 'cancelled'")).toBe(2)
         expect(
           await rows(
-            `select a.status, t.quantity_sold from public.attendees a join public.ticket_types t on t.id = a.ticket_type_id`,
+            `select distinct a.status, t.quantity_sold
+             from public.attendees a join public.ticket_types t on t.id = a.ticket_type_id`,
           ),
         ).toEqual([{ status: 'cancelled', quantity_sold: 0 }])
       })

@@ -62,13 +62,13 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     return { event_id: event.id, status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
   },
   get_order: async (event) => ({ order_id: (await event.guest()).orderId }),
-  record_invoice_payment: async ({ id }) => {
-    const order = await row<{ id: string }>(
-      "insert into public.orders (event_id, name, email, subtotal) values ($1, 'P', 'p@example.com', 4900) returning id",
-      [id],
-    )
-    return { order_id: order.id, amount: 900, method: 'bank_transfer', currency: 'EUR', external_reference: 'INV-7' }
-  },
+  record_invoice_payment: async (event) => ({
+    order_id: (await event.payer()).orderId,
+    amount: 900,
+    method: 'bank_transfer',
+    currency: 'EUR',
+    external_reference: 'INV-7',
+  }),
   cancel_order: async (event) => ({ order_id: (await event.guest()).orderId, dry_run: true }),
   list_attendees: async (event) => {
     await event.guest()

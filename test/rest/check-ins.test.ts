@@ -101,17 +101,10 @@ test.each(Object.entries(spoilers))('a ticket is rejected as %s with 409, and lo
 
 test('a ticket of an order that is not paid for is rejected as unpaid', async () => {
   const { event, scan } = await door()
-  const order = await row<{ id: string }>(
-    "insert into public.orders (event_id, name, email, subtotal) values ($1, 'Guest', 'guest@example.com', 4900) returning id",
-    [event.id],
-  )
-  const { ticket_code } = await row<{ ticket_code: string }>(
-    "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Guest', 'guest@example.com') returning ticket_code",
-    [order.id, event.ticketTypeId],
-  )
-  expect((await scan(ticket_code)).body.error.code).toBe('unpaid')
-  await studio.query('insert into public.payments (order_id, amount) values ($1, 4900)', [order.id])
-  expect((await scan(ticket_code)).status).toBe(200)
+  const { orderId, code } = await event.payer()
+  expect((await scan(code)).body.error.code).toBe('unpaid')
+  await studio.query('insert into public.payments (order_id, amount) values ($1, 4900)', [orderId])
+  expect((await scan(code)).status).toBe(200)
 })
 
 test('an undone check-in lets the ticket in again, and cannot be undone twice', async () => {

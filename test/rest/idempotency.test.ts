@@ -69,10 +69,7 @@ test('keys of other organisations, and of other integrations of the same one, do
 
 test('what was answered to one scope is not replayed to another, even if the fingerprints were the same', async () => {
   const { organisation, event } = await desk()
-  const order = await row<{ id: string }>(
-    "insert into public.orders (event_id, name, email, subtotal) values ($1, 'P', 'p@example.com', 4900) returning id",
-    [event.id],
-  )
+  const order = await event.payer()
   const client = await studio.connect()
   const as = async (role: string, call: string, values: unknown[]) => {
     const claims = { role, organisation_id: organisation.id, family_id: organisation.id, source: 'api' }
@@ -86,13 +83,13 @@ test('what was answered to one scope is not replayed to another, even if the fin
     await client.query('begin')
     await as(
       'scope_attendees_write',
-      "select api.register_attendee($1, $2, 'M', 'm@example.com', null, null, 'k', 'abc')",
+      `select api.register_attendee($1, $2, 'M', 'm@example.com', idempotency_key => 'k', request_fingerprint => 'abc')`,
       [event.id, event.ticketTypeId],
     )
     const paid = as(
       'scope_orders_write',
       "select api.record_invoice_payment($1, 1, null, null, null, null, 'k', 'abc')",
-      [order.id],
+      [order.orderId],
     )
     expect(await refusalOf(paid)).toMatchObject({ sqlstate: 'PT422', code: 'idempotency_key_reused' })
   } finally {

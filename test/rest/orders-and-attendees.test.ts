@@ -106,10 +106,7 @@ test('a cancelled order gives its places back and its tickets stop scanning; a d
 
 test('a paid order that is cancelled is owed a refund', async () => {
   const { event, send } = await desk()
-  const { id } = await row<{ id: string }>(
-    "insert into public.orders (event_id, name, email, subtotal) values ($1, 'G', 'g@example.com', 4900) returning id",
-    [event.id],
-  )
+  const { orderId: id } = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 4900)', [id])
   expect((await send('POST', `/orders/${id}/cancel`)).body.data).toMatchObject({
     payment_status: 'refund_due',

@@ -8,17 +8,10 @@ import { rest } from '../support/rest.ts'
 async function desk() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
-  const order = await row<{ id: string }>(
-    "insert into public.orders (event_id, name, email, subtotal) values ($1, 'Payer', 'payer@example.com', 4900) returning id",
-    [event.id],
-  )
-  const attendee = await row<{ ticket_code: string }>(
-    "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Payer', 'payer@example.com') returning ticket_code",
-    [order.id, event.ticketTypeId],
-  )
+  const { orderId, code } = await event.payer()
   const send = rest(await organisation.key())
-  const pay = (body: unknown, headers = {}) => send('POST', `/orders/${order.id}/payments`, body, headers)
-  return { organisation, event, orderId: order.id, code: attendee.ticket_code, send, pay }
+  const pay = (body: unknown, headers = {}) => send('POST', `/orders/${orderId}/payments`, body, headers)
+  return { organisation, event, orderId, code, send, pay }
 }
 
 test('partial payments add up, and with the last one the order completes and the ticket is good', async () => {

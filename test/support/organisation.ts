@@ -14,12 +14,16 @@ export type TestOrganisation = {
   event(options?: { capacity?: number; quantity?: number; status?: 'draft' | 'published' }): Promise<TestEvent>
 }
 
+export type TestGuest = { orderId: string; attendeeId: string; code: string }
+
 export type TestEvent = {
   id: string
   ticketTypeId: string
   ticketType(options?: { quantity?: number; price?: number; name?: string }): Promise<string>
   /** A guest with a ticket, added in Studio. */
-  guest(options?: { ticketTypeId?: string }): Promise<{ orderId: string; attendeeId: string; code: string }>
+  guest(options?: { ticketTypeId?: string }): Promise<TestGuest>
+  /** The same, but the ticket costs 49.00 and is to be paid by invoice. */
+  payer(options?: { price?: number }): Promise<TestGuest>
   sold(ticketTypeId?: string): Promise<number>
 }
 
@@ -59,22 +63,26 @@ async function createEvent(
   const ticketTypeId = await ticketType(quantity === undefined ? {} : { quantity })
   if (status === 'published') await studio.query("update public.events set status = 'published' where id = $1", [id])
 
+  const add = async (of: string, paymentMethod: 'invoice' | null): Promise<TestGuest> => {
+    const order = await row<{ id: string }>(
+      `insert into public.orders (event_id, name, email, payment_method)
+       values ($1, 'Guest', 'guest@example.com', $2) returning id`,
+      [id, paymentMethod],
+    )
+    const attendee = await row<{ id: string; ticket_code: string }>(
+      `insert into public.attendees (order_id, ticket_type_id, name, email)
+       values ($1, $2, 'Guest', 'guest@example.com') returning id, ticket_code`,
+      [order.id, of],
+    )
+    return { orderId: order.id, attendeeId: attendee.id, code: attendee.ticket_code }
+  }
+
   return {
     id,
     ticketTypeId,
     ticketType,
-    async guest(options = {}) {
-      const order = await row<{ id: string }>(
-        "insert into public.orders (event_id, name, email) values ($1, 'Guest', 'guest@example.com') returning id",
-        [id],
-      )
-      const attendee = await row<{ id: string; ticket_code: string }>(
-        `insert into public.attendees (order_id, ticket_type_id, name, email)
-         values ($1, $2, 'Guest', 'guest@example.com') returning id, ticket_code`,
-        [order.id, options.ticketTypeId ?? ticketTypeId],
-      )
-      return { orderId: order.id, attendeeId: attendee.id, code: attendee.ticket_code }
-    },
+    guest: (options = {}) => add(options.ticketTypeId ?? ticketTypeId, null),
+    payer: async ({ price = 4900 } = {}) => add(await ticketType({ price }), 'invoice'),
     sold: async (of = ticketTypeId) =>
       (await row<{ quantity_sold: number }>('select quantity_sold from public.ticket_types where id = $1', [of]))
         .quantity_sold,

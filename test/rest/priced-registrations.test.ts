@@ -1,0 +1,508 @@
+// Registrations with money: tickets to be paid, promo codes, groups in one order, and what cancelling does to totals.
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+async function boxOffice({ price = 4900, currency = 'EUR' } = {}) {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await studio.query('update public.events set currency = $2 where id = $1', [event.id, currency])
+  const ticketTypeId = await event.ticketType({ price })
+  const send = rest(await organisation.key())
+  const register = (body: object, headers = {}) => send('POST', `/events/${event.id}/registrations`, body, headers)
+  return {
+    event,
+    ticketTypeId,
+    send,
+    register,
+    invoice: (body: object = {}) =>
+      register({
+        ticket_type_id: ticketTypeId,
+        name: 'Mary Jackson',
+        email: 'mary@example.com',
+        payment_method: 'invoice',
+        ...body,
+      }),
+    pay: (orderId: string, amount: number) => send('POST', `/orders/${orderId}/payments`, { amount }),
+    promoCode: async (body: object = {}) =>
+      (await send('POST', `/events/${event.id}/promo-codes`, { code: `P-${randomUUID()}`, percent_off: 20, ...body }))
+        .body.data,
+    limit: (assignments: string) =>
+      studio.query(`update public.ticket_types set ${assignments} where id = $1`, [ticketTypeId]),
+  }
+}
+
+const guests = (n: number) => Array.from({ length: n }, (_, i) => ({ name: `Guest ${i}`, email: `g${i}@example.com` }))
+
+describe('a registration by invoice', () => {
+  test('is priced and pending, and its ticket is good once it is paid', async () => {
+    const { event, ticketTypeId, send, invoice, pay } = await boxOffice()
+    const { status, body } = await invoice()
+    expect(status).toBe(201)
+    expect(body.data).toMatchObject({
+      status: 'pending',
+      payment_status: 'awaiting_payment',
+      payment_method: 'invoice',
+      promo_code: null,
+      currency: 'EUR',
+      subtotal: 4900,
+      discount_total: 0,
+      total: 4900,
+      amount_paid: 0,
+      amount_due: 4900,
+      attendees: [
+        { status: 'awaiting_payment', price: 4900, discount: 0, currency: 'EUR', ticket_email: { status: 'waiting' } },
+      ],
+    })
+    expect(await event.sold(ticketTypeId)).toBe(1)
+    expect((await pay(body.data.id, 4900)).body.data).toMatchObject({ status: 'completed', payment_status: 'paid' })
+    const [attendee] = body.data.attendees
+    expect((await send('GET', `/attendees/${attendee.id}`)).body.data).toMatchObject({
+      status: 'active',
+      ticket_email: { status: 'queued' },
+    })
+  })
+
+  test('of a free ticket has nothing to pay and is completed at once', async () => {
+    const { event, invoice } = await boxOffice()
+    expect((await invoice({ ticket_type_id: event.ticketTypeId })).body.data).toMatchObject({
+      status: 'completed',
+      payment_status: 'not_required',
+      payment_method: 'invoice',
+      total: 0,
+      attendees: [{ status: 'active', ticket_email: { status: 'queued' } }],
+    })
+  })
+
+  test('without a payment method costs nothing, whatever the price', async () => {
+    const { ticketTypeId, register } = await boxOffice()
+    const { body } = await register({ ticket_type_id: ticketTypeId, name: 'Mary', email: 'mary@example.com' })
+    expect(body.data).toMatchObject({
+      status: 'completed',
+      payment_method: null,
+      total: 0,
+      attendees: [{ status: 'active', price: 0, currency: 'EUR' }],
+    })
+  })
+
+  test('keeps the price it was made at', async () => {
+    const { send, invoice, limit } = await boxOffice()
+    const { id } = (await invoice()).body.data
+    await limit('price = 9900')
+    expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({ total: 4900, attendees: [{ price: 4900 }] })
+  })
+
+  test('is answered again to the same idempotency key, and is not made twice', async () => {
+    const { event, ticketTypeId, register } = await boxOffice()
+    const body = { ticket_type_id: ticketTypeId, payment_method: 'invoice', attendees: guests(3) }
+    const [first, again] = [
+      await register(body, { 'Idempotency-Key': 'k' }),
+      await register(body, { 'Idempotency-Key': 'k' }),
+    ]
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect(again.body).toEqual(first.body)
+    expect(await event.sold(ticketTypeId)).toBe(3)
+  })
+
+  // 0, 2 and 3 decimals: an amount is minor units in all of them.
+  test.each([
+    ['JPY', 5001, 15, 750, 4251],
+    ['EUR', 4999, 12.5, 625, 4374],
+    ['KWD', 12345, 33.33, 4115, 8230],
+  ])(
+    'in %s of %i less %f %% has a discount of %i and costs %i',
+    async (currency, price, percentOff, discount, total) => {
+      const { invoice, promoCode } = await boxOffice({ price, currency })
+      const { code } = await promoCode({ percent_off: percentOff })
+      expect((await invoice({ promo_code: code })).body.data).toMatchObject({
+        currency,
+        subtotal: price,
+        discount_total: discount,
+        total,
+        attendees: [{ price, discount, currency }],
+      })
+    },
+  )
+})
+
+describe('a promo code', () => {
+  test('takes its percentage off each ticket, half up, whatever its case, and is counted in tickets', async () => {
+    const { ticketTypeId, send, register, promoCode } = await boxOffice({ price: 333 })
+    const promo = await promoCode({ code: 'SPRING-50', percent_off: 50 })
+    const { body } = await register({
+      ticket_type_id: ticketTypeId,
+      payment_method: 'invoice',
+      promo_code: 'spring-50',
+      attendees: guests(3),
+    })
+    // 166.5 is 167 on each of three; 50 % of the sum would have been 500 (499.5).
+    expect(body.data).toMatchObject({
+      promo_code: 'SPRING-50',
+      subtotal: 999,
+      discount_total: 501,
+      total: 498,
+      attendees: [{ discount: 167 }, { discount: 167 }, { discount: 167 }],
+    })
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(3)
+  })
+
+  test('of 100 % leaves nothing to pay: the order is completed at once', async () => {
+    const { invoice, promoCode } = await boxOffice()
+    const { code } = await promoCode({ percent_off: 100 })
+    expect((await invoice({ promo_code: code })).body.data).toMatchObject({
+      status: 'completed',
+      payment_status: 'not_required',
+      total: 0,
+      attendees: [{ status: 'active', price: 4900, discount: 4900, ticket_email: { status: 'queued' } }],
+    })
+  })
+
+  test('for some ticket types is used by those and leaves the others at their price', async () => {
+    const { event, ticketTypeId, send, register, promoCode } = await boxOffice()
+    const other = await event.ticketType({ price: 1000 })
+    const promo = await promoCode({ ticket_type_ids: [other], percent_off: 10 })
+    const { body } = await register({
+      ticket_type_id: ticketTypeId,
+      payment_method: 'invoice',
+      promo_code: promo.code,
+      attendees: [...guests(1), { ...guests(1)[0], ticket_type_id: other }],
+    })
+    expect(body.data).toMatchObject({ subtotal: 5900, discount_total: 100 })
+    expect(body.data.attendees.map((a: { discount: number }) => a.discount)).toEqual([0, 100])
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(1)
+  })
+
+  const hour = 3_600_000
+  const inHours = (hours: number) => new Date(Date.now() + hours * hour).toISOString()
+
+  test.each([
+    ['promo_code_disabled', { status: 'disabled' }],
+    ['promo_code_not_started', { valid_from: inHours(1) }],
+    ['promo_code_expired', { valid_from: inHours(-2), valid_until: inHours(-1) }],
+    ['promo_code_used_up', { max_redemptions: 1 }],
+  ])('is refused as %s, and nothing of the order is left', async (code, changes) => {
+    const { event, ticketTypeId, send, register, promoCode } = await boxOffice()
+    const promo = await promoCode()
+    expect((await send('PATCH', `/promo-codes/${promo.id}`, changes)).status).toBe(200)
+    const { status, body } = await register({
+      ticket_type_id: ticketTypeId,
+      payment_method: 'invoice',
+      promo_code: promo.code,
+      attendees: guests(2),
+    })
+    expect([status, body.error.code, body.error.param]).toEqual([409, code, 'promo_code'])
+    expect(await event.sold(ticketTypeId)).toBe(0)
+    expect((await send('GET', `/orders?event_id=${event.id}`)).body.data).toEqual([])
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(0)
+  })
+
+  test('that makes none of the tickets cheaper is refused', async () => {
+    const { event, invoice, promoCode } = await boxOffice()
+    const { code } = await promoCode({ ticket_type_ids: [event.ticketTypeId] })
+    for (const ticket_type_id of [undefined, event.ticketTypeId]) {
+      const { status, body } = await invoice({ promo_code: code, ...(ticket_type_id && { ticket_type_id }) })
+      expect([status, body.error.code]).toEqual([409, 'promo_code_not_applicable'])
+    }
+  })
+
+  test('that does not exist, or belongs to another event, is not found', async () => {
+    const { invoice } = await boxOffice()
+    const { code } = await (await boxOffice()).promoCode()
+    for (const promo_code of ['NOSUCH', code]) {
+      const { status, body } = await invoice({ promo_code })
+      expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'promo_code'])
+    }
+  })
+
+  test('needs a payment method', async () => {
+    const { ticketTypeId, register, promoCode } = await boxOffice()
+    const { code } = await promoCode()
+    const { status, body } = await register({
+      ticket_type_id: ticketTypeId,
+      name: 'Mary',
+      email: 'm@example.com',
+      promo_code: code,
+    })
+    expect([status, body.error.param]).toEqual([422, 'promo_code'])
+    expect(body.error.message).toBe('promo_code breaks the rule "promo code needs a payment method"')
+  })
+
+  test('of which one use is left goes to one of many who want it', async () => {
+    const { event, ticketTypeId, send, invoice, promoCode } = await boxOffice()
+    const promo = await promoCode({ max_redemptions: 5 })
+    const answers = await Promise.all(Array.from({ length: 12 }, () => invoice({ promo_code: promo.code })))
+    expect(answers.map((a) => a.status).sort()).toEqual([...Array(5).fill(201), ...Array(7).fill(409)])
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data).toMatchObject({
+      times_redeemed: 5,
+      state: 'used_up',
+    })
+    expect(await event.sold(ticketTypeId)).toBe(5)
+  })
+})
+
+describe('a group', () => {
+  test('of fifty is one order, in the order it was sent in, and the first is the buyer', async () => {
+    const { event, ticketTypeId, register } = await boxOffice()
+    const attendees = guests(50).map((guest, i) => ({
+      ...guest,
+      company: 'NASA',
+      external_id: `g-${i}`,
+      metadata: { i },
+    }))
+    const { status, body } = await register({ ticket_type_id: ticketTypeId, attendees })
+    expect(status).toBe(201)
+    expect(body.data).toMatchObject({ name: 'Guest 0', email: 'g0@example.com', company: 'NASA', external_id: null })
+    expect(
+      body.data.attendees.map(({ name, email, company, external_id, metadata }: Record<string, unknown>) => ({
+        name,
+        email,
+        company,
+        external_id,
+        metadata,
+      })),
+    ).toEqual(attendees)
+    expect(new Set(body.data.attendees.map((a: { ticket_code: string }) => a.ticket_code)).size).toBe(50)
+    expect(await event.sold(ticketTypeId)).toBe(50)
+  })
+
+  test('may be bought by somebody who does not come', async () => {
+    const { ticketTypeId, register } = await boxOffice()
+    const { body } = await register({
+      ticket_type_id: ticketTypeId,
+      name: 'Katherine Johnson',
+      email: 'kj@example.com',
+      external_id: 'deal-7',
+      metadata: { deal: 7 },
+      attendees: guests(2),
+    })
+    expect(body.data).toMatchObject({
+      name: 'Katherine Johnson',
+      email: 'kj@example.com',
+      company: null,
+      external_id: 'deal-7',
+      metadata: { deal: 7 },
+      attendees: [
+        { name: 'Guest 0', external_id: null, metadata: {} },
+        { name: 'Guest 1', external_id: null, metadata: {} },
+      ],
+    })
+  })
+
+  test('is registered whole or not at all', async () => {
+    const { event, ticketTypeId, send, register, limit } = await boxOffice()
+    await limit('quantity = 2')
+    const { status, body } = await register({ ticket_type_id: ticketTypeId, attendees: guests(3) })
+    expect([status, body.error.code, body.error.details]).toEqual([409, 'sold_out', { ticket_type_id: ticketTypeId }])
+    expect(await event.sold(ticketTypeId)).toBe(0)
+    expect((await send('GET', `/orders?event_id=${event.id}`)).body.data).toEqual([])
+  })
+
+  test.each([
+    ['min_per_order = 2, max_per_order = 3', 1, 409],
+    ['min_per_order = 2, max_per_order = 3', 2, 201],
+    ['min_per_order = 2, max_per_order = 3', 3, 201],
+    ['min_per_order = 2, max_per_order = 3', 4, 409],
+    ['max_per_order = 1', 1, 201],
+    ['max_per_order = 1', 2, 409],
+  ])('with %s and %i tickets is answered %i', async (limits, n, expected) => {
+    const { event, ticketTypeId, register, limit } = await boxOffice()
+    await limit(limits)
+    const { status, body } = await register({ ticket_type_id: ticketTypeId, attendees: guests(n) })
+    expect(status).toBe(expected)
+    if (expected === 409) {
+      expect(body.error).toMatchObject({
+        code: 'quantity_not_allowed',
+        param: 'ticket_type_id',
+        details: { ticket_type_id: ticketTypeId },
+      })
+    }
+    expect(await event.sold(ticketTypeId)).toBe(expected === 201 ? n : 0)
+  })
+
+  test.each([
+    [{ attendees: [] }, ['attendees']],
+    [{ attendees: guests(51) }, ['attendees']],
+    [{ attendees: guests(1) }, ['attendees']],
+    [
+      { attendees: [{ name: '', email: 'x' }, {}] },
+      ['attendees.0.name', 'attendees.0.email', 'attendees.1.name', 'attendees.1.email'],
+    ],
+    [{ payment_method: 'barter' }, ['payment_method', 'ticket_type_id', 'name', 'email']],
+  ])('that is malformed is refused with every bad field: %#', async (body, fields) => {
+    const answer = await (await boxOffice()).register(body)
+    expect(answer.status).toBe(422)
+    expect(answer.body.error.details.fields.map((f: { param: string }) => f.param)).toEqual(fields)
+  })
+
+  test('names the guest whose ticket type is not one of the event', async () => {
+    const { ticketTypeId, register } = await boxOffice()
+    const { ticketTypeId: foreign } = await boxOffice()
+    const { status, body } = await register({
+      ticket_type_id: ticketTypeId,
+      attendees: [guests(1)[0], { ...guests(1)[0], ticket_type_id: foreign }],
+    })
+    expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'attendees.1.ticket_type_id'])
+  })
+
+  test('whose external_id is taken is refused', async () => {
+    const { ticketTypeId, register } = await boxOffice()
+    const attendees = guests(2).map((guest) => ({ ...guest, external_id: 'same' }))
+    const { status, body } = await register({ ticket_type_id: ticketTypeId, attendees })
+    expect([status, body.error.code, body.error.param]).toEqual([409, 'already_exists', 'external_id'])
+  })
+})
+
+test('a single registration carries the external_id and metadata on the order and its attendee', async () => {
+  const { send, invoice } = await boxOffice()
+  const { id } = (await invoice({ external_id: 'crm-1', metadata: { vip: true } })).body.data
+  for (const path of ['/orders', '/attendees']) {
+    const { data } = (await send('GET', `${path}?external_id=crm-1`)).body
+    expect(data).toMatchObject([{ external_id: 'crm-1', metadata: { vip: true } }])
+  }
+  expect((await send('GET', `/orders/${id}`)).body.data.attendees).toHaveLength(1)
+})
+
+describe('cancelling', () => {
+  test('one ticket takes its price off what is due, and gives back its place and its use of the code', async () => {
+    const { event, ticketTypeId, send, register, promoCode, pay } = await boxOffice()
+    const promo = await promoCode({ percent_off: 10 })
+    const { id, attendees } = (
+      await register({
+        ticket_type_id: ticketTypeId,
+        payment_method: 'invoice',
+        promo_code: promo.code,
+        attendees: guests(3),
+      })
+    ).body.data
+    const { effect } = (await send('POST', `/attendees/${attendees[0].id}/cancel`)).body
+    expect(effect).toEqual({ dry_run: false, orders: 1, attendees: 1 })
+    expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({
+      status: 'pending',
+      subtotal: 9800,
+      discount_total: 980,
+      amount_due: 8820,
+    })
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(2)
+    expect(await event.sold(ticketTypeId)).toBe(2)
+    expect((await pay(id, 8820)).body.data.status).toBe('completed')
+  })
+
+  test('a ticket of a paid order leaves the difference to be refunded', async () => {
+    const { ticketTypeId, send, register, pay } = await boxOffice()
+    const { id, attendees } = (
+      await register({ ticket_type_id: ticketTypeId, payment_method: 'invoice', attendees: guests(2) })
+    ).body.data
+    await pay(id, 9800)
+    await send('POST', `/attendees/${attendees[1].id}/cancel`)
+    expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({
+      status: 'completed',
+      payment_status: 'refund_due',
+      total: 4900,
+      amount_paid: 9800,
+      amount_due: 0,
+    })
+  })
+
+  test('what is not paid yet completes an order whose rest is paid', async () => {
+    const { ticketTypeId, send, register, pay } = await boxOffice()
+    const { id, attendees } = (
+      await register({ ticket_type_id: ticketTypeId, payment_method: 'invoice', attendees: guests(2) })
+    ).body.data
+    await pay(id, 4900)
+    await send('POST', `/attendees/${attendees[1].id}/cancel`)
+    const { data } = (await send('GET', `/orders/${id}`)).body
+    expect(data).toMatchObject({ status: 'completed', payment_status: 'paid', total: 4900 })
+    expect(data.attendees.map((a: { status: string }) => a.status)).toEqual(['active', 'cancelled'])
+  })
+
+  test.each([{ payment_method: 'invoice' }, {}])('the last ticket cancels the order, %j', async (payment) => {
+    const { ticketTypeId, send, register } = await boxOffice()
+    const { id, attendees, total } = (
+      await register({ ticket_type_id: ticketTypeId, attendees: guests(2), ...payment })
+    ).body.data
+    await send('POST', `/attendees/${attendees[0].id}/cancel`)
+    const tried = await send('POST', `/attendees/${attendees[1].id}/cancel`, { dry_run: true })
+    expect(tried.body.effect).toEqual({ dry_run: true, orders: 1, attendees: 1 })
+    expect((await send('GET', `/orders/${id}`)).body.data.status).not.toBe('cancelled')
+    await send('POST', `/attendees/${attendees[1].id}/cancel`)
+    expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({
+      status: 'cancelled',
+      payment_status: 'not_required',
+      total: total / 2,
+      amount_due: 0,
+    })
+  })
+
+  test('an order gives back every use of its code and keeps the totals it had', async () => {
+    const { ticketTypeId, send, register, promoCode } = await boxOffice()
+    const promo = await promoCode({ percent_off: 50 })
+    const { id } = (
+      await register({
+        ticket_type_id: ticketTypeId,
+        payment_method: 'invoice',
+        promo_code: promo.code,
+        attendees: guests(3),
+      })
+    ).body.data
+    expect((await send('POST', `/orders/${id}/cancel`)).body.data).toMatchObject({ subtotal: 14700, total: 7350 })
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(0)
+  })
+})
+
+describe('in Studio', () => {
+  test('a ticket of an order with a payment method has its price, its discount and its place in the totals', async () => {
+    const { event, ticketTypeId, promoCode } = await boxOffice()
+    const { code } = await promoCode({ percent_off: 12.5 })
+    const order = await row<{ id: string }>(
+      `insert into public.orders (event_id, name, email, payment_method, promo_code)
+       values ($1, 'Mary', 'mary@example.com', 'invoice', lower($2)) returning id`,
+      [event.id, code],
+    )
+    const totals = () =>
+      row(
+        'select status, payment_status, subtotal::int, discount_total::int, total::int from public.orders where id = $1',
+        [order.id],
+      )
+    expect(await totals()).toMatchObject({ status: 'pending', payment_status: 'awaiting_payment', total: 0 })
+    // A wage is not set by the one who asks for it, nor a price.
+    const attendee = await row<{ id: string }>(
+      `insert into public.attendees (order_id, ticket_type_id, name, email, price, discount)
+       values ($1, $2, 'Mary', 'mary@example.com', 1, 1) returning id, price::int, discount::int, currency`,
+      [order.id, ticketTypeId],
+    )
+    expect(attendee).toMatchObject({ price: 4900, discount: 613, currency: 'EUR' })
+    expect(await totals()).toMatchObject({ status: 'pending', subtotal: 4900, discount_total: 613, total: 4287 })
+    await studio.query('delete from public.attendees where id = $1', [attendee.id])
+    expect(await totals()).toMatchObject({ status: 'cancelled', payment_status: 'not_required' })
+    expect(await row('select times_redeemed from public.promo_codes where code = $1', [code])).toEqual({
+      times_redeemed: 0,
+    })
+  })
+
+  test('neither a price nor a discount can be edited', async () => {
+    const { invoice } = await boxOffice()
+    const [attendee] = (await invoice()).body.data.attendees
+    for (const column of ['price', 'discount']) {
+      await expect(
+        studio.query(`update public.attendees set ${column} = 1 where id = $1`, [attendee.id]),
+      ).rejects.toThrow('This field is fixed once the row exists.')
+    }
+  })
+
+  test('a paid order takes no more tickets that cost something, and free ones still', async () => {
+    const { event, ticketTypeId, invoice, pay } = await boxOffice()
+    const { id } = (await invoice()).body.data
+    await pay(id, 4900)
+    const add = (of: string) =>
+      row(
+        `insert into public.attendees (order_id, ticket_type_id, name, email)
+         values ($1, $2, 'Mary', 'mary@example.com') returning status`,
+        [id, of],
+      )
+    await expect(add(ticketTypeId)).rejects.toThrow('A completed order takes no more tickets that are to be paid.')
+    expect(await add(event.ticketTypeId)).toEqual({ status: 'active' })
+  })
+})
