@@ -43,9 +43,10 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
       try {
         // A read has no idempotency key: handing it on as a field gets it refused by name.
         const answer = isRead(operation)
-          ? await call(operation, caller, params.arguments ?? {})
+          ? await call(operation, caller, { ...defaults(operation), ...params.arguments })
           : await call(operation, caller, input, idempotency_key)
-        return { content: text(answer.body), structuredContent: answer.body }
+        const content = [...text(answer.body), ...(await pictures(operation, answer.body.data))]
+        return { content, structuredContent: answer.body }
       } catch (error) {
         const refusal = toRefusal(error)
         if (refusal.status >= 500) onError(error)
@@ -94,11 +95,21 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
   return router
 }
 
+/** What a context window takes at once. */
+const itemsOnAPage = 20
+
+const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage } : {})
+
+async function pictures(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
+  const png = operation.pictures?.png
+  if (png === undefined) return []
+  const picture = Buffer.from(await png.draw(data))
+  return [{ type: 'image', data: picture.toString('base64'), mimeType: png.mediaType }]
+}
+
 /** As `tools/list` shows it; made once, when the server starts. */
 export function toTool(operation: Operation): Tool {
-  const input = isRead(operation)
-    ? operation.input
-    : operation.input.safeExtend({ idempotency_key: IdempotencyKeySchema.optional() })
+  const input = inputOf(operation)
   const scope = operation.scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${operation.scope}.`
   return {
     name: operation.name,
@@ -114,6 +125,15 @@ export function toTool(operation: Operation): Tool {
       openWorldHint: false,
     },
   }
+}
+
+function inputOf(operation: Operation): z.ZodObject {
+  const { input } = operation
+  if (!isRead(operation)) return input.safeExtend({ idempotency_key: IdempotencyKeySchema.optional() })
+  if (!('limit' in input.shape)) return input
+  return input.safeExtend({
+    limit: (input.shape.limit as z.ZodType).describe(`Items on a page, 1 to 100; ${itemsOnAPage} when left out.`),
+  })
 }
 
 function text(body: Record<string, unknown>): CallToolResult['content'] {

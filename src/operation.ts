@@ -34,7 +34,7 @@ export type Operation = {
   input: z.ZodObject
   /** The whole body of a successful answer. */
   output: z.ZodObject
-  /** Pictures of what it answers, by file extension: REST serves `path.png`, and over MCP the first comes with the result. */
+  /** Pictures of what it answers, by file extension: REST serves `path.png`; over MCP a PNG comes with the result. */
   pictures?: Record<string, Picture>
   /** Behaviour hints for MCP clients, as in the specification's ToolAnnotations; reads need none. */
   hints?: { destructive: boolean; idempotent: boolean }

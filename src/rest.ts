@@ -7,9 +7,12 @@ import { callerOf } from './gateway/authenticate.ts'
 import type { Call } from './gateway/calls.ts'
 import { Refusal } from './gateway/refusal.ts'
 import { validationFailed } from './gateway/validation.ts'
-import { isRead, type Operation, pathParameters } from './operation.ts'
+import { isRead, type Operation, type Picture, pathParameters } from './operation.ts'
 
 type Input = Record<string, unknown>
+type InputOf = (req: express.Request) => Input
+
+const verbs = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
 export function restRouter(operations: readonly Operation[], call: Call): Router {
   const router = Router({ caseSensitive: true })
@@ -19,18 +22,22 @@ export function restRouter(operations: readonly Operation[], call: Call): Router
   for (const operation of operations) {
     const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
     const route = router.route(path)
-    if (isRead(operation)) route.get(handle(operation, call, inputOfQuery(operation)))
-    else route[operation.method === 'PATCH' ? 'patch' : 'post'](handle(operation, call, inputOfBody(operation)))
+    const inputOf = isRead(operation) ? inputOfQuery(operation) : inputOfBody(operation)
+    route[verbs[operation.method]](handle(operation, call, inputOf))
     methodsByPath.set(path, [
       ...(methodsByPath.get(path) ?? []),
       ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
     ])
+    for (const [extension, picture] of Object.entries(operation.pictures ?? {})) {
+      router.get(`${path}.${extension}`, draw(operation, call, inputOf, picture))
+      methodsByPath.set(`${path}.${extension}`, ['GET', 'HEAD'])
+    }
   }
   for (const [path, methods] of methodsByPath) router.all(path, refuseMethod(methods))
   return router
 }
 
-function handle(operation: Operation, call: Call, inputOf: (req: express.Request) => Input): RequestHandler {
+function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHandler {
   return async (req, res) => {
     res.locals.operation = operation.name
     const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
@@ -42,8 +49,16 @@ function handle(operation: Operation, call: Call, inputOf: (req: express.Request
   }
 }
 
+function draw(operation: Operation, call: Call, inputOf: InputOf, { mediaType, draw }: Picture): RequestHandler {
+  return async (req, res) => {
+    res.locals.operation = operation.name
+    const { body } = await call(operation, callerOf(res), inputOf(req))
+    res.type(mediaType).send(await draw(body.data))
+  }
+}
+
 /** Query text to the types the schema wants: numbers and booleans that read as such. What does not stays, and is refused by name. */
-function inputOfQuery(operation: Operation): (req: express.Request) => Input {
+function inputOfQuery(operation: Operation): InputOf {
   const properties = z.toJSONSchema(operation.input, { io: 'input' }).properties ?? {}
   const typed = Object.entries(properties).flatMap(([name, property]) =>
     typeof property === 'object' && (property.type === 'integer' || property.type === 'boolean')
@@ -61,7 +76,7 @@ function inputOfQuery(operation: Operation): (req: express.Request) => Input {
   }
 }
 
-function inputOfBody(operation: Operation): (req: express.Request) => Input {
+function inputOfBody(operation: Operation): InputOf {
   const inPath = pathParameters(operation)
   return (req) => {
     // No body at all is fine where every field is optional or in the path.

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
+import { qrPictures } from '../ticket-qr.ts'
 import {
   changesOf,
   currency,
@@ -96,6 +97,28 @@ export const getAttendee = {
   scope: 'attendees:read',
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
+} satisfies Operation
+
+export const TicketQrSchema = z.strictObject({
+  object: z.literal('ticket_qr'),
+  attendee_id: id('attendee'),
+  event_id: id('event'),
+  name: z.string(),
+  ticket_code: z.string().describe('What the QR code holds.'),
+})
+
+export const getTicketQr = {
+  name: 'get_ticket_qr',
+  title: 'Get the QR code of a ticket',
+  summary: 'The QR code of a ticket: over REST also as PNG and SVG, over MCP with the picture.',
+  description:
+    'Shows the ticket of one active attendee: its code, and the picture of the QR code that the door scans. Show it to nobody but the attendee. On ticket_not_active the ticket is cancelled, or its order is not paid for; to e-mail a ticket use resend_ticket.',
+  method: 'GET',
+  path: '/attendees/{attendee_id}/ticket',
+  scope: 'attendees:read',
+  input: z.strictObject({ attendee_id: id('attendee') }),
+  output: one(TicketQrSchema),
+  pictures: qrPictures,
 } satisfies Operation
 
 export const updateAttendee = {

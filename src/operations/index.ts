@@ -2,7 +2,7 @@
 
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
-import { cancelAttendee, getAttendee, listAttendees, resendTicket, updateAttendee } from './attendees.ts'
+import { cancelAttendee, getAttendee, getTicketQr, listAttendees, resendTicket, updateAttendee } from './attendees.ts'
 import { checkIn, checkInBatch, listCheckIns, undoCheckIn } from './check-ins.ts'
 import {
   cancelEvent,
@@ -44,6 +44,7 @@ export const operations: readonly Operation[] = [
   cancelOrder,
   listAttendees,
   getAttendee,
+  getTicketQr,
   updateAttendee,
   cancelAttendee,
   resendTicket,

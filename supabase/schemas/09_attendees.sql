@@ -463,6 +463,19 @@ grant update (name, email, company, status, ticket_code, ticket_email_status, ex
   to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
 
+-- Nobody is handed a ticket that would not let them in.
+create function private.refuse_inactive_ticket(status public.attendee_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
+  );
+end
+$$;
+grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+
 create function private.attendee_json(attendee public.attendees) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -560,6 +573,31 @@ end
 $$;
 comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
 grant execute on function api.get_attendee(uuid) to scope_attendees_read;
+
+create function api.get_ticket_qr(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_ticket_qr.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  return json_build_object(
+    'object', 'ticket_qr',
+    'attendee_id', v_attendee.id,
+    'event_id', v_attendee.event_id,
+    'name', v_attendee.name,
+    'ticket_code', v_attendee.ticket_code
+  );
+end
+$$;
+comment on function api.get_ticket_qr(uuid) is 'What the QR code of a ticket holds. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
 
 create function api.update_attendee(
   attendee_id uuid,
@@ -692,10 +730,7 @@ begin
     perform private.refuse_not_found('attendee_id');
   end if;
   if v_attendee.status <> 'active' then
-    perform private.refuse(
-      409, 'ticket_not_active', 'Only the ticket of an active attendee is sent.', 'status',
-      jsonb_build_object('status', v_attendee.status), 'A cancelled ticket stays cancelled; an unpaid one is sent when it is paid.'
-    );
+    perform private.refuse_inactive_ticket(v_attendee.status);
   end if;
   update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
 

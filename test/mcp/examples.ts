@@ -75,6 +75,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     return { event_id: event.id, checked_in: false, email: 'GUEST@example.com' }
   },
   get_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  get_ticket_qr: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
   update_attendee: async (event) => ({
     attendee_id: (await event.guest()).attendeeId,
     changes: { name: 'Mary Jackson', company: null, reissue_ticket: true },

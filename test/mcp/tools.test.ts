@@ -8,7 +8,7 @@ import { CheckInSchema } from '../../src/operations/check-ins.ts'
 import { EventSchema } from '../../src/operations/events.ts'
 import { operations } from '../../src/operations/index.ts'
 import { OrderSchema } from '../../src/operations/orders.ts'
-import { row } from '../support/database.ts'
+import { row, studio } from '../support/database.ts'
 import { clients, negotiating, speaking } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
@@ -41,6 +41,19 @@ describe.each(clients)('$client speaking $revision', ({ revision, connect }) => 
     const args = (await examples[name]?.(event)) ?? {}
     const { method, path } = restRequestOf(name, args)
     expect(await (await connect(key)).call(name, args)).toEqual((await rest(key)(method, path)).body)
+  })
+
+  test('a list holds twenty when nobody says how many', async () => {
+    const { event, key } = await arrange()
+    await studio.query(
+      `insert into public.promo_codes (event_id, code, percent_off) select $1, 'C' || n, 10 from generate_series(1, 21) n`,
+      [event.id],
+    )
+    const mcp = await connect(key)
+    const list = await mcp.call('list_promo_codes', { event_id: event.id })
+    expect([(list.data as unknown[]).length, list.has_more]).toEqual([20, true])
+    const { inputSchema } = mcp.tools.find(({ name }) => name === 'list_promo_codes') ?? {}
+    expect(JSON.stringify(inputSchema)).toContain('20 when left out')
   })
 
   test('pages are walked by sending next_cursor back', async () => {

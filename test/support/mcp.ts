@@ -89,7 +89,10 @@ async function connectCurrent(client: Client, key: string, apiUrl: string): Prom
 }
 
 const ToolResult = z.looseObject({
-  content: z.tuple([z.looseObject({ type: z.literal('text'), text: z.string() })]),
+  content: z.tuple(
+    [z.looseObject({ type: z.literal('text'), text: z.string() })],
+    z.looseObject({ type: z.literal('image'), data: z.base64(), mimeType: z.literal('image/png') }),
+  ),
   structuredContent: z.record(z.string(), z.unknown()).optional(),
   isError: z.boolean().optional(),
 })
