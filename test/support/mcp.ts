@@ -30,6 +30,8 @@ export type Tool = z.infer<typeof Tool>
 export type McpCaller = {
   /** The protocol revision both sides agreed on. */
   revision: string | undefined
+  /** What the server says it can do. */
+  capabilities: unknown
   tools: Tool[]
   /** The structured content of a call that succeeds. */
   call(name: string, args?: Arguments): Promise<Body>
@@ -54,7 +56,9 @@ export async function connectV1(key: string, apiUrl = inject('apiUrl')): Promise
   onTestFinished(() => client.close())
   // As every host does first. Having listed, this client validates structured content by itself, that of refusals too.
   const { tools } = await client.listTools()
-  return caller(transport.protocolVersion, tools, (name, args) => client.callTool({ name, arguments: args }))
+  return caller(transport.protocolVersion, client.getServerCapabilities(), tools, (name, args) =>
+    client.callTool({ name, arguments: args }),
+  )
 }
 
 /** The current package, pinned to one revision: 2026-07-28 is discovered, anything earlier is initialised. */
@@ -83,7 +87,7 @@ async function connectCurrent(client: Client, key: string, apiUrl: string): Prom
   await client.connect(new StreamableHTTPClientTransport(new URL(`${apiUrl}/api/mcp`), { requestInit: bearing(key) }))
   onTestFinished(() => client.close())
   const { tools } = await client.listTools()
-  return caller(client.getNegotiatedProtocolVersion(), tools, (name, args) =>
+  return caller(client.getNegotiatedProtocolVersion(), client.getServerCapabilities(), tools, (name, args) =>
     client.callTool({ name, arguments: args }),
   )
 }
@@ -111,12 +115,14 @@ const ErrorAnswer = z.strictObject({
 
 function caller(
   revision: string | undefined,
+  capabilities: unknown,
   listed: unknown[],
   callTool: (name: string, args: Arguments) => Promise<unknown>,
 ): McpCaller {
   const tools = listed.map((tool) => Tool.parse(tool))
   return {
     revision,
+    capabilities,
     tools,
     async call(name, args = {}) {
       const result = ToolResult.parse(await callTool(name, args))

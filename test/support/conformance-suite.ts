@@ -1,0 +1,74 @@
+// The official conformance suite, run as its command line has it. In comes the address of a server, out goes what each
+// scenario reported. It judges nothing, and leaves no process and no folder behind.
+
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as z from 'zod'
+
+const cli = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
+
+/** More than ten times what a revision takes when nothing else runs. */
+const timeout = 25_000
+
+export type Revision = '2025-11-25' | '2026-07-28'
+
+export type Scenario = {
+  name: string
+  /** The revisions it belongs to, or `extension`. */
+  belongsTo: string[]
+}
+
+const CheckSchema = z.object({
+  id: z.string(),
+  status: z.enum(['SUCCESS', 'FAILURE', 'WARNING', 'SKIPPED', 'INFO']),
+  errorMessage: z.string().optional(),
+  details: z.unknown().optional(),
+})
+export type Check = z.infer<typeof CheckSchema>
+
+/** Every scenario there is for a server. */
+export async function listScenarios(): Promise<Scenario[]> {
+  const listed = await conformance(['list', '--server'], tmpdir())
+  return [...listed.matchAll(/^ {2}- (\S+) \[(.+)\]$/gm)].map(([, name = '', belongsTo = '']) => ({
+    name,
+    belongsTo: belongsTo.split(','),
+  }))
+}
+
+/**
+ * What the checks of each scenario of a revision reported, in that revision's way of talking. One process runs them all:
+ * starting one takes longer than most scenarios do.
+ */
+export async function runScenarios(url: string, revision: Revision): Promise<Map<string, Check[]>> {
+  const folder = await mkdtemp(join(tmpdir(), 'usher-conformance-'))
+  try {
+    await conformance(['server', '--url', url, '--suite', 'all', '--spec-version', revision, '-o', folder], folder)
+    const results = (await readdir(folder)).map(async (result): Promise<[string, Check[]]> => {
+      const checks = await readFile(join(folder, result, 'checks.json'), 'utf8')
+      return [nameOf(result), CheckSchema.array().parse(JSON.parse(checks))]
+    })
+    return new Map(await Promise.all(results))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** From `server-tools-list-2026-11-20T21-07-09-718Z`. */
+function nameOf(result: string): string {
+  return result.replace(/^server-/, '').replace(/-\d{4}-\d{2}-\d{2}T[\d-]+Z$/, '')
+}
+
+function conformance(args: string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { cwd, timeout, maxBuffer: 64 * 1024 * 1024 }
+    execFile(process.execPath, [cli, ...args], options, (error, stdout, stderr) => {
+      // It exits with 1 when any scenario failed. Anything else means that it did not get to the end.
+      if (error && error.code !== 1)
+        reject(new Error(`conformance ${args.join(' ')}:\n${stderr || stdout}`, { cause: error }))
+      else resolve(stdout)
+    })
+  })
+}

@@ -1,0 +1,37 @@
+// A reverse proxy on a loopback port, for clients that cannot send Authorization themselves. In comes any HTTP request,
+// out goes the same to the target with these headers more. It must change nothing else: not Host or Origin, whose refusal
+// is the target's to make, nor the names, order or streaming of anything.
+
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
+
+export async function headerAddingProxy(
+  target: string,
+  added: Record<string, string>,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const { hostname, port } = new URL(target)
+
+  const proxy = createServer((req, res) => {
+    // Given as a flat list, headers are written as they stand: node:http adds no Host and merges nothing.
+    const headers = [...req.rawHeaders, ...Object.entries(added).flat()]
+    const upstream = request({ agent: false, hostname, port, method: req.method, path: req.url, headers }, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders)
+      pipeline(answer, res, () => {})
+    })
+    // Whoever breaks off takes the other side along, as if there were nothing between them.
+    upstream.on('error', () => res.destroy())
+    res.on('close', () => upstream.destroy())
+    req.pipe(upstream)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+
+  return {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        proxy.close(() => resolve())
+        proxy.closeAllConnections()
+      }),
+  }
+}
