@@ -58,7 +58,7 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
   }
 
   const modern = toNodeHandler(
-    // No tool says anything before its result, so every answer is plain JSON.
+    // No tool says anything before its result, so a result is plain JSON.
     createMcpHandler((context) => buildServer(context.authInfo?.extra as Context), { legacy: 'reject' }),
   )
 
