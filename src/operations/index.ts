@@ -14,10 +14,19 @@ import {
   unpublishEvent,
   updateEvent,
 } from './events.ts'
+import { listNotifications, listWebhookDeliveries, redeliverWebhook, testWebhookEndpoint } from './notifications.ts'
 import { cancelOrder, getOrder, listOrders, recordInvoicePayment } from './orders.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
+import {
+  createWebhookEndpoint,
+  deleteWebhookEndpoint,
+  getWebhookEndpoint,
+  listWebhookEndpoints,
+  rotateWebhookSecret,
+  updateWebhookEndpoint,
+} from './webhook-endpoints.ts'
 
 export const operations: readonly Operation[] = [
   getApiKey,
@@ -52,4 +61,14 @@ export const operations: readonly Operation[] = [
   checkInBatch,
   undoCheckIn,
   listCheckIns,
+  listWebhookEndpoints,
+  getWebhookEndpoint,
+  createWebhookEndpoint,
+  updateWebhookEndpoint,
+  deleteWebhookEndpoint,
+  rotateWebhookSecret,
+  testWebhookEndpoint,
+  listWebhookDeliveries,
+  redeliverWebhook,
+  listNotifications,
 ]

@@ -86,6 +86,16 @@ create policy api_keys_update_ownership on public.api_keys for update to authent
 grant select on public.api_keys to api_key, authenticated;
 grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
 
+-- What the calling key may do, as of now.
+create function private.current_scopes() returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+end
+$$;
+grant execute on function private.current_scopes() to api_key;
+
 -- The three ways a known key is of no use. Raises 401, or does nothing.
 create function private.refuse_unusable_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''

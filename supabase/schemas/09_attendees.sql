@@ -476,7 +476,8 @@ end
 $$;
 grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
 
-create function private.attendee_json(attendee public.attendees) returns json
+-- The ticket code lets people in, and is told only to those who handle tickets.
+create function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -493,7 +494,7 @@ begin
     'discount', attendee.discount,
     'currency', attendee.currency,
     'status', attendee.status,
-    'ticket_code', attendee.ticket_code,
+    'ticket_code', case when with_code then attendee.ticket_code end,
     'checked_in_at', private.rfc3339(attendee.checked_in_at),
     'ticket_email', json_build_object(
       'status', attendee.ticket_email_status,
@@ -509,7 +510,7 @@ begin
   );
 end
 $$;
-grant execute on function private.attendee_json(public.attendees) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
 
 create function api.list_attendees(
   event_id uuid default null,

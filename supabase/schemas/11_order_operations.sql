@@ -1,19 +1,31 @@
 -- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
 
--- The attendees of an order, for whoever may read orders: without the ticket codes, which let people in and are no business
--- of finance. Security definer: a key for orders has no other right to attendees.
+-- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
+-- the order is theirs to read.
+create function private.attendees_of_order_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
+    from public.attendees a
+    where a.order_id = attendees_of_order_json.order_id
+  );
+end
+$$;
+
+-- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
 create function private.order_attendees_json(order_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
-  return (
-    select coalesce(
-      json_agg(private.attendee_json(jsonb_populate_record(a, '{"ticket_code": null}')) order by a.id), '[]'
-    )
-    from public.attendees a
-    where a.order_id = order_attendees_json.order_id
-      and a.organisation_id = private.current_organisation_id()
-  );
+  if exists (
+    select from public.orders o
+    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
+  ) then
+    return private.attendees_of_order_json(order_id);
+  end if;
+  return '[]';
 end
 $$;
 grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;

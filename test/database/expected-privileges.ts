@@ -59,6 +59,8 @@ const paymentColumns = 'order_id, method, amount, currency, received_at, externa
 
 const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
 
+const webhookEndpointColumns = 'url, description, types'
+
 /** By table and role. Rights that a role inherits are not repeated. */
 export const tables: Record<string, Record<string, Privileges>> = {
   'public.plans': {
@@ -154,6 +156,29 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_attendees_read: { select: '*' },
     scope_checkin_write: { select: '*', insert: 'event_id, code, device, scan_id, scanned_at', update: 'undone_at' },
   },
+  'public.webhook_endpoints': {
+    authenticated: {
+      select: '*',
+      insert: `organisation_id, ${webhookEndpointColumns}`,
+      update: `status, ${webhookEndpointColumns}`,
+      delete: '*',
+    },
+    scope_events_write: {
+      select: '*',
+      insert: `organisation_id, ${webhookEndpointColumns}`,
+      update: `status, ${webhookEndpointColumns}`,
+      delete: '*',
+    },
+  },
+  'public.notifications': {
+    authenticated: { select: '*' },
+    scope_events_write: { select: '*' },
+  },
+  'public.webhook_deliveries': {
+    authenticated: { select: '*' },
+    scope_events_write: { select: '*', update: 'status, attempts, next_attempt_at' },
+  },
+  'private.webhook_secrets': {},
   'private.api_key_hashes': {},
   'private.idempotency_records': {},
 }

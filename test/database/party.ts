@@ -26,6 +26,10 @@ export type Party = {
 export async function createParty(): Promise<Party> {
   const organisation = await createOrganisation()
   const event = await organisation.event()
+  await studio.query(
+    "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://hooks.example.com', '{order.created}')",
+    [organisation.id],
+  )
   const guest = await event.guest()
   const checkIn = await row<{ id: string }>(
     'insert into public.check_ins (event_id, code) values ($1, $2) returning id',

@@ -43,6 +43,8 @@ export const edits: Record<string, string> = {
   'public.orders': "status = 'cancelled'",
   'public.attendees': "name = 'Renamed'",
   'public.check_ins': 'undone_at = now()',
+  'public.webhook_endpoints': "description = 'Renamed'",
+  'public.webhook_deliveries': 'next_attempt_at = now()',
 }
 
 /** Without a condition, so that it reaches whatever the policy for edits lets it reach: the one for reading has no say. */
@@ -93,6 +95,10 @@ export const additions: Record<string, (party: Party, newcomer: Claims) => [sql:
   'public.payments': (party) => [
     'insert into public.payments (order_id, amount) values ($1, 100)',
     [party.pricedOrderId],
+  ],
+  'public.webhook_endpoints': (party) => [
+    "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://new.example.com', '{order.created}')",
+    [party.id],
   ],
   'public.check_ins': (party) => [
     "insert into public.check_ins (event_id, code) values ($1, 'any code')",

@@ -94,6 +94,42 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
       { scan_id: 'a-1', code: (await event.guest()).code, scanned_at: '2026-11-01T10:00:00Z', device: 'Gate 1' },
     ],
   }),
+  list_webhook_endpoints: async (event) => {
+    await webhookEndpoint(event)
+    return { limit: 10 }
+  },
+  get_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
+  create_webhook_endpoint: () => ({
+    url: 'https://hooks.example.com/usher?tenant=7',
+    types: ['order.completed', 'attendee.checked_in'],
+    description: 'CRM',
+  }),
+  update_webhook_endpoint: async (event) => ({
+    webhook_endpoint_id: await webhookEndpoint(event),
+    changes: { status: 'disabled', types: ['event.updated'], description: null },
+    if_version: 1,
+  }),
+  delete_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
+  rotate_webhook_secret: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event), overlap_hours: 1 }),
+  test_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
+  list_webhook_deliveries: async (event) => {
+    const endpoint = await webhookEndpoint(event)
+    await event.guest()
+    return { webhook_endpoint_id: endpoint, type: 'order.completed', status: 'pending' }
+  },
+  redeliver_webhook: async (event) => {
+    const endpoint = await webhookEndpoint(event)
+    await event.guest()
+    const delivery = await row<{ id: string }>(
+      'select id from public.webhook_deliveries where webhook_endpoint_id = $1',
+      [endpoint],
+    )
+    return { webhook_delivery_id: delivery.id }
+  },
+  list_notifications: async (event) => {
+    await event.guest()
+    return { type: 'order.created' }
+  },
   undo_check_in: async (event) => ({ check_in_id: await acceptedScan(event) }),
 }
 
@@ -101,6 +137,17 @@ async function promoCode(event: TestEvent): Promise<string> {
   const { id } = await row<{ id: string }>(
     'insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, 20) returning id',
     [event.id, randomUUID()],
+  )
+  return id
+}
+
+/** Hears of every order of the organisation. */
+async function webhookEndpoint(event: TestEvent): Promise<string> {
+  const { id } = await row<{ id: string }>(
+    `insert into public.webhook_endpoints (organisation_id, url, types)
+     select e.organisation_id, 'https://hooks.example.com', '{order.created,order.completed}'
+     from public.events e where e.id = $1 returning id`,
+    [event.id],
   )
   return id
 }

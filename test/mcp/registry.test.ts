@@ -83,6 +83,12 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   check_in: [false, false, false],
   check_in_batch: [false, false, true],
   undo_check_in: [false, true, false],
+  create_webhook_endpoint: [false, false, false],
+  update_webhook_endpoint: [false, true, true],
+  delete_webhook_endpoint: [false, true, false],
+  rotate_webhook_secret: [false, true, false],
+  test_webhook_endpoint: [false, false, false],
+  redeliver_webhook: [false, false, false],
 }
 
 test('every tool says what it does to the world: only what the database calls stable is read-only', async () => {

@@ -1,0 +1,427 @@
+-- Webhook endpoints: where an organisation wants to hear of what happens, and of which types. Signed with a secret of their
+-- own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
+
+-- What can happen. The object of a type's name is what its data holds, as the API answers it.
+create type public.notification_type as enum (
+  'order.created',
+  'order.completed',
+  'order.cancelled',
+  'attendee.checked_in',
+  'attendee.check_in_undone',
+  'attendee.updated',
+  'attendee.cancelled',
+  'event.published',
+  'event.updated',
+  'event.cancelled',
+  'webhook_endpoint.test'
+);
+create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
+
+-- Whoever hears of an object must be allowed to read it.
+create function private.scope_to_read(type public.notification_type) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case split_part(type::text, '.', 1)
+    when 'order' then 'orders:read'
+    when 'attendee' then 'attendees:read'
+    when 'event' then 'events:read'
+    else 'events:write'
+  end::public.api_scope;
+end
+$$;
+grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
+
+create table public.webhook_endpoints (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  url text not null,
+  description text,
+  types public.notification_type[] not null,
+  status public.webhook_endpoint_status not null default 'enabled',
+  disabled_reason text,
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint webhook_endpoints_pkey primary key (id),
+  constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
+  constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  -- No credentials in it, for it is shown in lists. Without TLS only to this machine, where the courier allows that.
+  constraint webhook_endpoints_url_is_https check (
+    url ~ '^(https://[^/?#@[:space:]]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)([/?#][^[:space:]]*)?$'
+    and length(url) <= 2000
+  ),
+  constraint webhook_endpoints_description_is_one_line check (
+    length(btrim(description)) between 1 and 200 and description !~ '[[:cntrl:]]'
+  ),
+  constraint webhook_endpoints_types_are_chosen check (
+    cardinality(types) > 0 and array_position(types, null) is null and 'webhook_endpoint.test' <> all (types)
+  ),
+  constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
+);
+comment on table public.webhook_endpoints is 'Addresses that hear of what happens. Set status to disabled to stop sending, delete the row to forget it.';
+comment on column public.webhook_endpoints.url is 'An https address. http only for this machine, while developing.';
+comment on column public.webhook_endpoints.types is 'What it hears of.';
+comment on column public.webhook_endpoints.disabled_reason is 'Why Usher stopped sending. Empty where a person did.';
+
+create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
+
+-- One that signs, and for a while after a rotation the one before it.
+create table private.webhook_secrets (
+  id uuid not null default private.uuid_v7(),
+  webhook_endpoint_id uuid not null,
+  secret text not null,
+  expires_at timestamptz,
+  created_at timestamptz not null default now(),
+  constraint webhook_secrets_pkey primary key (id),
+  constraint webhook_secrets_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
+    references public.webhook_endpoints (id) on delete cascade,
+  constraint webhook_secrets_secret_is_standard check (secret ~ '^whsec_[A-Za-z0-9+/]{43}=$')
+);
+comment on table private.webhook_secrets is 'What webhooks are signed with. It has to be known to sign, so it is kept as it is, where no role may read it.';
+
+create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
+alter table private.webhook_secrets enable row level security;
+
+-- What an endpoint of a key is told, the key must be allowed to read, also when it changes where that goes.
+create function private.require_scopes_to_read(types public.notification_type[]) returns void
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_missing public.api_scope;
+begin
+  select private.scope_to_read(t) into v_missing
+  from unnest(types) t
+  where private.scope_to_read(t) <> all (private.current_scopes())
+  limit 1;
+  if found then
+    perform private.refuse(
+      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint hears of needs.', 'types',
+      jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.require_scopes_to_read(public.notification_type[]) to scope_events_write;
+
+create function private.tg_webhook_endpoints__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if private.current_api_key_id() is not null then
+    perform private.require_scopes_to_read(new.types);
+  end if;
+  new.types := array(select distinct t from unnest(new.types) t order by t);
+  if new.status = 'enabled' then
+    new.disabled_reason := null;
+  end if;
+  return new;
+end
+$$;
+create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
+  for each row execute function private.tg__refuse_change('organisation_id');
+create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__guard();
+create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
+  for each row execute function private.tg__set_updated_at();
+create trigger webhook_endpoints_900_version before update on public.webhook_endpoints
+  for each row execute function private.tg__count_version();
+
+-- 256 bits, drawn through sha256 from two random UUIDs, in the form that libraries for Standard Webhooks take.
+create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.webhook_secrets (webhook_endpoint_id, secret)
+  values (
+    add_webhook_secret.webhook_endpoint_id,
+    'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+  );
+end
+$$;
+
+-- Security definer: secrets are nobody's to write.
+create function private.tg_webhook_endpoints__add_secret() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.add_webhook_secret(new.id);
+  return null;
+end
+$$;
+create trigger webhook_endpoints_500_add_secret after insert on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__add_secret();
+
+revoke all on public.webhook_endpoints from anon, authenticated, service_role;
+
+alter table public.webhook_endpoints enable row level security;
+create policy webhook_endpoints_select_own on public.webhook_endpoints for select to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_insert_own on public.webhook_endpoints for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_update_own on public.webhook_endpoints for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_delete_own on public.webhook_endpoints for delete to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_select_membership on public.webhook_endpoints for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy webhook_endpoints_insert_membership on public.webhook_endpoints for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy webhook_endpoints_update_membership on public.webhook_endpoints for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy webhook_endpoints_delete_membership on public.webhook_endpoints for delete to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select, delete on public.webhook_endpoints to scope_events_write, authenticated;
+grant insert (organisation_id, url, description, types) on public.webhook_endpoints to scope_events_write, authenticated;
+grant update (url, description, types, status) on public.webhook_endpoints to scope_events_write, authenticated;
+
+create function private.webhook_endpoint_json(webhook_endpoint public.webhook_endpoints, secret text default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'webhook_endpoint',
+    'id', webhook_endpoint.id,
+    'url', webhook_endpoint.url,
+    'description', webhook_endpoint.description,
+    'types', webhook_endpoint.types,
+    'status', webhook_endpoint.status,
+    'disabled_reason', webhook_endpoint.disabled_reason,
+    'secret', secret,
+    'version', webhook_endpoint.version,
+    'created_at', private.rfc3339(webhook_endpoint.created_at),
+    'updated_at', private.rfc3339(webhook_endpoint.updated_at)
+  );
+end
+$$;
+grant execute on function private.webhook_endpoint_json(public.webhook_endpoints, text) to scope_events_write;
+
+-- The secret that signs, if it was made in this very transaction: at creation and rotation, and never again.
+-- Security definer: secrets are nobody's to read.
+create function private.new_webhook_secret(webhook_endpoint_id uuid) returns text
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select s.secret
+    from public.webhook_endpoints w
+    join private.webhook_secrets s on s.webhook_endpoint_id = w.id
+    where w.id = new_webhook_secret.webhook_endpoint_id
+      and w.organisation_id = private.current_organisation_id()
+      and s.expires_at is null
+      and s.created_at = now()
+  );
+end
+$$;
+grant execute on function private.new_webhook_secret(uuid) to scope_events_write;
+
+create function api.list_webhook_endpoints(cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_items json[];
+begin
+  select array_agg(private.webhook_endpoint_json(p) order by p.id desc) into v_items
+  from (
+    select w.*
+    from public.webhook_endpoints w
+    where v_before is null or w.id < v_before
+    order by w.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_webhook_endpoints(text, integer) is
+  'Webhook endpoints of the organisation, newest first: { data, has_more, next_cursor }.';
+grant execute on function api.list_webhook_endpoints(text, integer) to scope_events_write;
+
+create function api.get_webhook_endpoint(webhook_endpoint_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = get_webhook_endpoint.webhook_endpoint_id;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  return private.webhook_endpoint_json(v_webhook_endpoint);
+end
+$$;
+comment on function api.get_webhook_endpoint(uuid) is 'One webhook endpoint, without its secret. 404 not_found.';
+grant execute on function api.get_webhook_endpoint(uuid) to scope_events_write;
+
+create function api.create_webhook_endpoint(
+  url text,
+  types public.notification_type[],
+  description text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.webhook_endpoints (organisation_id, url, types, description)
+  values (
+    private.current_organisation_id(), create_webhook_endpoint.url, create_webhook_endpoint.types,
+    create_webhook_endpoint.description
+  )
+  returning * into v_webhook_endpoint;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object(
+      'status', 201,
+      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
+    )
+  );
+end
+$$;
+comment on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) is
+  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 422 validation_failed.';
+grant execute on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) to scope_events_write;
+
+create function api.update_webhook_endpoint(
+  webhook_endpoint_id uuid,
+  changes jsonb,
+  if_version integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+  v_new public.webhook_endpoints;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = update_webhook_endpoint.webhook_endpoint_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.require_version(v_webhook_endpoint.version, if_version);
+
+  v_new := jsonb_populate_record(v_webhook_endpoint, changes);
+  update public.webhook_endpoints w set
+    url = v_new.url,
+    description = v_new.description,
+    types = v_new.types,
+    status = v_new.status
+  where w.id = v_webhook_endpoint.id
+  returning * into v_webhook_endpoint;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.webhook_endpoint_json(v_webhook_endpoint))
+  );
+end
+$$;
+comment on function api.update_webhook_endpoint(uuid, jsonb, integer, text, text) is
+  'Changes fields of a webhook endpoint (status enabled or disabled): 200. 403 missing_scope; 404 not_found; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_webhook_endpoint(uuid, jsonb, integer, text, text) to scope_events_write;
+
+create function api.delete_webhook_endpoint(
+  webhook_endpoint_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  delete from public.webhook_endpoints w where w.id = delete_webhook_endpoint.webhook_endpoint_id;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object('object', 'webhook_endpoint', 'id', webhook_endpoint_id, 'deleted', true)
+  ));
+end
+$$;
+comment on function api.delete_webhook_endpoint(uuid, text, text) is
+  'Forgets a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
+grant execute on function api.delete_webhook_endpoint(uuid, text, text) to scope_events_write;
+
+-- The secret that signs goes on signing beside its successor for so many hours; any before it stops now.
+-- Security definer: secrets are nobody's to write.
+create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.refuse_foreign(w.organisation_id, 'webhook_endpoint_id')
+  from public.webhook_endpoints w
+  where w.id = replace_webhook_secret.webhook_endpoint_id;
+  delete from private.webhook_secrets s
+  where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id and s.expires_at is not null;
+  update private.webhook_secrets s set expires_at = now() + make_interval(hours => overlap_hours)
+  where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id;
+  perform private.add_webhook_secret(webhook_endpoint_id);
+end
+$$;
+grant execute on function private.replace_webhook_secret(uuid, integer) to scope_events_write;
+
+create function api.rotate_webhook_secret(
+  webhook_endpoint_id uuid,
+  overlap_hours integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = rotate_webhook_secret.webhook_endpoint_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.require_scopes_to_read(v_webhook_endpoint.types);
+  perform private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168));
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object(
+      'status', 200,
+      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
+    )
+  );
+end
+$$;
+comment on function api.rotate_webhook_secret(uuid, integer, text, text) is
+  'Gives a webhook endpoint a new secret; the one before it signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
+grant execute on function api.rotate_webhook_secret(uuid, integer, text, text) to scope_events_write;
