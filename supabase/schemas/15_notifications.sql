@@ -116,24 +116,24 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data)
-  select
-    a.organisation_id,
+  values (
+    new.organisation_id,
     case
-      when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled'
+      when new.status = 'cancelled' and old.status <> 'cancelled' then 'attendee.cancelled'
       else 'attendee.updated'
     end::public.notification_type,
-    private.attendee_json(a)
-  from new_rows n
-  join old_rows o on o.id = n.id
-  join public.attendees a on a.id = n.id
-  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
-    is distinct from (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata);
+    private.attendee_json(new)
+  );
   return null;
 end
 $$;
 create trigger attendees_600_notify after update on public.attendees
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__notify();
+  for each row when (
+    (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata)
+    is distinct from
+    (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata)
+  )
+  execute function private.tg_attendees__notify();
 
 create function private.tg_check_ins__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''

@@ -1,9 +1,74 @@
--- Webhook endpoints, and the outbox: notifications and deliveries, written in the transaction of what they tell of.
+-- The rest of the surface: registrations with money, QR codes of tickets, webhook endpoints and the outbox.
 -- Read supabase/schemas instead: this is what is applied, that is what is explained and kept current.
+
+-- The Supabase CLI applies it in one transaction, so it waits for no lock longer than this, and blocks for as long as it takes:
+-- moments, for there are no large installations yet.
+-- squawk-ignore-file ban-drop-not-null, constraint-missing-not-valid, adding-foreign-key-constraint, changing-column-type, adding-not-nullable-field, require-concurrent-index-creation
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
 
+alter table public.ticket_types
+  alter column max_per_order drop not null,
+  alter column max_per_order drop default;
+
+-- Every value was written as one of the enum.
+alter table public.orders alter column payment_method type public.payment_method using payment_method::public.payment_method;
+alter table public.orders
+  add column promo_code text,
+  add column promo_code_id uuid;
+alter table public.orders
+  add constraint orders_promo_code_id_fkey foreign key (promo_code_id, event_id)
+    references public.promo_codes (id, event_id),
+  add constraint orders_promo_code_needs_a_payment_method check (promo_code is null or payment_method is not null);
+
+alter table public.attendees
+  add column price bigint not null default 0,
+  add column discount bigint not null default 0,
+  add column currency text,
+  add column promo_code_id uuid;
+
+-- What is there already: the currency of its order, and the money of an order on its first ticket. No triggers: nothing
+-- happens to anybody.
+alter table public.orders disable trigger user;
+alter table public.attendees disable trigger user;
+update public.orders set payment_method = 'invoice' where payment_method is null and subtotal > 0;
+update public.attendees a
+set currency = o.currency,
+  price = case when a.id = l.first_id then o.subtotal else 0 end,
+  discount = case when a.id = l.first_id then o.discount_total else 0 end
+from public.orders o
+cross join lateral (select f.id as first_id from public.attendees f where f.order_id = o.id order by f.id limit 1) l
+where a.order_id = o.id;
+alter table public.attendees enable trigger user;
+alter table public.orders enable trigger user;
+
+alter table public.attendees alter column currency set not null;
+alter table public.attendees
+  add constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
+    references public.promo_codes (id, event_id),
+  add constraint attendees_discount_is_at_most_the_price check (discount between 0 and price);
+
+drop function api.register_attendee(uuid, uuid, text, text, text, boolean, text, text);
+
 drop function private.attendee_json(public.attendees);
+
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of what is left of the microseconds (its method 3), then
+-- random. So ids sort by creation, also the guests of one registration, and keyset pages walk them. PostgreSQL has its own
+-- from version 18 on.
+create or replace function private.uuid_v7() returns uuid
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
+begin
+  return (
+    lpad(to_hex(v_microseconds / 1000), 12, '0')
+    || '7'
+    || lpad(to_hex(v_microseconds % 1000 * 4096 / 1000), 3, '0')
+    || substr(replace(gen_random_uuid()::text, '-', ''), 17)
+  )::uuid;
+end
+$$;
 
 -- What the calling key may do, as of now.
 create or replace function private.current_scopes() returns public.api_scope[]
@@ -15,6 +80,571 @@ end
 $$;
 
 grant execute on function private.current_scopes() to api_key;
+
+comment on column public.ticket_types.min_per_order is 'How many of them an order that has any must have at least.';
+
+comment on column public.ticket_types.max_per_order is 'How many of them an order may have. Empty: no limit.';
+
+create or replace function api.create_ticket_type(
+  event_id uuid,
+  name text,
+  description text default null,
+  price bigint default null,
+  quantity integer default null,
+  min_per_order integer default null,
+  max_per_order integer default null,
+  sales_start_at timestamptz default null,
+  sales_end_at timestamptz default null,
+  visibility public.ticket_type_visibility default null,
+  "position" integer default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_ticket_type public.ticket_types;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_ticket_type.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.ticket_types (
+    organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order,
+    sales_start_at, sales_end_at, visibility, position, external_id, metadata
+  )
+  values (
+    v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
+    coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
+    coalesce(create_ticket_type.min_per_order, 1), create_ticket_type.max_per_order,
+    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
+    coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
+    create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
+  )
+  returning * into v_ticket_type;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
+  );
+end
+$$;
+
+-- Takes uses of a code, or gives them back, exactly, under any concurrency: the update of the row is what makes two buyers
+-- of the last use wait for one another.
+-- Security definer: counting is no right of whoever registers.
+create or replace function private.move_redemptions(promo_code_id uuid, uses integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_promo_code public.promo_codes;
+begin
+  update public.promo_codes c set times_redeemed = c.times_redeemed + uses
+  where c.id = move_redemptions.promo_code_id
+    and (uses < 0 or c.max_redemptions is null or c.times_redeemed + uses <= c.max_redemptions)
+  returning * into v_promo_code;
+  if not found then
+    perform private.refuse(
+      409, 'promo_code_used_up', 'The promo code has not enough uses left for these tickets.', 'promo_code',
+      hint => 'Register without it, or raise its max_redemptions.'
+    );
+  end if;
+
+  if uses < 0 then
+    return;
+  elsif v_promo_code.status = 'disabled' then
+    perform private.refuse(
+      409, 'promo_code_disabled', 'The promo code is disabled.', 'promo_code', hint => 'Register without it, or enable it.'
+    );
+  elsif now() < v_promo_code.valid_from then
+    perform private.refuse(
+      409, 'promo_code_not_started', 'The promo code is not valid yet.', 'promo_code',
+      jsonb_build_object('valid_from', private.rfc3339(v_promo_code.valid_from))
+    );
+  elsif now() >= v_promo_code.valid_until then
+    perform private.refuse(
+      409, 'promo_code_expired', 'The promo code is not valid any more.', 'promo_code',
+      jsonb_build_object('valid_until', private.rfc3339(v_promo_code.valid_until))
+    );
+  end if;
+end
+$$;
+
+comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. Added up from the prices of its tickets, not edited; once it is cancelled, as it was then.';
+
+comment on column public.orders.discount_total is 'Added up from the discounts of its tickets, not edited.';
+
+comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment, how the latest came in.';
+
+comment on column public.orders.promo_code is 'The code the buyer gave, in upper or lower case; it needs a payment method.';
+
+create index orders_promo_code_id_idx on public.orders (promo_code_id);
+
+-- Security definer: it reads event, promo code and references beyond what a registering key may see.
+create or replace function private.tg_orders__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  if tg_op = 'INSERT' then
+    v_event := private.pass_gate(new.event_id);
+    perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+    if v_event.status <> 'published' then
+      perform private.refuse_unpublished(v_event.status);
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+    new.currency := v_event.currency;
+    new.status := 'pending';
+    new.subtotal := 0;
+    new.discount_total := 0;
+    new.amount_paid := 0;
+
+    if new.promo_code is null then
+      new.promo_code_id := null;
+    else
+      -- As the organiser writes it. Whether it is valid is asked when a ticket takes a use of it.
+      select c.id, c.code into new.promo_code_id, new.promo_code
+      from public.promo_codes c
+      where c.event_id = new.event_id and lower(c.code) = lower(new.promo_code);
+      if not found then
+        perform private.refuse_not_found('promo_code');
+      end if;
+    end if;
+
+    loop
+      new.reference := private.random_code(8);
+      exit when not exists (
+        select from public.orders o where o.organisation_id = new.organisation_id and o.reference = new.reference
+      );
+    end loop;
+  else
+    -- Depth 1 is a statement of a person or an API; the sums themselves come from triggers, one deeper.
+    if pg_trigger_depth() = 1 then
+      if new.amount_paid <> old.amount_paid then
+        perform private.refuse(
+          409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
+          hint => 'Add a payment instead.'
+        );
+      elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
+        perform private.refuse(
+          409, 'read_only_field', 'The totals are added up from the tickets and cannot be edited.', 'subtotal',
+          hint => 'Add or cancel attendees instead.'
+        );
+      end if;
+    end if;
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
+    ) then
+      perform private.refuse(
+        409, 'invalid_transition', 'An order cannot go from its present status to this one.', 'status',
+        jsonb_build_object('from', old.status, 'to', new.status),
+        'Allowed: pending to completed or cancelled; completed to cancelled.'
+      );
+    end if;
+    if old.status = 'pending' and new.status = 'completed' and new.amount_paid < new.subtotal - new.discount_total then
+      perform private.refuse(
+        409, 'payment_due', 'An order completes when nothing is due.', 'status', hint => 'Record the payment instead.'
+      );
+    end if;
+  end if;
+
+  -- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total. An order that is to be paid
+  -- completes with its tickets, not before it has any.
+  if new.status = 'pending' and new.amount_paid >= new.subtotal - new.discount_total
+    and (new.payment_method is null or exists (select from public.attendees a where a.order_id = new.id)) then
+    new.status := 'completed';
+  end if;
+
+  new.payment_status := case
+    when new.status = 'pending' and new.amount_paid = 0 then 'awaiting_payment'
+    when new.status = 'pending' then 'partially_paid'
+    when new.status = 'cancelled' and new.amount_paid > 0 then 'refund_due'
+    when new.status = 'cancelled' then 'not_required'
+    when new.amount_paid > new.subtotal - new.discount_total then 'refund_due'
+    when new.amount_paid > 0 then 'paid'
+    else 'not_required'
+  end::public.payment_status;
+
+  new.completed_at := case
+    when tg_op = 'UPDATE' and old.completed_at is not null then old.completed_at
+    when new.status = 'completed' then now()
+  end;
+  new.cancelled_at := case
+    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when new.status = 'cancelled' then now()
+  end;
+  return new;
+end
+$$;
+
+create or replace trigger orders_050_fixed
+  before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
+  for each row execute function private.tg__refuse_change(
+    'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
+  );
+
+create or replace trigger orders_900_version before update of
+    name, email, company, status, subtotal, amount_paid, external_id, metadata
+  on public.orders
+  for each row execute function private.tg__count_version();
+
+grant insert (
+  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+) on public.orders to scope_attendees_write;
+
+create or replace function private.order_json("order" public.orders, attendees json, payments json) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'order',
+    'id', "order".id,
+    'event_id', "order".event_id,
+    'reference', "order".reference,
+    'status', "order".status,
+    'payment_status', "order".payment_status,
+    'name', "order".name,
+    'email', "order".email,
+    'company', "order".company,
+    'currency', "order".currency,
+    'subtotal', "order".subtotal,
+    'discount_total', "order".discount_total,
+    'total', "order".total,
+    'amount_paid', "order".amount_paid,
+    'amount_due', case when "order".status = 'cancelled' then 0 else greatest("order".total - "order".amount_paid, 0) end,
+    'payment_method', "order".payment_method,
+    'promo_code', "order".promo_code,
+    'source', "order".source,
+    'attendees', attendees,
+    'payments', payments,
+    'completed_at', private.rfc3339("order".completed_at),
+    'cancelled_at', private.rfc3339("order".cancelled_at),
+    'external_id', "order".external_id,
+    'metadata', "order".metadata,
+    'version', "order".version,
+    'created_at', private.rfc3339("order".created_at),
+    'updated_at', private.rfc3339("order".updated_at)
+  );
+end
+$$;
+
+comment on column public.attendees.price is 'What the ticket cost when it was registered, in minor units; 0 where the order has no payment method.';
+
+comment on column public.attendees.discount is 'What the promo code took off the price, rounded half up.';
+
+create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
+
+-- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
+-- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
+create or replace function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_percent_off numeric;
+begin
+  attendee.currency := "order".currency;
+  attendee.price := 0;
+  attendee.discount := 0;
+  attendee.promo_code_id := null;
+  if "order".payment_method is null then
+    return attendee;
+  end if;
+
+  attendee.price := coalesce((select t.price from public.ticket_types t where t.id = attendee.ticket_type_id), 0);
+  if "order".promo_code_id is not null and attendee.price > 0 then
+    select c.percent_off into v_percent_off
+    from public.promo_codes c
+    where c.id = "order".promo_code_id
+      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
+    if found then
+      attendee.promo_code_id := "order".promo_code_id;
+      attendee.discount := round(attendee.price * v_percent_off / 100);
+    end if;
+  end if;
+  return attendee;
+end
+$$;
+
+-- Security definer: it reads order and ticket type beyond what a registering key may see.
+create or replace function private.tg_attendees__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  if tg_op = 'INSERT' then
+    -- The gate before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket it
+    -- does not know of, and its totals are added up by one at a time.
+    perform private.pass_gate(o.event_id) from public.orders o where o.id = new.order_id;
+    select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+    perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+    if v_order.status = 'cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
+    new.event_id := coalesce(new.event_id, v_order.event_id);
+    new := private.price_attendee(new, v_order);
+    if v_order.status = 'completed' and new.price > new.discount then
+      perform private.refuse(
+        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
+        hint => 'Make a new order.'
+      );
+    end if;
+    new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
+    new.ticket_code := private.random_code(16);
+    new.checked_in_at := null;
+    new.ticket_email_status := case
+      when not v_order.send_email then 'not_requested'
+      when new.status = 'active' then 'queued'
+      else 'waiting'
+    end::public.ticket_email_status;
+  else
+    if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
+      perform private.refuse(
+        409, 'read_only_field', 'checked_in_at is kept by the check-ins and cannot be edited.', 'checked_in_at',
+        hint => 'Add a check-in, or set undone_at of the accepted one.'
+      );
+    end if;
+
+    if new.ticket_code is null then
+      -- A ticket is re-issued: the new code goes to whoever holds it now.
+      if new.checked_in_at is not null or new.status = 'cancelled' then
+        perform private.refuse(
+          409, 'ticket_not_reissuable', 'A ticket that was used or cancelled cannot be issued anew.', 'ticket_code',
+          hint => 'Undo the check-in first, or register the person anew.'
+        );
+      end if;
+      new.ticket_code := private.random_code(16);
+      new.ticket_email_status := case
+        when old.ticket_email_status = 'not_requested' then 'not_requested'
+        when new.status = 'active' then 'queued'
+        else 'waiting'
+      end::public.ticket_email_status;
+    elsif new.ticket_code <> old.ticket_code then
+      perform private.refuse(
+        409, 'read_only_field', 'Ticket codes are given, not chosen.', 'ticket_code', hint => 'Clear it to have a new one given.'
+      );
+    end if;
+
+    if new.status <> old.status then
+      if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
+        perform private.refuse(
+          409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
+          jsonb_build_object('from', old.status, 'to', new.status),
+          'Allowed: awaiting_payment to active or cancelled; active to cancelled.'
+        );
+      end if;
+      if new.status = 'active' then
+        select o.* into v_order from public.orders o where o.id = new.order_id for share;
+        if v_order.status <> 'completed' then
+          perform private.refuse(
+            409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
+          );
+        end if;
+      end if;
+    end if;
+
+    if new.status = 'active' and new.ticket_email_status = 'waiting' then
+      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
+    elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
+      new.ticket_email_status := 'cancelled';
+    end if;
+  end if;
+
+  new.cancelled_at := case
+    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when new.status = 'cancelled' then now()
+  end;
+  return new;
+end
+$$;
+
+create or replace trigger attendees_050_fixed
+  before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
+  for each row execute function private.tg__refuse_change(
+    'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
+  );
+
+-- How many of a ticket type an order may have, or must: asked once a statement, so that a group comes in as one.
+create or replace function private.tg_attendees__limit_per_order() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  select t.* into v_ticket_type
+  from (select distinct n.order_id, n.ticket_type_id from new_rows n) n
+  join public.ticket_types t on t.id = n.ticket_type_id
+  where (t.min_per_order > 1 or t.max_per_order is not null)
+    and (
+      select count(*) from public.attendees a
+      where a.order_id = n.order_id and a.ticket_type_id = t.id and a.status <> 'cancelled'
+    ) not between t.min_per_order and coalesce(t.max_per_order, 2147483647)
+  limit 1;
+  if found then
+    perform private.refuse(
+      409, 'quantity_not_allowed', 'An order cannot have this number of tickets of this type.', 'ticket_type_id',
+      jsonb_build_object(
+        'ticket_type_id', v_ticket_type.id,
+        'min_per_order', v_ticket_type.min_per_order,
+        'max_per_order', v_ticket_type.max_per_order
+      ),
+      'Register from min_per_order to max_per_order of them in one order.'
+    );
+  end if;
+  return null;
+end
+$$;
+
+create or replace trigger attendees_300_limit_per_order after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__limit_per_order();
+
+create type private.use_move as (promo_code_id uuid, uses integer);
+
+-- Keeps what follows from the lines of an order: uses of promo codes, and its totals. An order that loses its last ticket
+-- is cancelled; one that is cancelled keeps the totals it had. Security definer: adding up is no right of whoever registers.
+create or replace function private.tg_attendees__add_up() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order_ids uuid[];
+  v_uses private.use_move[] := '{}';
+  v_move record;
+begin
+  if tg_op = 'INSERT' then
+    v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
+    v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
+  elsif tg_op = 'DELETE' then
+    v_order_ids := array(select distinct o.order_id from old_rows o where o.status <> 'cancelled');
+    v_uses := array(
+      select row(o.promo_code_id, -1)::private.use_move
+      from old_rows o
+      where o.promo_code_id is not null and o.status <> 'cancelled'
+    );
+  else
+    -- Who is cancelled and was not. No join of the two: its plan would be that of the first call, which sees one row, and a
+    -- nested loop over the ten thousand of a cancelled event takes minutes.
+    select coalesce(array_agg(distinct c.order_id), '{}'),
+      coalesce(array_agg(row(c.promo_code_id, -1)::private.use_move) filter (where c.promo_code_id is not null), '{}')
+    into v_order_ids, v_uses
+    from (
+      select n.id, n.order_id, n.promo_code_id from new_rows n where n.status = 'cancelled'
+      except
+      select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
+    ) c;
+  end if;
+
+  if v_order_ids <> '{}' then
+    update public.orders o
+    set subtotal = s.subtotal, discount_total = s.discount_total
+    from (
+      select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
+      from public.attendees a
+      where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
+      group by a.order_id
+    ) s
+    where o.id = s.order_id
+      and o.status <> 'cancelled'
+      and (o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+    if tg_op <> 'INSERT' then
+      update public.orders o
+      set status = 'cancelled'
+      where o.id = any (v_order_ids)
+        and o.status <> 'cancelled'
+        and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
+    end if;
+  end if;
+
+  for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
+    perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
+  end loop;
+  return null;
+end
+$$;
+
+create or replace trigger attendees_400_add_up_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+
+create or replace trigger attendees_400_add_up_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+
+create or replace trigger attendees_400_add_up_delete after delete on public.attendees
+  referencing old table as old_rows
+  for each statement execute function private.tg_attendees__add_up();
+
+-- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
+-- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
+-- Security definer: counting is no right of whoever registers.
+create or replace function private.move_places(ticket_type_id uuid, places integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  update public.ticket_types t set quantity_sold = t.quantity_sold + places
+  where t.id = move_places.ticket_type_id
+    and (places < 0 or t.quantity is null or t.quantity_sold + places <= t.quantity)
+  returning * into v_ticket_type;
+  if not found then
+    perform private.refuse(
+      409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
+      hint => 'Choose another ticket type, or raise its quantity.'
+    );
+  end if;
+
+  if places < 0 then
+    return;
+  elsif v_ticket_type.status = 'archived' then
+    perform private.refuse(
+      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
+      hint => 'Choose an active ticket type.'
+    );
+  elsif now() < v_ticket_type.sales_start_at then
+    perform private.refuse(
+      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_start_at', private.rfc3339(v_ticket_type.sales_start_at))
+    );
+  elsif now() >= v_ticket_type.sales_end_at then
+    perform private.refuse(
+      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
+    );
+  end if;
+end
+$$;
+
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+) on public.attendees to scope_attendees_write;
+
+-- Nobody is handed a ticket that would not let them in.
+create or replace function private.refuse_inactive_ticket(status public.attendee_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
+  );
+end
+$$;
+
+grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
 
 -- The ticket code lets people in, and is told only to those who handle tickets.
 create or replace function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
@@ -53,6 +683,180 @@ $$;
 
 grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
 
+create or replace function api.get_ticket_qr(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_ticket_qr.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  return json_build_object(
+    'object', 'ticket_qr',
+    'attendee_id', v_attendee.id,
+    'event_id', v_attendee.event_id,
+    'name', v_attendee.name,
+    'ticket_code', v_attendee.ticket_code
+  );
+end
+$$;
+
+comment on function api.get_ticket_qr(uuid) is 'What the QR code of a ticket holds. 404 not_found; 409 ticket_not_active.';
+
+grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
+
+-- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
+-- Security definer: a key for attendees has no right to orders.
+create or replace function private.lock_order_of(attendee_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1
+  from public.orders o
+  where o.organisation_id = private.current_organisation_id()
+    and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
+  for no key update;
+end
+$$;
+
+grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
+
+create or replace function api.cancel_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_orders integer;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform private.lock_order_of(attendee_id);
+    select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
+    if not found then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    if v_attendee.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This attendee is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    -- The order is cancelled with its last ticket, and costs less without one that had a price.
+    v_orders := (v_attendee.price > 0 or not exists (
+      select from public.attendees a
+      where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
+    ))::integer;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
+      'data', private.attendee_json(v_attendee)
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+
+comment on function api.cancel_attendee(uuid, boolean, text, text) is
+  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+
+create or replace function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = resend_ticket.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+
+-- Security definer: it adds up the order, which a recording key may not change beyond its status.
+create or replace function private.tg_payments__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_due bigint;
+begin
+  if tg_op <> 'INSERT' then
+    -- A key may be deleted, and then its payments forget it.
+    if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
+      return new;
+    end if;
+    perform private.refuse(
+      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Cancel the order to mark what is to be refunded.'
+    );
+  end if;
+
+  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+  perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := coalesce(new.currency, v_order.currency);
+  v_due := v_order.total - v_order.amount_paid;
+
+  if v_order.status <> 'pending' then
+    perform private.refuse(
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+    );
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_due then
+    perform private.refuse(
+      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record at most what is due, and refund the rest.'
+    );
+  end if;
+
+  -- Here and not after the insert, so that a second payment in the same statement finds the first.
+  update public.orders o
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method
+  where o.id = v_order.id;
+  return new;
+end
+$$;
+
 -- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
 
 -- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
@@ -83,6 +887,121 @@ begin
   return '[]';
 end
 $$;
+
+-- Registering guests: one order with its attendees, complimentary and completed at once, or to be paid and pending until it
+-- is. Everything that must hold (event published, places left, sale open, promo code valid) is held by the triggers of
+-- orders and attendees, so that a row added in Studio meets the same rules.
+
+-- One guest, named by the fields of their own, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email,
+-- company, external_id, metadata }]. What a guest of a group leaves out, the ticket type, comes from beside the list; name,
+-- e-mail address and company there are the buyer's, who is the first guest unless they are given.
+create or replace function api.register_attendee(
+  event_id uuid,
+  ticket_type_id uuid default null,
+  name text default null,
+  email text default null,
+  company text default null,
+  attendees jsonb default null,
+  payment_method public.payment_method default null,
+  promo_code text default null,
+  send_email boolean default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
+    'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
+  )));
+  v_organisation_id uuid;
+  v_foreign integer;
+  v_order public.orders;
+  v_attendees public.attendees[];
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  select g.place into v_foreign
+  from jsonb_array_elements(v_guests) with ordinality g (guest, place)
+  where not exists (
+    select from public.ticket_types t
+    where t.id = coalesce((g.guest ->> 'ticket_type_id')::uuid, register_attendee.ticket_type_id)
+      and t.event_id = register_attendee.event_id
+  )
+  limit 1;
+  if found then
+    perform private.refuse_not_found(
+      case when attendees -> (v_foreign - 1) ? 'ticket_type_id' then format('attendees.%s.ticket_type_id', v_foreign - 1) else 'ticket_type_id' end
+    );
+  end if;
+
+  insert into public.orders (
+    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  )
+  values (
+    v_organisation_id,
+    register_attendee.event_id,
+    coalesce(register_attendee.name, v_guests #>> '{0,name}'),
+    coalesce(register_attendee.email, v_guests #>> '{0,email}'),
+    case when register_attendee.name is null then v_guests #>> '{0,company}' else register_attendee.company end,
+    coalesce(register_attendee.send_email, true),
+    register_attendee.payment_method,
+    register_attendee.promo_code,
+    register_attendee.external_id,
+    coalesce(register_attendee.metadata, '{}')
+  )
+  returning * into v_order;
+
+  insert into public.attendees (
+    organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+  )
+  select
+    v_organisation_id, v_order.event_id, v_order.id, coalesce(g.ticket_type_id, register_attendee.ticket_type_id),
+    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
+  from jsonb_to_recordset(v_guests) g (
+    ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
+  );
+
+  -- The tickets decide what there is to pay, and with it whether they are good already.
+  if v_order.payment_method is not null then
+    select o.* into v_order from public.orders o where o.id = v_order.id;
+  end if;
+  v_attendees := array(select a from public.attendees a where a.order_id = v_order.id order by a.id);
+  if v_order.promo_code_id is not null
+    and not exists (select from unnest(v_attendees) a where a.promo_code_id is not null) then
+    perform private.refuse(
+      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+    );
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object(
+      'status', 201,
+      'data', private.order_json(
+        v_order, (select json_agg(private.attendee_json(a) order by a.id) from unnest(v_attendees) a), '[]'
+      )
+    )
+  );
+end
+$$;
+
+comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary, or to be paid where there is a payment method. 404 not_found; 409 event_not_published, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+
+grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
+  to scope_attendees_write;
 
 -- Webhook endpoints: where an organisation wants to hear of what happens, and of which types. Signed with a secret of their
 -- own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
@@ -681,25 +1600,25 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data)
-  select
-    a.organisation_id,
+  values (
+    new.organisation_id,
     case
-      when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled'
+      when new.status = 'cancelled' and old.status <> 'cancelled' then 'attendee.cancelled'
       else 'attendee.updated'
     end::public.notification_type,
-    private.attendee_json(a)
-  from new_rows n
-  join old_rows o on o.id = n.id
-  join public.attendees a on a.id = n.id
-  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
-    is distinct from (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata);
+    private.attendee_json(new)
+  );
   return null;
 end
 $$;
 
 create or replace trigger attendees_600_notify after update on public.attendees
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__notify();
+  for each row when (
+    (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata)
+    is distinct from
+    (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata)
+  )
+  execute function private.tg_attendees__notify();
 
 create or replace function private.tg_check_ins__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
