@@ -1,0 +1,97 @@
+// Plays a story against a running server: in comes one step after the other, as an operation with its input, out go REST
+// requests; what the server answers is told back in the story's own identifiers and times, and kept where it is to be shown.
+
+import type pg from 'pg'
+import type { Example } from '../../src/openapi/examples.ts'
+import { restRequestOf } from '../../test/mcp/rest-request.ts'
+import type { Disguise } from './disguise.ts'
+
+type Input = Record<string, unknown>
+// biome-ignore lint/suspicious/noExplicitAny: the story reads from answers what the server is known to put there.
+type Body = any
+
+/** How a step departs from what the rest do: another caller, or a body that is not what the input says. */
+export type Way = { key?: string; text?: string; type?: string }
+
+export type Stage = {
+  apiUrl: string
+  key: string
+  disguise: Disguise
+  database: pg.ClientBase
+  organisationId: string
+}
+
+export type Player = {
+  recorded: Example[]
+  /** Some days later: every event draws nearer, or lies behind. */
+  chapter(now: string): Promise<void>
+  /** A step that others need and nobody has to read. @returns the body of the answer. */
+  play(operation: string, title: string, input: Input): Promise<Body>
+  /** A step that becomes an example. */
+  show(operation: string, title: string, input: Input): Promise<Body>
+  /** A step that becomes an example of being refused with this code. */
+  refuse(operation: string, code: string, title: string, input: Input, way?: Way): Promise<void>
+}
+
+export function createPlayer({ apiUrl, key, disguise, database, organisationId }: Stage): Player {
+  const recorded: Example[] = []
+  const steps = new Set<string>()
+
+  async function send(operation: string, title: string, input: Input, way: Way = {}): Promise<Example> {
+    const step = `${operation} ${title}`
+    // What a step makes is named after it.
+    if (steps.has(step)) throw new Error(`the story has two steps of ${operation} with the title ${title}`)
+    steps.add(step)
+    const { method, path, body, headers } = restRequestOf(operation, disguise.reveal(input))
+    const text = way.text ?? (body && JSON.stringify(body))
+    const response = await fetch(`${apiUrl}/api/v1${path}`, {
+      method,
+      headers: {
+        ...headers,
+        Authorization: `Bearer ${way.key ?? key}`,
+        ...(text !== undefined && { 'Content-Type': way.type ?? 'application/json' }),
+      },
+      ...(text !== undefined && { body: text }),
+    })
+    const answer = (await response.json()) as Input
+    return { operation, title, input, status: response.status, body: disguise.tell(answer, step) }
+  }
+
+  async function succeed(operation: string, title: string, input: Input): Promise<Example> {
+    const example = await send(operation, title, input)
+    if (example.status < 400) return example
+    throw new Error(`${operation} (${title}) was refused: ${JSON.stringify(example.body)}`)
+  }
+
+  return {
+    recorded,
+    async chapter(now) {
+      const before = disguise.shift()
+      disguise.setNow(now)
+      const by = (disguise.shift() - before) / 1000
+      const { rows } = await database.query<{ starts_at: Date | null; ends_at: Date | null }>(
+        `update public.events
+         set starts_at = starts_at + make_interval(secs => $2), ends_at = ends_at + make_interval(secs => $2)
+         where organisation_id = $1 returning starts_at, ends_at`,
+        [organisationId, by],
+      )
+      for (const at of rows.flatMap(({ starts_at, ends_at }) => [starts_at, ends_at])) {
+        if (at !== null) disguise.reveal(new Date(at.getTime() - disguise.shift()).toISOString())
+      }
+    },
+    play: async (operation, title, input) => (await succeed(operation, title, input)).body,
+    async show(operation, title, input) {
+      const example = await succeed(operation, title, input)
+      recorded.push(example)
+      return example.body
+    },
+    async refuse(operation, code, title, input, way) {
+      const example = await send(operation, title, input, way)
+      const { error } = example.body as { error?: { code: string } }
+      if (error?.code !== code) {
+        throw new Error(`${operation} (${title}) did not answer ${code}: ${JSON.stringify(example)}`)
+      }
+      recorded.push(example)
+    },
+  }
+}

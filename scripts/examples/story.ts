@@ -1,0 +1,233 @@
+// One event from its first draft to its end, told over REST to a running server: the examples in the API's documentation.
+// Whoever adds an operation adds a step that shows it and runs `npm run examples`. All times and people are the story's own.
+
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { createOrganisation, issueKey } from '../../src/admin.ts'
+import { createKey } from '../../src/gateway/api-key.ts'
+import type { Example } from '../../src/openapi/examples.ts'
+import { type Scope, scopes } from '../../src/operation.ts'
+import { createDisguise } from './disguise.ts'
+import { createPlayer, type Player } from './player.ts'
+import { addInvoiceOrder } from './studio.ts'
+
+/** @param databaseUrl as the role Studio uses: for the organisation, its keys, and what an organiser does there. */
+export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Example[]> {
+  const database = new pg.Client({ connectionString: databaseUrl })
+  await database.connect()
+  try {
+    const disguise = createDisguise()
+    const slug = `story-${randomUUID()}`
+    disguise.know(slug, 'harbour-events')
+    const organisation = await createOrganisation(database, { name: 'Harbour Events', slug, plan: 'standard' })
+    const keyFor = (name: string, granted: readonly Scope[] = scopes) =>
+      issueKey(database, { organisation: slug, name, scopes: granted })
+    const player = createPlayer({
+      apiUrl,
+      key: await keyFor('CRM'),
+      disguise,
+      database,
+      organisationId: organisation.id,
+    })
+
+    await player.chapter('2027-02-01T09:00:00Z')
+    await arriving(player, await keyFor('Door scanners', ['checkin:write']), await exhaustedKey(database, apiUrl))
+    const event = await planning(player)
+    await publishing(player, event)
+
+    await player.chapter('2027-05-20T10:00:00Z')
+    const codes = await registering(player, event)
+    await correcting(player, event)
+    const order = disguise.tell(await addInvoiceOrder(database, disguise.reveal(event.id)), 'order by invoice')
+    await paying(player, event, order)
+
+    await player.chapter('2027-06-12T07:45:00Z')
+    await checkingIn(player, event, codes)
+
+    await player.chapter('2027-06-12T17:00:00Z')
+    await closing(player, event)
+    return player.recorded
+  } finally {
+    await database.end()
+  }
+}
+
+type Event = { id: string; rainDateId: string; standardId: string; captainsTableId: string }
+
+async function arriving({ show, refuse }: Player, doorKey: string, exhausted: string): Promise<void> {
+  await show('get_api_key', 'A key with every scope', {})
+  await refuse('get_api_key', 'invalid_api_key', 'No such key', {}, { key: createKey() })
+  await refuse('get_api_key', 'rate_limited', 'More requests than the plan allows', {}, { key: exhausted })
+  const input = { name: 'Open Harbour Day' }
+  await refuse('create_event', 'missing_scope', 'A key for the door only', input, { key: doorKey })
+  await refuse('create_event', 'malformed_json', 'No JSON', {}, { text: '{ "name": ' })
+  await refuse('create_event', 'unsupported_media_type', 'A form', {}, { text: 'name=x', type: 'text/plain' })
+  await refuse('create_event', 'payload_too_large', 'Too long', {}, { text: JSON.stringify('x'.repeat(300_000)) })
+}
+
+async function planning({ play, show, refuse }: Player): Promise<Event> {
+  const { data: event } = await show('create_event', 'A draft, its dates to follow', {
+    name: 'Open Harbour Day',
+    description: 'Ships, cranes and workshops, open for a day.',
+    timezone: 'Europe/Berlin',
+    venue: { name: 'Old Gasworks', address: 'Kaistrasse 1', city: 'Hamburg', postcode: '20457', country: 'DE' },
+    external_id: 'crm-4711',
+    metadata: { season: 'summer' },
+  })
+  await refuse('create_event', 'validation_failed', 'Every bad field at once', {
+    name: '',
+    timezone: 'Europe/Berlin',
+    capacity: 0,
+  })
+  await refuse('create_event', 'already_exists', 'A second one for the same record', {
+    name: 'Harbour',
+    external_id: 'crm-4711',
+  })
+  await refuse('publish_event', 'event_not_publishable', 'No dates yet', { event_id: event.id })
+  await show('update_event', 'Dates and capacity', {
+    event_id: event.id,
+    changes: { starts_at: '2027-06-12T10:00:00+02:00', ends_at: '2027-06-12T18:00:00+02:00', capacity: 300 },
+    if_version: event.version,
+  })
+  const stale = { event_id: event.id, changes: { capacity: 250 }, if_version: event.version }
+  await refuse('update_event', 'version_mismatch', 'Somebody else was faster', stale)
+
+  const { data: standard } = await show('create_ticket_type', 'Two hundred to be paid for', {
+    event_id: event.id,
+    name: 'Standard',
+    price: 4900,
+    quantity: 200,
+  })
+  const { data: table } = await play('create_ticket_type', 'One seat', {
+    event_id: event.id,
+    name: "Captain's table",
+    quantity: 1,
+  })
+  await show('update_ticket_type', 'A description', {
+    ticket_type_id: standard.id,
+    changes: { description: 'All ships and workshops.', max_per_order: 6 },
+  })
+  const { data: promoCode } = await show('create_promo_code', 'A tenth off', {
+    event_id: event.id,
+    code: 'EARLYBIRD',
+    percent_off: 10,
+    valid_until: '2027-04-30T23:59:59+02:00',
+    max_redemptions: 50,
+  })
+  await show('update_promo_code', 'More of them', { promo_code_id: promoCode.id, changes: { max_redemptions: 80 } })
+  await show('list_promo_codes', 'All of an event', { event_id: event.id })
+  await show('get_promo_code', 'One', { promo_code_id: promoCode.id })
+
+  const { data: rainDate } = await play('create_event', 'A rain date', {
+    name: 'Open Harbour Day, rain date',
+    starts_at: '2027-06-13T10:00:00+02:00',
+    ends_at: '2027-06-13T18:00:00+02:00',
+    timezone: 'Europe/Berlin',
+  })
+  await play('create_ticket_type', 'For the rain date', { event_id: rainDate.id, name: 'Standard' })
+  return { id: event.id, rainDateId: rainDate.id, standardId: standard.id, captainsTableId: table.id }
+}
+
+async function publishing({ play, show, refuse }: Player, event: Event): Promise<void> {
+  const guest = { ticket_type_id: event.standardId, name: 'Mary Jackson', email: 'mary@example.com' }
+  const tooEarly = { event_id: event.id, ...guest }
+  await refuse('register_attendee', 'event_not_published', 'The event is a draft', tooEarly)
+  await show('publish_event', 'Open for registrations', { event_id: event.id })
+  await refuse('publish_event', 'invalid_transition', 'Published already', { event_id: event.id })
+  await play('publish_event', 'The rain date as well', { event_id: event.rainDateId })
+  await show('unpublish_event', 'A dry run', { event_id: event.rainDateId, dry_run: true })
+  await show('list_events', 'What is published', { status: 'published' })
+  await show('get_event', 'One', { event_id: event.id })
+  const unknown = { event_id: '01926b5c-0000-7000-8000-000000000000' }
+  await refuse('get_event', 'not_found', 'An unknown identifier', unknown)
+}
+
+async function registering({ play, show, refuse }: Player, event: Event): Promise<string[]> {
+  const to = (ticketTypeId: string) => ({ event_id: event.id, ticket_type_id: ticketTypeId })
+  const mary = { name: 'Mary Jackson', email: 'mary@example.com', company: 'Langley' }
+  const once = { idempotency_key: 'crm-contact-815' }
+  const { data: order } = await show('register_attendee', 'A guest', { ...to(event.standardId), ...mary, ...once })
+  const another = { ...to(event.standardId), ...mary, name: 'Mary Winston Jackson', ...once }
+  await refuse('register_attendee', 'idempotency_key_reused', 'The same key for another request', another)
+
+  const dorothy = { name: 'Dorothy Vaughan', email: 'dorothy@example.com' }
+  const { data: seated } = await play('register_attendee', 'The only seat', {
+    ...to(event.captainsTableId),
+    ...dorothy,
+  })
+  const annie = { name: 'Annie Easley', email: 'annie@example.com' }
+  await refuse('register_attendee', 'sold_out', 'No seat left', { ...to(event.captainsTableId), ...annie })
+  const unknown = { ...to('01926b5c-0000-7000-8000-000000000000'), ...annie }
+  await refuse('register_attendee', 'not_found', 'No ticket type of this event', unknown)
+
+  await show('list_ticket_types', 'What is left', { event_id: event.id })
+  await show('get_ticket_type', 'Sold out', { ticket_type_id: event.captainsTableId })
+  return [order, seated].map(({ attendees }) => attendees[0].ticket_code)
+}
+
+async function correcting({ play, show, refuse }: Player, event: Event): Promise<void> {
+  const ticket = { event_id: event.id, ticket_type_id: event.standardId }
+  const annie = { ...ticket, name: 'Annie Easley', email: 'annie@example.com' }
+  const { data: order } = await play('register_attendee', 'To be transferred', annie)
+  const [{ id: attendeeId }] = order.attendees
+  await show('update_attendee', 'Transferred to somebody else', {
+    attendee_id: attendeeId,
+    changes: { name: 'Evelyn Boyd', email: 'evelyn@example.com', reissue_ticket: true },
+  })
+  await show('resend_ticket', 'Once more', { attendee_id: attendeeId })
+  await show('list_attendees', 'A page of two', { limit: 2 })
+  await show('get_attendee', 'One', { attendee_id: attendeeId })
+  await show('cancel_attendee', 'For good', { attendee_id: attendeeId })
+  await refuse('resend_ticket', 'ticket_not_active', 'Cancelled before', { attendee_id: attendeeId })
+
+  const katherine = { ...ticket, name: 'Katherine Johnson', email: 'katherine@example.com' }
+  const { data: declined } = await play('register_attendee', 'To be cancelled', katherine)
+  await show('cancel_order', 'A dry run', { order_id: declined.id, dry_run: true })
+  await show('cancel_order', 'For good', { order_id: declined.id })
+}
+
+async function paying({ show, refuse }: Player, event: Event, orderId: string): Promise<void> {
+  const invoice = { order_id: orderId, method: 'bank_transfer', external_reference: 'INV-2027-031' }
+  await show('record_invoice_payment', 'A part of it', { ...invoice, amount: 2000, currency: 'EUR' })
+  await refuse('record_invoice_payment', 'overpayment', 'More than is due', { ...invoice, amount: 4900 })
+  await show('record_invoice_payment', 'The rest', {
+    ...invoice,
+    amount: 2900,
+    received_at: '2027-05-19T08:30:00+02:00',
+  })
+  await show('get_order', 'Paid', { order_id: orderId })
+  await show('list_orders', 'A page of two', { event_id: event.id, limit: 2 })
+}
+
+async function checkingIn({ show, refuse }: Player, event: Event, [mary, dorothy]: string[]): Promise<void> {
+  const { data: checkIn } = await show('check_in', 'Come in', { event_id: event.id, code: mary, device: 'Gate 1' })
+  await refuse('check_in', 'already_checked_in', 'A second time', { event_id: event.id, code: mary, device: 'Gate 2' })
+  await refuse('check_in', 'not_found', 'No ticket has this code', { event_id: event.id, code: 'NOBODY' })
+  await show('undo_check_in', 'Scanned by mistake', { check_in_id: checkIn.id })
+  await refuse('undo_check_in', 'check_in_already_undone', 'Undone before', { check_in_id: checkIn.id })
+  await show('check_in_batch', 'Two scans made offline', {
+    event_id: event.id,
+    scans: [
+      { scan_id: 'gate-2-0001', code: dorothy, scanned_at: '2027-06-12T09:31:05+02:00', device: 'Gate 2' },
+      { scan_id: 'gate-2-0002', code: dorothy, scanned_at: '2027-06-12T09:31:40+02:00', device: 'Gate 2' },
+    ],
+  })
+  await show('list_check_ins', 'The latest two', { limit: 2 })
+}
+
+async function closing({ show, refuse }: Player, event: Event): Promise<void> {
+  await refuse('unpublish_event', 'event_has_orders', 'Too late', { event_id: event.id })
+  await show('complete_event', 'It is over', { event_id: event.id })
+  await show('cancel_event', 'A dry run', { event_id: event.rainDateId, dry_run: true })
+  await show('cancel_event', 'For good', { event_id: event.rainDateId })
+}
+
+/** A key that has made the one request a minute that its plan allows. */
+async function exhaustedKey(database: pg.ClientBase, apiUrl: string): Promise<string> {
+  const [plan, slug] = [`story-${randomUUID()}`.slice(0, 40), `story-${randomUUID()}`]
+  await database.query('insert into public.plans (name, rate_limit_per_minute) values ($1, 1)', [plan])
+  await createOrganisation(database, { name: slug, slug, plan })
+  const key = await issueKey(database, { organisation: slug, name: 'Busy', scopes })
+  await fetch(`${apiUrl}/api/v1/me`, { headers: { Authorization: `Bearer ${key}` } })
+  return key
+}

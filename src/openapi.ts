@@ -1,0 +1,91 @@
+// OpenAPI: the operations as a document of the REST interface, the third projection of the same list. In come declarations,
+// out goes JSON; nothing about an operation is written here, and its examples are recorded answers (openapi/examples.ts).
+
+import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
+import packageJson from '../package.json' with { type: 'json' }
+import { namedObjects } from './openapi/objects.ts'
+import { requestOf } from './openapi/requests.ts'
+import { ErrorSchema, headers, pictureResponses, responsesOf, sharedRefusals } from './openapi/responses.ts'
+import { tagOf, tags } from './openapi/tags.ts'
+import type { Operation } from './operation.ts'
+
+export type OpenApiDocument = ReturnType<typeof createDocument>
+
+const description = `
+Events, registrations, QR tickets and check-ins of one organisation. Every request carries
+\`Authorization: Bearer <API_KEY>\`; each operation names the scope that the key needs.
+
+One object is answered as \`{ "data": … }\`, a list as \`{ "data": […], "has_more", "next_cursor" }\`: send \`next_cursor\` as
+\`cursor\` for the next page. Money is an integer in minor units beside its currency, times are RFC 3339 in UTC. Fields that an
+operation does not know are refused.
+
+A refusal has the shape of \`Error\`: act on \`code\`, show \`message\`, and send the request again only when \`retryable\` is
+true. Give every write an \`Idempotency-Key\`, and repeat it when repeating the request: nothing then happens twice.
+
+AI assistants find every operation as a tool of the same name at the MCP endpoint, \`POST /api/mcp\`, with the same key.
+`.trim()
+
+export function describeApi(operations: readonly Operation[]): OpenApiDocument {
+  return createDocument({
+    openapi: '3.1.1',
+    info: {
+      title: 'Usher',
+      version: packageJson.version,
+      summary: packageJson.description,
+      description,
+      contact: { name: 'Whoever runs this server and gave you the key' },
+      license: { name: 'All rights reserved', identifier: 'LicenseRef-UNLICENSED' },
+    },
+    servers: [{ url: '/api/v1', description: 'This server.' }],
+    security: [{ api_key: [] }],
+    tags: [...tags],
+    paths: pathsOf(operations),
+    components: {
+      securitySchemes: {
+        api_key: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'usher_live_…',
+          description: 'An API key of the organisation. It is shown once, when it is made.',
+        },
+      },
+      schemas: { ...namedObjects(operations), Error: ErrorSchema },
+      headers,
+      responses: sharedRefusals(),
+    },
+  })
+}
+
+function pathsOf(operations: readonly Operation[]): ZodOpenApiPathsObject {
+  const paths: ZodOpenApiPathsObject = {}
+  for (const operation of operations) {
+    const { path, method, pictures = {} } = operation
+    paths[path] = {
+      ...paths[path],
+      [method.toLowerCase()]: { ...wordsOf(operation), ...requestOf(operation), responses: responsesOf(operation) },
+    }
+    for (const [extension, { mediaType }] of Object.entries(pictures)) {
+      paths[`${path}.${extension}`] = {
+        get: {
+          ...wordsOf(operation, extension),
+          ...requestOf(operation),
+          responses: pictureResponses(operation, mediaType),
+        },
+      }
+    }
+  }
+  return paths
+}
+
+function wordsOf(operation: Operation, extension?: string) {
+  const { name, summary, description, scope } = operation
+  const needs = scope === null ? 'Any valid key will do.' : `Needs the scope \`${scope}\`.`
+  return {
+    operationId: extension === undefined ? name : `${name}_${extension}`,
+    summary: extension === undefined ? summary : `${summary} As ${extension.toUpperCase()}.`,
+    description: `${description}\n\n${needs}`,
+    tags: [tagOf(operation)],
+    // For programs. The scopes of a security requirement are for OAuth, as linters read the specification.
+    'x-required-scope': scope,
+  }
+}

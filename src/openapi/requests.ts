@@ -1,0 +1,71 @@
+// The request of an operation: in comes its declaration, out go path, query and header parameters and the body, as rest.ts
+// reads them. Example values come from a recorded request.
+
+import * as z from 'zod'
+import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
+import { IdempotencyKeySchema } from '../gateway/calls.ts'
+import { isRead, type Operation, pathParameters } from '../operation.ts'
+import { type Example, named, successesOf } from './examples.ts'
+
+type Fields = Record<string, z.core.$ZodType>
+type Request = Pick<ZodOpenApiOperationObject, 'requestParams' | 'parameters' | 'requestBody'>
+
+// No example values for the headers: whoever tries a call would send them along.
+const idempotencyKey = IdempotencyKeySchema.optional().meta({
+  description: IdempotencyKeySchema.description,
+  param: { id: 'IdempotencyKey', in: 'header', name: 'Idempotency-Key' },
+})
+const ifMatch = z
+  .string()
+  .optional()
+  .describe('The ETag of a read: the change is made only if the object is still the same, else 412 version_mismatch.')
+  .meta({ param: { id: 'IfMatch', in: 'header', name: 'If-Match' } })
+
+export function requestOf(operation: Operation): Request {
+  const { path, query, body } = placesOf(operation)
+  const [example] = successesOf(operation)
+  const headers = [...(isRead(operation) ? [] : [idempotencyKey]), ...(takesVersion(operation) ? [ifMatch] : [])]
+  return {
+    requestParams: { path: z.object(withExamples(path, example)), query: z.object(withExamples(query, example)) },
+    ...(headers.length > 0 && { parameters: headers }),
+    ...(body !== undefined && { requestBody: bodyOf(operation, body) }),
+  }
+}
+
+export const takesBody = (operation: Operation): boolean => placesOf(operation).body !== undefined
+
+export const takesVersion = ({ input }: Operation): boolean => 'if_version' in input.shape
+
+/** Where each input stands: in the path, in the query of a read, else in the body; a PATCH sends its `changes` alone. */
+function placesOf(operation: Operation): { path: Fields; query: Fields; body?: z.ZodType } {
+  const { shape } = operation.input
+  const inPath = pathParameters(operation)
+  const path = Object.fromEntries(inPath.map((name) => [name, shape[name] as z.core.$ZodType]))
+  const rest = Object.fromEntries(Object.entries(shape).filter(([name]) => !inPath.includes(name)))
+  if (isRead(operation)) return { path, query: rest }
+  if (operation.method === 'PATCH') return { path, query: {}, body: shape.changes as z.ZodType }
+  if (Object.keys(rest).length === 0) return { path, query: {} }
+  // What is said of the input as a whole holds for the body: nothing of it concerns the path.
+  return { path, query: {}, body: z.strictObject(rest).meta(operation.input.meta() ?? {}) }
+}
+
+function withExamples(fields: Fields, example: Example | undefined): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => {
+      const value = example?.input[name]
+      return [name, value === undefined ? field : (field as z.ZodType).meta({ param: { example: value } })]
+    }),
+  )
+}
+
+function bodyOf(operation: Operation, schema: z.ZodType): ZodOpenApiRequestBodyObject {
+  const fields = Object.keys((schema as z.ZodObject).shape)
+  const sent = ({ input }: Example) =>
+    operation.method === 'PATCH'
+      ? input.changes
+      : Object.fromEntries(Object.entries(input).filter(([name]) => fields.includes(name)))
+  return {
+    required: !schema.safeParse({}).success,
+    content: { 'application/json': { schema, examples: named(successesOf(operation), sent) } },
+  }
+}

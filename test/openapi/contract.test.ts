@@ -1,0 +1,102 @@
+// REST held against MCP held against OpenAPI: three projections of one list must say the same of every operation.
+
+import { describe, expect, test } from 'vitest'
+import { toTool } from '../../src/mcp.ts'
+import { describeApi } from '../../src/openapi.ts'
+import { isRead, type Operation, pathParameters } from '../../src/operation.ts'
+import { operations } from '../../src/operations/index.ts'
+import { describedOperations } from './support.ts'
+
+const document = describeApi(operations)
+const described = describedOperations(document)
+
+const describedAs = ({ method, path }: Operation) => described.get(`${method} ${path}`)
+
+test('every operation is one path and method, every picture of it another path, and nothing else is described', () => {
+  const expected = operations.flatMap(({ name, method, path, pictures = {} }) => [
+    [`${method} ${path}`, name],
+    ...Object.keys(pictures).map((extension) => [`GET ${path}.${extension}`, `${name}_${extension}`]),
+  ])
+  const entries = [...described].map(([route, { operationId }]) => [route, operationId])
+  expect(entries.toSorted()).toEqual(expected.toSorted())
+})
+
+describe.each(operations.map((operation) => [operation.name, operation] as const))('%s', (_name, operation) => {
+  const { parameters = [], requestBody } = describedAs(operation) ?? {}
+  const tool = toTool(operation)
+  const fields = tool.inputSchema.properties as Record<string, Record<string, unknown>>
+  const required = tool.inputSchema.required ?? []
+  const body = requestBody?.content['application/json']?.schema
+  const names = (place: string) => parameters.filter((p) => p.in === place).map(({ name }) => name)
+
+  test('takes over REST what its tool takes: in the path, the query of a read, or the body', () => {
+    const bodyFields = operation.method === 'PATCH' ? (body ? ['changes'] : []) : Object.keys(body?.properties ?? {})
+    const headers = [...(fields.idempotency_key ? ['Idempotency-Key'] : []), ...(fields.if_version ? ['If-Match'] : [])]
+    expect(names('header')).toEqual(headers)
+    expect(names('path')).toEqual(pathParameters(operation))
+    const taken = [...names('path'), ...names('query'), ...bodyFields]
+    expect(taken.toSorted()).toEqual(
+      Object.keys(fields)
+        .filter((name) => name !== 'idempotency_key' && name !== 'if_version')
+        .sort(),
+    )
+    if (isRead(operation)) expect(body).toBeUndefined()
+    else expect(names('query')).toEqual([])
+  })
+
+  test('says of each field what its tool says', () => {
+    for (const { name, schema, required: isRequired = false } of parameters.filter((p) => p.in !== 'header')) {
+      expect(schema, name).toEqual(fields[name])
+      expect(isRequired, name).toBe(required.includes(name))
+    }
+    if (body === undefined) return
+    if (operation.method === 'PATCH') return expect(body).toEqual(fields.changes)
+    expect(body.additionalProperties).toBe(false)
+    for (const [name, schema] of Object.entries(body.properties ?? {})) expect(schema, name).toEqual(fields[name])
+    const inBody = required.filter((name) => !pathParameters(operation).includes(name))
+    expect((body.required ?? []).toSorted()).toEqual(inBody.sort())
+    expect(requestBody?.required).toBe(inBody.length > 0)
+  })
+
+  test('answers what its tool answers', () => {
+    const { $schema: _, ...output } = tool.outputSchema ?? {}
+    const successes = Object.entries(describedAs(operation)?.responses ?? {}).filter(([status]) => Number(status) < 400)
+    expect(successes.map(([, { content }]) => content['application/json']?.schema)).toEqual([output])
+  })
+
+  test('names its scope, and stands in a chapter that is described', () => {
+    const { summary, description, tags, 'x-required-scope': scope } = describedAs(operation) ?? {}
+    expect(scope).toBe(operation.scope)
+    expect(summary).toBe(operation.summary)
+    expect(description).toContain(operation.scope === null ? 'Any valid key' : `\`${operation.scope}\``)
+    expect(
+      document.tags?.map(({ name }) => name),
+      'add its object to src/openapi/tags.ts',
+    ).toEqual(expect.arrayContaining(tags ?? ['no tag']))
+  })
+})
+
+test('every object that is answered by itself is a component of its name', () => {
+  expect(Object.keys(document.components?.schemas ?? {})).toEqual(
+    expect.arrayContaining(['ApiKey', 'Event', 'TicketType', 'PromoCode', 'Order', 'Attendee', 'CheckIn', 'Error']),
+  )
+  expect(document.components?.schemas?.Order).toMatchObject({
+    properties: { attendees: { items: { $ref: '#/components/schemas/Attendee' } } },
+  })
+})
+
+test('a picture is described with its media type, and an operation without an example all the same', () => {
+  const [listEvents] = operations.filter(({ name }) => name === 'list_events')
+  const drawn = {
+    ...(listEvents as Operation),
+    name: 'get_poster',
+    path: '/poster/{status}' as const,
+    pictures: { png: { mediaType: 'image/png', draw: async () => '' } },
+  }
+  const poster = describedOperations(describeApi([drawn]))
+  expect([...poster.keys()]).toEqual(['GET /poster/{status}', 'GET /poster/{status}.png'])
+  expect(poster.get('GET /poster/{status}.png')).toMatchObject({
+    operationId: 'get_poster_png',
+    responses: { 200: { content: { 'image/png': {} } }, 404: { description: expect.stringMatching(/./) } },
+  })
+})
