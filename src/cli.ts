@@ -53,7 +53,9 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal))
     })
     const running = await start(config, createLog(config.logLevel), say)
-    print(`Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp`)
+    print(
+      `Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp   Docs ${running.url}/docs`,
+    )
     if (running.demo) print(describeDemo(running.url, running.demo))
     else if (config.database.kind === 'embedded') {
       print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')

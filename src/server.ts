@@ -6,6 +6,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import type { Store } from 'express-rate-limit'
 import helmet from 'helmet'
 import type { Logger } from 'pino'
+import { publicRouter } from './docs-page.ts'
 import { authenticate, limitFailures } from './gateway/authenticate.ts'
 import { createCall } from './gateway/calls.ts'
 import type { DataApi } from './gateway/data-api.ts'
@@ -42,6 +43,7 @@ export function createApp({ dataApi, tokens, log, allowedHosts, trustProxy, stor
   app.use(logRequests(log))
   app.use(helmet())
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
+  app.use(publicRouter(operations))
 
   app.use('/api/v1', authenticate(principals, 'api', countFailure), rate, restRouter(operations, call))
   app.use(

@@ -46,7 +46,7 @@ const statusOf = async (key: string) => (await as(key)('GET', '/me')).status
 describe('the first start', () => {
   test('says on standard output where it is ready, and tells its progress on standard error', async () => {
     expect(running.stdout()).toMatch(
-      /^Usher is ready at (http:\/\/127\.0\.0\.1:\d+) {3}REST \1\/api\/v1 {3}MCP \1\/api\/mcp\n/,
+      /^Usher is ready at (http:\/\/127\.0\.0\.1:\d+) {3}REST \1\/api\/v1 {3}MCP \1\/api\/mcp {3}Docs \1\/docs\n/,
     )
     expect(running.stderr()).toMatch(/^Creating the database/)
     const health = await fetch(`${running.url}/health`)

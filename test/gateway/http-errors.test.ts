@@ -42,7 +42,7 @@ describe('paths and methods', () => {
     },
   )
 
-  test.each(['/', '/nowhere', '/api', '/api/v2/events'])('nor is %s, beside /api/v1', async (path) => {
+  test.each(['/nowhere', '/api', '/api/v2/events', '/docs/nowhere'])('nor is %s, beside /api/v1', async (path) => {
     const response = await fetch(inject('apiUrl') + path, { headers: { Authorization: `Bearer ${key}` } })
     expect(response.status).toBe(404)
     expect(await response.json()).toMatchObject({ error: { code: 'unknown_path' } })
