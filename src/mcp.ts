@@ -13,13 +13,14 @@ import {
 } from '@modelcontextprotocol/server'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import * as z from 'zod'
+import packageJson from '../package.json' with { type: 'json' }
 import { callerOf } from './gateway/authenticate.ts'
 import { type Call, type Caller, IdempotencyKeySchema } from './gateway/calls.ts'
 import type { Principals } from './gateway/principals.ts'
 import { Refusal, toRefusal } from './gateway/refusal.ts'
 import { isRead, type Operation } from './operation.ts'
 
-const serverInfo = { name: 'usher', title: 'Usher', version: '1.0.0' }
+const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
 const instructions = [
   'Usher manages events: registrations, QR tickets and check-ins of one organisation.',
   'Start with get_api_key to see which scopes you have. Find an event with list_events, its ticket types with list_ticket_types, then register_attendee. At the door, check_in takes the ticket code.',

@@ -24,6 +24,7 @@ const drawn: Record<string, RegExp> = {
   reference: /.+/,
   next_cursor: /.+/,
   prefix: /(?<=^usher_live_).+/,
+  secret: /(?<=^whsec_)[^=]+/,
 }
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 

@@ -9,7 +9,6 @@ import type { Example } from '../../src/openapi/examples.ts'
 import { type Scope, scopes } from '../../src/operation.ts'
 import { createDisguise } from './disguise.ts'
 import { createPlayer, type Player } from './player.ts'
-import { addInvoiceOrder } from './studio.ts'
 
 /** @param databaseUrl as the role Studio uses: for the organisation, its keys, and what an organiser does there. */
 export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Example[]> {
@@ -33,18 +32,19 @@ export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Ex
     await player.chapter('2027-02-01T09:00:00Z')
     await arriving(player, await keyFor('Door scanners', ['checkin:write']), await exhaustedKey(database, apiUrl))
     const event = await planning(player)
+    const endpointId = await subscribing(player)
     await publishing(player, event)
 
     await player.chapter('2027-05-20T10:00:00Z')
     const codes = await registering(player, event)
     await correcting(player, event)
-    const order = disguise.tell(await addInvoiceOrder(database, disguise.reveal(event.id)), 'order by invoice')
-    await paying(player, event, order)
+    await invoicing(player, event)
 
     await player.chapter('2027-06-12T07:45:00Z')
     await checkingIn(player, event, codes)
 
     await player.chapter('2027-06-12T17:00:00Z')
+    await lookingBack(player, endpointId)
     await closing(player, event)
     return player.recorded
   } finally {
@@ -111,7 +111,7 @@ async function planning({ play, show, refuse }: Player): Promise<Event> {
     event_id: event.id,
     code: 'EARLYBIRD',
     percent_off: 10,
-    valid_until: '2027-04-30T23:59:59+02:00',
+    valid_until: '2027-05-31T23:59:59+02:00',
     max_redemptions: 50,
   })
   await show('update_promo_code', 'More of them', { promo_code_id: promoCode.id, changes: { max_redemptions: 80 } })
@@ -177,6 +177,7 @@ async function correcting({ play, show, refuse }: Player, event: Event): Promise
   await show('resend_ticket', 'Once more', { attendee_id: attendeeId })
   await show('list_attendees', 'A page of two', { limit: 2 })
   await show('get_attendee', 'One', { attendee_id: attendeeId })
+  await show('get_ticket_qr', 'What the QR code holds', { attendee_id: attendeeId })
   await show('cancel_attendee', 'For good', { attendee_id: attendeeId })
   await refuse('resend_ticket', 'ticket_not_active', 'Cancelled before', { attendee_id: attendeeId })
 
@@ -186,13 +187,37 @@ async function correcting({ play, show, refuse }: Player, event: Event): Promise
   await show('cancel_order', 'For good', { order_id: declined.id })
 }
 
-async function paying({ show, refuse }: Player, event: Event, orderId: string): Promise<void> {
+async function invoicing({ show, refuse }: Player, event: Event): Promise<void> {
+  const group = {
+    event_id: event.id,
+    ticket_type_id: event.standardId,
+    name: 'Christine Darden',
+    email: 'christine@example.com',
+    company: 'Langley',
+    payment_method: 'invoice',
+    attendees: [
+      { name: 'Melba Roy', email: 'melba@example.com', external_id: 'crm-contact-820' },
+      { name: 'Raye Montague', email: 'raye@example.com' },
+    ],
+  }
+  const early = { ...group, promo_code: 'earlybird' }
+  const { data: order } = await show('register_attendee', 'A group, to be paid by invoice', early)
+  const seven = { ...group, attendees: Array.from({ length: 7 }, () => group.attendees[1]) }
+  await refuse('register_attendee', 'quantity_not_allowed', 'More than six in one order', seven)
+  const [{ id: attendeeId }] = order.attendees
+  await refuse('get_ticket_qr', 'ticket_not_active', 'Not paid for yet', { attendee_id: attendeeId })
+  await paying({ show, refuse }, event, order.id)
+}
+
+type Showing = Pick<Player, 'show' | 'refuse'>
+
+async function paying({ show, refuse }: Showing, event: Event, orderId: string): Promise<void> {
   const invoice = { order_id: orderId, method: 'bank_transfer', external_reference: 'INV-2027-031' }
   await show('record_invoice_payment', 'A part of it', { ...invoice, amount: 2000, currency: 'EUR' })
-  await refuse('record_invoice_payment', 'overpayment', 'More than is due', { ...invoice, amount: 4900 })
+  await refuse('record_invoice_payment', 'overpayment', 'More than is due', { ...invoice, amount: 8820 })
   await show('record_invoice_payment', 'The rest', {
     ...invoice,
-    amount: 2900,
+    amount: 6820,
     received_at: '2027-05-19T08:30:00+02:00',
   })
   await show('get_order', 'Paid', { order_id: orderId })
@@ -213,6 +238,40 @@ async function checkingIn({ show, refuse }: Player, event: Event, [mary, dorothy
     ],
   })
   await show('list_check_ins', 'The latest two', { limit: 2 })
+}
+
+async function subscribing({ play, show, refuse }: Player): Promise<string> {
+  const { data: endpoint } = await show('create_webhook_endpoint', 'The CRM', {
+    url: 'https://crm.example.com/usher',
+    types: ['order.completed', 'attendee.checked_in'],
+    description: 'CRM',
+  })
+  const plain = { url: 'http://crm.example.com/usher', types: ['order.completed'] }
+  await refuse('create_webhook_endpoint', 'validation_failed', 'Not https', plain)
+  const webhook = { webhook_endpoint_id: endpoint.id }
+  await show('update_webhook_endpoint', 'Another type', {
+    ...webhook,
+    changes: { types: ['order.completed', 'order.cancelled', 'attendee.checked_in'] },
+  })
+  await show('rotate_webhook_secret', 'A new secret', { ...webhook, overlap_hours: 48 })
+  await show('test_webhook_endpoint', 'A test', webhook)
+  await show('get_webhook_endpoint', 'One', webhook)
+  const { data: old } = await play('create_webhook_endpoint', 'The CRM before', {
+    url: 'https://old.example.com',
+    types: ['event.updated'],
+  })
+  await show('list_webhook_endpoints', 'All there are', {})
+  await show('delete_webhook_endpoint', 'The one before', { webhook_endpoint_id: old.id })
+  return endpoint.id
+}
+
+async function lookingBack({ show }: Player, endpointId: string): Promise<void> {
+  const { data } = await show('list_webhook_deliveries', 'The latest two', {
+    webhook_endpoint_id: endpointId,
+    limit: 2,
+  })
+  await show('redeliver_webhook', 'Once more', { webhook_delivery_id: data[0].id })
+  await show('list_notifications', 'The first order', { type: 'order.completed', limit: 1 })
 }
 
 async function closing({ show, refuse }: Player, event: Event): Promise<void> {

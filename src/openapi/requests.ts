@@ -65,7 +65,7 @@ function bodyOf(operation: Operation, schema: z.ZodType): ZodOpenApiRequestBodyO
       ? input.changes
       : Object.fromEntries(Object.entries(input).filter(([name]) => fields.includes(name)))
   return {
-    required: !schema.safeParse({}).success,
+    required: !schema.safeParse({}).success || 'anyOf' in (schema.meta() ?? {}),
     content: { 'application/json': { schema, examples: named(successesOf(operation), sent) } },
   }
 }

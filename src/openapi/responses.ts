@@ -88,8 +88,8 @@ export function pictureResponses(operation: Operation, mediaType: string): ZodOp
 function refusalsOf(operation: Operation): ZodOpenApiResponsesObject {
   return Object.fromEntries(
     Object.entries(refusals).flatMap(([status, { met }]) => {
-      if (!met(operation)) return []
       const own = examples.filter((e) => e.operation === operation.name && e.status === Number(status))
+      if (own.length === 0 && !met(operation)) return []
       const shared = { $ref: `#/components/responses/${nameOf(Number(status))}` }
       return [[status, own.length > 0 ? refusal(Number(status), own) : shared]]
     }),

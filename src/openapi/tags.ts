@@ -28,12 +28,17 @@ const chapters: readonly Tag[] = [
   {
     name: 'Attendees',
     description: 'The people and their tickets: corrected, transferred, sent again, cancelled.',
-    kinds: ['attendee'],
+    kinds: ['attendee', 'ticket_qr'],
   },
   {
     name: 'Check-ins',
     description: 'The door: every scan is judged and logged, and every ticket lets in once.',
     kinds: ['check_in', 'check_in_batch'],
+  },
+  {
+    name: 'Webhooks',
+    description: 'Addresses that hear of what happens, what was sent to them, and the log of all there was to hear.',
+    kinds: ['webhook_endpoint', 'webhook_delivery', 'notification'],
   },
 ]
 

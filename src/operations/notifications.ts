@@ -22,7 +22,7 @@ export const NotificationSchema = z.strictObject({
   type: z.enum(notificationTypes),
   created_at: timestamp,
   data: z
-    .discriminatedUnion('object', [OrderSchema, AttendeeSchema, EventSchema, WebhookEndpointSchema])
+    .union([OrderSchema, AttendeeSchema, EventSchema, WebhookEndpointSchema])
     .describe('The object as it was then; the first word of the type says which.'),
 })
 

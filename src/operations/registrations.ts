@@ -76,7 +76,8 @@ export const registerAttendee = {
     .refine((input) => input.ticket_type_id !== undefined || !input.attendees?.some((guest) => !guest.ticket_type_id), {
       path: ['attendees'],
       error: 'must each name their ticket_type_id, or there must be one beside the list',
-    }),
+    })
+    .meta({ anyOf: [{ required: ['ticket_type_id', 'name', 'email'] }, { required: ['attendees'] }] }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false },
 } satisfies Operation
