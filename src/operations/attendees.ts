@@ -110,7 +110,7 @@ export const TicketQrSchema = z.strictObject({
 export const getTicketQr = {
   name: 'get_ticket_qr',
   title: 'Get the QR code of a ticket',
-  summary: 'The QR code of a ticket: over REST also as PNG and SVG, over MCP with the picture.',
+  summary: 'The QR code of a ticket.',
   description:
     'Shows the ticket of one active attendee: its code, and the picture of the QR code that the door scans. Show it to nobody but the attendee. On ticket_not_active the ticket is cancelled, or its order is not paid for; to e-mail a ticket use resend_ticket.',
   method: 'GET',

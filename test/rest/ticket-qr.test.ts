@@ -1,14 +1,11 @@
 // The QR code of a ticket, read back by a library that did not write it, over REST and MCP.
 
-import jsqr from 'jsqr'
 import { PNG } from 'pngjs'
 import { expect, inject, test } from 'vitest'
 import { bearing, jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { readPixels, readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
-
-// CommonJS: its types have the function under `default`, and Node has it as the module itself.
-const jsQR = jsqr as unknown as typeof jsqr.default
 
 async function arrange() {
   const organisation = await createOrganisation()
@@ -17,11 +14,6 @@ async function arrange() {
   const picture = (attendeeId: string, extension: string, of = key) =>
     fetch(`${inject('apiUrl')}/api/v1/attendees/${attendeeId}/ticket.${extension}`, bearing(of))
   return { organisation, event, key, send: rest(key), picture }
-}
-
-function readPng(bytes: Buffer): string | undefined {
-  const { data, width, height } = PNG.sync.read(bytes)
-  return jsQR(new Uint8ClampedArray(data), width, height)?.data
 }
 
 /** Draws the strokes of the SVG, one unit a module, eight pixels each. */
@@ -42,7 +34,7 @@ function readSvg(svg: string): string | undefined {
     }
     x += Number(first)
   }
-  return jsQR(new Uint8ClampedArray(png.data), png.width, png.height)?.data
+  return readPixels(png)
 }
 
 test('the PNG and the SVG of a ticket hold its code, and the code lets its holder in', async () => {

@@ -35,6 +35,8 @@ export type McpCaller = {
   tools: Tool[]
   /** The structured content of a call that succeeds. */
   call(name: string, args?: Arguments): Promise<Body>
+  /** The pictures that come with a result. */
+  pictures(name: string, args?: Arguments): Promise<Buffer[]>
   /** The error object of a call that is refused with `isError`. */
   refusal(name: string, args?: Arguments): Promise<ErrorBody>
 }
@@ -128,6 +130,10 @@ function caller(
       const result = ToolResult.parse(await callTool(name, args))
       expect(result.isError ?? false, result.content[0].text).toBe(false)
       return heldAgainstSchemas(name, tools, result)
+    },
+    async pictures(name, args = {}) {
+      const [, ...pictures] = ToolResult.parse(await callTool(name, args)).content
+      return pictures.map(({ data }) => Buffer.from(data, 'base64'))
     },
     async refusal(name, args = {}) {
       const result = ToolResult.parse(await callTool(name, args))
