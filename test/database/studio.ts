@@ -4,7 +4,15 @@ import { randomUUID } from 'node:crypto'
 import { refusalOf, row, studio } from '../support/database.ts'
 import type { TestEvent } from '../support/organisation.ts'
 
-type Table = 'organisations' | 'events' | 'ticket_types' | 'orders' | 'attendees' | 'check_ins' | 'api_keys'
+type Table =
+  | 'organisations'
+  | 'events'
+  | 'ticket_types'
+  | 'promo_codes'
+  | 'orders'
+  | 'attendees'
+  | 'check_ins'
+  | 'api_keys'
 
 /** `edit('orders', id, 'name = $2', ['Mary'])`; the id is $1. */
 export const edit = (table: Table, id: string, assignments: string, values: unknown[] = []) =>

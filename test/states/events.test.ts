@@ -1,0 +1,204 @@
+// Events: draft, published, cancelled, completed, and what each step asks for and takes along.
+
+import { EventSchema } from '../../src/operations/events.ts'
+import { addOrder, edit, remove } from '../database/studio.ts'
+import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
+import { registeredGuest, registering } from './registering.ts'
+import { columnOf, type Doors, done, invalid, refused, type Subject, savedAsItIs, walk } from './walk.ts'
+
+/** An event to which something was done, to bring it where it is to be. */
+const eventThat =
+  (status: 'draft' | 'published', work: (event: TestEvent) => Promise<unknown> = async () => {}) =>
+  async (organisation: TestOrganisation) => {
+    const event = await organisation.event({ status })
+    await work(event)
+    return { event }
+  }
+
+const set = (assignments: string) => (event: TestEvent) => edit('events', event.id, assignments)
+
+const verb = (name: string, status: string): Doors<Subject> => ({
+  rest: (send, { event }) => send('POST', `/events/${event.id}/${name}`),
+  sql: ({ event }) => edit('events', event.id, 'status = $2', [status]),
+})
+
+const published = done({ 'event.status': 'published', 'event.published_at': 'set' })
+const unpublished = done({ 'event.status': 'draft', 'event.published_at': null })
+const completed = done({ 'event.status': 'completed', 'event.completed_at': 'set' })
+const cancelled = { 'event.status': 'cancelled', 'event.cancelled_at': 'set' }
+
+const needs = (param: string) => refused('event_not_publishable', { param })
+const hasOrders = refused('event_has_orders', { param: 'status' })
+
+/** What can be done with any draft, whatever it lacks. */
+const drafts = {
+  'to draft': savedAsItIs('draft'),
+  'to cancelled': invalid('draft', 'cancelled'),
+  'to completed': invalid('draft', 'completed'),
+}
+
+const status = {
+  values: 'event_status',
+  read: columnOf(({ event }: Subject) => event.id, 'status'),
+}
+
+walk({
+  name: 'an event',
+  dimensions: [{ ...status, settable: true }],
+  states: {
+    draft: eventThat('draft'),
+    'draft, for the second time': eventThat('published', set("status = 'draft'")),
+    'draft, without a start': eventThat('draft', set('starts_at = null')),
+    'draft, without an end': eventThat('draft', set('ends_at = null')),
+    'draft, without a ticket type': eventThat('draft', ({ ticketTypeId }) => remove('ticket_types', ticketTypeId)),
+    'draft, with an archived ticket type only': eventThat('draft', ({ ticketTypeId }) =>
+      edit('ticket_types', ticketTypeId, "status = 'archived'"),
+    ),
+    published: eventThat('published'),
+    'published, with a guest': eventThat('published', (event) => event.guest()),
+    'published, with an order of two that is partly paid': eventThat('published', (event) =>
+      addOrder(event, { subtotal: 4900, paid: 100, ticketTypeIds: [event.ticketTypeId, event.ticketTypeId] }),
+    ),
+    'published, with a cancelled order': eventThat('published', async (event) => {
+      const { orderId } = await event.guest()
+      await edit('orders', orderId, "status = 'cancelled'")
+    }),
+    cancelled: eventThat('published', set("status = 'cancelled'")),
+    'cancelled, with its guest': eventThat('published', async (event) => {
+      await event.guest()
+      await edit('events', event.id, "status = 'cancelled'")
+    }),
+    completed: eventThat('published', set("status = 'completed'")),
+    'completed, with its guest': eventThat('published', async (event) => {
+      await event.guest()
+      await edit('events', event.id, "status = 'completed'")
+    }),
+  },
+  transitions: {
+    'to draft': verb('unpublish', 'draft'),
+    'to published': verb('publish', 'published'),
+    'to cancelled': verb('cancel', 'cancelled'),
+    'to completed': verb('complete', 'completed'),
+  },
+  table: {
+    draft: { ...drafts, 'to published': published },
+    'draft, for the second time': { ...drafts, 'to published': published },
+    'draft, without a start': { ...drafts, 'to published': needs('starts_at') },
+    'draft, without an end': { ...drafts, 'to published': needs('starts_at') },
+    'draft, without a ticket type': { ...drafts, 'to published': needs('ticket_types') },
+    'draft, with an archived ticket type only': { ...drafts, 'to published': needs('ticket_types') },
+    published: {
+      'to draft': unpublished,
+      'to published': savedAsItIs('published'),
+      'to cancelled': done(cancelled),
+      'to completed': completed,
+    },
+    'published, with a guest': {
+      'to draft': hasOrders,
+      'to published': savedAsItIs('published'),
+      'to cancelled': done({
+        ...cancelled,
+        'order.status': 'cancelled',
+        'order.cancelled_at': 'set',
+        'attendee.status': 'cancelled',
+        'attendee.cancelled_at': 'set',
+        'attendee.ticket_email_status': 'cancelled',
+        'ticket_type.quantity_sold': 0,
+      }),
+      'to completed': completed,
+    },
+    'published, with an order of two that is partly paid': {
+      'to draft': hasOrders,
+      'to published': savedAsItIs('published'),
+      'to cancelled': done({
+        ...cancelled,
+        'order.status': 'cancelled',
+        'order.cancelled_at': 'set',
+        'order.payment_status': 'refund_due',
+        'attendee.status': 'cancelled',
+        'attendee.cancelled_at': 'set',
+        'attendee.ticket_email_status': 'cancelled',
+        'attendee 2.status': 'cancelled',
+        'attendee 2.cancelled_at': 'set',
+        'attendee 2.ticket_email_status': 'cancelled',
+        'ticket_type.quantity_sold': 0,
+      }),
+      'to completed': completed,
+    },
+    'published, with a cancelled order': {
+      'to draft': hasOrders,
+      'to published': savedAsItIs('published'),
+      'to cancelled': done(cancelled),
+      'to completed': completed,
+    },
+    cancelled: gone('cancelled'),
+    'cancelled, with its guest': gone('cancelled'),
+    completed: gone('completed'),
+    'completed, with its guest': gone('completed'),
+  },
+})
+
+/** There is no way back from here. */
+function gone(from: 'cancelled' | 'completed') {
+  const to = (status: string) => (status === from ? savedAsItIs(status) : invalid(from, status))
+  return {
+    'to draft': to('draft'),
+    'to published': to('published'),
+    'to cancelled': to('cancelled'),
+    'to completed': to('completed'),
+  }
+}
+
+const ongoing = "starts_at = now() - interval '1 hour'"
+const ended = "starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour'"
+
+// The ticket costs nothing, so that nobody waits for a payment.
+const open = { 'registering a guest': registeredGuest(), 'registering a payer': registeredGuest() }
+const closed = (status: string) => {
+  const cell = refused('event_not_published', { param: 'event_id', details: { status } })
+  return { 'registering a guest': cell, 'registering a payer': cell }
+}
+
+// The phase of an event is the clock's; it is the organiser who closes it.
+walk({
+  name: 'an event to register for',
+  dimensions: [
+    status,
+    {
+      values: EventSchema.shape.phase.options,
+      read: async ({ event }, _before, send) => (await send('GET', `/events/${event.id}`)).body.data.phase,
+    },
+  ],
+  states: {
+    'draft upcoming': eventThat('draft'),
+    'draft ongoing': eventThat('draft', set(ongoing)),
+    'draft ended': eventThat('draft', set(ended)),
+    'published upcoming': eventThat('published'),
+    'published ongoing': eventThat('published', set(ongoing)),
+    'published ended': eventThat('published', set(ended)),
+    'cancelled upcoming': eventThat('published', set("status = 'cancelled'")),
+    'cancelled ongoing': eventThat('published', set(`status = 'cancelled', ${ongoing}`)),
+    'cancelled ended': eventThat('published', set(`status = 'cancelled', ${ended}`)),
+    'completed upcoming': eventThat('published', set("status = 'completed'")),
+    'completed ongoing': eventThat('published', set(`status = 'completed', ${ongoing}`)),
+    'completed ended': eventThat('published', set(`status = 'completed', ${ended}`)),
+  },
+  transitions: {
+    'registering a guest': registering(),
+    'registering a payer': registering({ payment_method: 'invoice' }),
+  },
+  table: {
+    'draft upcoming': closed('draft'),
+    'draft ongoing': closed('draft'),
+    'draft ended': closed('draft'),
+    'published upcoming': open,
+    'published ongoing': open,
+    'published ended': open,
+    'cancelled upcoming': closed('cancelled'),
+    'cancelled ongoing': closed('cancelled'),
+    'cancelled ended': closed('cancelled'),
+    'completed upcoming': closed('completed'),
+    'completed ongoing': closed('completed'),
+    'completed ended': closed('completed'),
+  },
+})
