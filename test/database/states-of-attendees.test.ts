@@ -1,5 +1,5 @@
-// Attendees as an organiser edits them in Studio: active, awaiting_payment, cancelled. The places they hold are in
-// places.test.ts.
+// Attendees as an organiser edits them in Studio, beside their status: the steps from one to another are in
+// test/states/attendees.test.ts, the places they hold in places.test.ts.
 
 import { describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
@@ -20,51 +20,6 @@ async function attendeeThatIs(status: Status) {
 const statusOf = async (id: string) => (await read('attendees', id, 'status')).status
 
 describe('an attendee', () => {
-  test.each([
-    ['active', 'active'],
-    ['active', 'cancelled'],
-    ['awaiting_payment', 'awaiting_payment'],
-    ['awaiting_payment', 'cancelled'],
-    ['cancelled', 'cancelled'],
-  ] as const)('that is %s may be set to %s', async (from, to) => {
-    const { event, id } = await attendeeThatIs(from)
-    await edit('attendees', id, 'status = $2', [to])
-    expect(await read('attendees', id, 'status', 'cancelled_at')).toEqual({
-      status: to,
-      cancelled_at: to === 'cancelled' ? expect.any(Date) : null,
-    })
-    expect(await event.sold()).toBe(to === 'cancelled' ? 0 : 1)
-    await expectExactCounts(event)
-  })
-
-  test.each([
-    ['active', 'awaiting_payment'],
-    ['cancelled', 'active'],
-    ['cancelled', 'awaiting_payment'],
-  ] as const)('that is %s cannot become %s', async (from, to) => {
-    const { event, id } = await attendeeThatIs(from)
-    expect(await refusalOfEdit('attendees', id, 'status = $2', [to])).toEqual({
-      sqlstate: 'PT409',
-      code: 'invalid_transition',
-      param: 'status',
-      details: { from, to },
-    })
-    expect(await statusOf(id)).toBe(from)
-    await expectExactCounts(event)
-  })
-
-  test('that awaits payment becomes active by the payment, and not by hand', async () => {
-    const { event, orderId, id } = await attendeeThatIs('awaiting_payment')
-    expect(await refusalOfEdit('attendees', id, "status = 'active'")).toEqual({
-      sqlstate: 'PT409',
-      code: 'payment_due',
-      param: 'status',
-    })
-    await pay(orderId, 4900)
-    expect(await statusOf(id)).toBe('active')
-    await expectExactCounts(event)
-  })
-
   test('that was cancelled by itself is not revived when its order is paid', async () => {
     const { event, orderId, id } = await attendeeThatIs('awaiting_payment')
     const other = await addAttendee(orderId, event.ticketTypeId)
