@@ -1,0 +1,69 @@
+// What the tables of this folder have to be complete against: every operation that writes, and every enum, either is walked by
+// one of them or is said here to be no step from one state to another. A new one fails until somebody has decided.
+
+import { expect, test } from 'vitest'
+import { isRead } from '../../src/operation.ts'
+import { operations } from '../../src/operations/index.ts'
+import { row } from '../support/database.ts'
+
+const walked = [
+  'publish_event',
+  'unpublish_event',
+  'cancel_event',
+  'complete_event',
+  'update_ticket_type',
+  'update_promo_code',
+  'register_attendee',
+  'cancel_order',
+  'record_invoice_payment',
+  'update_attendee',
+  'cancel_attendee',
+  'resend_ticket',
+  'check_in',
+  'undo_check_in',
+]
+
+const noTransitions = {
+  create_event: 'what is new is a draft',
+  update_event: 'it takes no status',
+  create_ticket_type: 'what is new is active',
+  create_promo_code: 'what is new is active',
+  check_in_batch: 'it judges like check_in, by the same trigger: see test/rest/check-in-batch.test.ts',
+}
+
+test('every operation that writes is walked, or is said to be no transition', () => {
+  const writing = operations.filter((operation) => !isRead(operation)).map(({ name }) => name)
+  expect(writing.toSorted()).toEqual([...walked, ...Object.keys(noTransitions)].toSorted())
+})
+
+const walkedEnums = [
+  'event_status',
+  'ticket_type_status',
+  'promo_code_status',
+  'order_status',
+  'payment_status',
+  'attendee_status',
+  'check_in_result',
+]
+
+const noStates = {
+  ticket_email_status: 'moved by whatever sends the e-mail; the tables tell where a transition moves it',
+  check_in_reason: 'why a scan was rejected, which check-ins.test.ts tells of each',
+  ticket_type_visibility: 'a setting',
+  payment_method: 'a setting',
+  request_source: 'where a row came from, for good',
+  organisation_role: 'of people, who come in by Studio alone',
+  api_scope: 'what a key may do, not where it stands',
+}
+
+test('every enum is walked, or is said to be no state', async () => {
+  const { names } = await row<{ names: string[] }>(
+    `select array_agg(t.typname::text order by t.typname) as names
+     from pg_type t where t.typtype = 'e' and t.typnamespace = 'public'::regnamespace`,
+  )
+  expect(names.toSorted()).toEqual([...walkedEnums, ...Object.keys(noStates)].toSorted())
+})
+
+test('what is done by SQL is done in the role that Studio uses', async () => {
+  expect(await row('select current_user as role')).toEqual({ role: 'postgres' })
+})
