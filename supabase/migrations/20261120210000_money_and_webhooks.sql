@@ -81,9 +81,138 @@ $$;
 
 grant execute on function private.current_scopes() to api_key;
 
+-- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
+create or replace function private.tg_events__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name));
+    if new.status <> 'draft' then
+      perform private.refuse(
+        409, 'invalid_transition', 'An event starts as a draft.', 'status',
+        hint => 'Add dates and a ticket type, then publish it.'
+      );
+    end if;
+  else
+    if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
+      perform private.close_gate(new.id);
+    end if;
+
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
+    ) then
+      perform private.refuse_transition(old.status, new.status);
+    end if;
+
+    if old.status = 'published' and new.status = 'draft'
+      and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(
+        409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status', hint => 'Cancel the event instead.'
+      );
+    end if;
+
+    if old.status = 'draft' and new.status = 'published' then
+      if new.starts_at is null or new.ends_at is null then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
+          hint => 'Set starts_at and ends_at first.'
+        );
+      end if;
+      if not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
+          hint => 'Add a ticket type first.'
+        );
+      end if;
+    end if;
+
+    if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
+    end if;
+
+    if new.capacity is distinct from old.capacity and new.capacity > 0 and new.capacity < private.places_taken(new.id) then
+      perform private.refuse(
+        409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+        jsonb_build_object('places_taken', private.places_taken(new.id))
+      );
+    end if;
+  end if;
+
+  if tg_op = 'INSERT' or new.timezone <> old.timezone then
+    -- The list of zones is read from files, in some 20 ms: a zone that an event is in already is one.
+    if not exists (select from public.events e where e.timezone = new.timezone)
+      and not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
+      perform private.refuse(
+        422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.'
+      );
+    end if;
+  end if;
+
+  -- The moments belong to the status; nobody sets them by hand.
+  new.published_at := case
+    when tg_op = 'INSERT' or new.status = 'draft' then null
+    when old.status = 'draft' then now()
+    else old.published_at
+  end;
+  new.cancelled_at := case when new.status = 'cancelled' then case when old.status = 'cancelled' then old.cancelled_at else now() end end;
+  new.completed_at := case when new.status = 'completed' then case when old.status = 'completed' then old.completed_at else now() end end;
+  return new;
+end
+$$;
+
 comment on column public.ticket_types.min_per_order is 'How many of them an order that has any must have at least.';
 
 comment on column public.ticket_types.max_per_order is 'How many of them an order may have. Empty: no limit.';
+
+-- places_left: what the event's own capacity still allows, or null.
+create or replace function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
+returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'ticket_type',
+      'id', ticket_type.id,
+      'event_id', ticket_type.event_id,
+      'name', ticket_type.name,
+      'description', ticket_type.description,
+      'price', ticket_type.price,
+      'currency', currency,
+      'quantity', ticket_type.quantity,
+      'quantity_sold', ticket_type.quantity_sold,
+      'quantity_available', a.available,
+      'min_per_order', ticket_type.min_per_order,
+      'max_per_order', ticket_type.max_per_order,
+      'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
+      'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
+      'visibility', ticket_type.visibility,
+      'status', ticket_type.status,
+      'sales_status', case
+        when ticket_type.status = 'archived' then 'archived'
+        when now() < ticket_type.sales_start_at then 'upcoming'
+        when now() >= ticket_type.sales_end_at then 'ended'
+        when a.available = 0 then 'sold_out'
+        else 'on_sale'
+      end,
+      'position', ticket_type.position,
+      'external_id', ticket_type.external_id,
+      'metadata', ticket_type.metadata,
+      'version', ticket_type.version,
+      'created_at', private.rfc3339(ticket_type.created_at),
+      'updated_at', private.rfc3339(ticket_type.updated_at)
+    )
+    from (
+      -- The lesser of what there is; null, which least passes over, is no limit. greatest would pass it over, too.
+      select least(
+        ticket_type.quantity - ticket_type.quantity_sold,
+        case when places_left < 0 then 0 else places_left end
+      ) as available
+    ) a
+  );
+end
+$$;
 
 create or replace function api.create_ticket_type(
   event_id uuid,
@@ -454,6 +583,9 @@ begin
       end if;
     end if;
 
+    if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
+      perform private.refuse_inactive_ticket(new.status);
+    end if;
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
       new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
     elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
@@ -543,6 +675,18 @@ begin
       except
       select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
     ) c;
+  end if;
+
+  if tg_op = 'INSERT' and exists (
+    select from public.orders o
+    where o.id = any (v_order_ids)
+      and o.promo_code_id is not null
+      and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
+  ) then
+    perform private.refuse(
+      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+    );
   end if;
 
   if v_order_ids <> '{}' then
@@ -976,13 +1120,6 @@ begin
     select o.* into v_order from public.orders o where o.id = v_order.id;
   end if;
   v_attendees := array(select a from public.attendees a where a.order_id = v_order.id order by a.id);
-  if v_order.promo_code_id is not null
-    and not exists (select from unnest(v_attendees) a where a.promo_code_id is not null) then
-    perform private.refuse(
-      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
-    );
-  end if;
 
   return private.record_outcome(
     idempotency_key,
@@ -1527,6 +1664,8 @@ create table public.webhook_deliveries (
 
 comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went.';
 
+comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
+
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
 
 create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
@@ -1536,6 +1675,43 @@ create index webhook_deliveries_notification_id_idx on public.webhook_deliveries
 create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
 
 create index webhook_deliveries_next_attempt_at_idx on public.webhook_deliveries (next_attempt_at) where status = 'pending';
+
+-- Nothing is sent to an endpoint that is disabled.
+create or replace function private.refuse_disabled_endpoint(webhook_endpoint_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.webhook_endpoints w
+    where w.id = refuse_disabled_endpoint.webhook_endpoint_id and w.status = 'disabled'
+  ) then
+    perform private.refuse(
+      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
+    );
+  end if;
+end
+$$;
+
+grant execute on function private.refuse_disabled_endpoint(uuid) to scope_events_write;
+
+-- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
+create or replace function private.tg_webhook_deliveries__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.status = 'pending' and old.status <> 'pending' then
+    perform private.refuse_disabled_endpoint(new.webhook_endpoint_id);
+    new.attempts := 0;
+    new.next_attempt_at := coalesce(new.next_attempt_at, now());
+  elsif new.status <> 'pending' then
+    new.next_attempt_at := null;
+  end if;
+  return new;
+end
+$$;
+
+create or replace trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
+  for each row execute function private.tg_webhook_deliveries__guard();
 
 create or replace trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
@@ -1819,24 +1995,6 @@ comment on function api.list_webhook_deliveries(uuid, uuid, public.notification_
 
 grant execute on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer)
   to scope_events_write;
-
--- Nothing is sent to an endpoint that is disabled.
-create or replace function private.refuse_disabled_endpoint(webhook_endpoint_id uuid) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if exists (
-    select from public.webhook_endpoints w
-    where w.id = refuse_disabled_endpoint.webhook_endpoint_id and w.status = 'disabled'
-  ) then
-    perform private.refuse(
-      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
-    );
-  end if;
-end
-$$;
-
-grant execute on function private.refuse_disabled_endpoint(uuid) to scope_events_write;
 
 create or replace function api.redeliver_webhook(
   webhook_delivery_id uuid,

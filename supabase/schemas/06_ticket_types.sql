@@ -181,7 +181,11 @@ begin
       'updated_at', private.rfc3339(ticket_type.updated_at)
     )
     from (
-      select least(ticket_type.quantity - ticket_type.quantity_sold, greatest(places_left, 0)) as available
+      -- The lesser of what there is; null, which least passes over, is no limit. greatest would pass it over, too.
+      select least(
+        ticket_type.quantity - ticket_type.quantity_sold,
+        case when places_left < 0 then 0 else places_left end
+      ) as available
     ) a
   );
 end

@@ -174,6 +174,9 @@ begin
       end if;
     end if;
 
+    if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
+      perform private.refuse_inactive_ticket(new.status);
+    end if;
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
       new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
     elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
@@ -272,6 +275,18 @@ begin
       except
       select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
     ) c;
+  end if;
+
+  if tg_op = 'INSERT' and exists (
+    select from public.orders o
+    where o.id = any (v_order_ids)
+      and o.promo_code_id is not null
+      and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
+  ) then
+    perform private.refuse(
+      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+    );
   end if;
 
   if v_order_ids <> '{}' then

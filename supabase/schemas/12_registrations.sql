@@ -86,13 +86,6 @@ begin
     select o.* into v_order from public.orders o where o.id = v_order.id;
   end if;
   v_attendees := array(select a from public.attendees a where a.order_id = v_order.id order by a.id);
-  if v_order.promo_code_id is not null
-    and not exists (select from unnest(v_attendees) a where a.promo_code_id is not null) then
-    perform private.refuse(
-      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
-    );
-  end if;
 
   return private.record_outcome(
     idempotency_key,

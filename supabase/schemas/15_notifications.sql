@@ -49,6 +49,7 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
 comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
 
 create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
@@ -56,6 +57,40 @@ create index webhook_deliveries_notification_id_idx on public.webhook_deliveries
 create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
 create index webhook_deliveries_next_attempt_at_idx on public.webhook_deliveries (next_attempt_at) where status = 'pending';
 
+-- Nothing is sent to an endpoint that is disabled.
+create function private.refuse_disabled_endpoint(webhook_endpoint_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.webhook_endpoints w
+    where w.id = refuse_disabled_endpoint.webhook_endpoint_id and w.status = 'disabled'
+  ) then
+    perform private.refuse(
+      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.refuse_disabled_endpoint(uuid) to scope_events_write;
+
+-- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
+create function private.tg_webhook_deliveries__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.status = 'pending' and old.status <> 'pending' then
+    perform private.refuse_disabled_endpoint(new.webhook_endpoint_id);
+    new.attempts := 0;
+    new.next_attempt_at := coalesce(new.next_attempt_at, now());
+  elsif new.status <> 'pending' then
+    new.next_attempt_at := null;
+  end if;
+  return new;
+end
+$$;
+create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
+  for each row execute function private.tg_webhook_deliveries__guard();
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
@@ -318,23 +353,6 @@ comment on function api.list_webhook_deliveries(uuid, uuid, public.notification_
   'Deliveries to webhook endpoints, newest first, by any of the filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer)
   to scope_events_write;
-
--- Nothing is sent to an endpoint that is disabled.
-create function private.refuse_disabled_endpoint(webhook_endpoint_id uuid) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if exists (
-    select from public.webhook_endpoints w
-    where w.id = refuse_disabled_endpoint.webhook_endpoint_id and w.status = 'disabled'
-  ) then
-    perform private.refuse(
-      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
-    );
-  end if;
-end
-$$;
-grant execute on function private.refuse_disabled_endpoint(uuid) to scope_events_write;
 
 create function api.redeliver_webhook(
   webhook_delivery_id uuid,

@@ -21,6 +21,9 @@ const walked = [
   'resend_ticket',
   'check_in',
   'undo_check_in',
+  'update_webhook_endpoint',
+  'test_webhook_endpoint',
+  'redeliver_webhook',
 ]
 
 const noTransitions = {
@@ -28,6 +31,9 @@ const noTransitions = {
   update_event: 'it takes no status',
   create_ticket_type: 'what is new is active',
   create_promo_code: 'what is new is active',
+  create_webhook_endpoint: 'what is new is enabled',
+  delete_webhook_endpoint: 'what is gone has no state',
+  rotate_webhook_secret: 'a secret signs or is gone: see test/rest/webhook-endpoints.test.ts',
   check_in_batch: 'it judges like check_in, by the same trigger: see test/rest/check-in-batch.test.ts',
 }
 
@@ -44,6 +50,8 @@ const walkedEnums = [
   'payment_status',
   'attendee_status',
   'check_in_result',
+  'webhook_endpoint_status',
+  'webhook_delivery_status',
 ]
 
 const noStates = {
@@ -51,6 +59,7 @@ const noStates = {
   check_in_reason: 'why a scan was rejected, which check-ins.test.ts tells of each',
   ticket_type_visibility: 'a setting',
   payment_method: 'a setting',
+  notification_type: 'what happened, for good',
   request_source: 'where a row came from, for good',
   organisation_role: 'of people, who come in by Studio alone',
   api_scope: 'what a key may do, not where it stands',

@@ -51,14 +51,6 @@ export const savedAsItIs = (status: string): Cell => ({
   differs: true,
 })
 
-/** A difference that nobody meant. */
-export const bug = (what: string, over: { rest: Cell; sql: Cell }): Cell => ({
-  rest: over.rest.rest,
-  sql: over.sql.sql,
-  title: `BUG, ${what}`,
-  differs: true,
-})
-
 export function same(title: string, verdict: Verdict): Cell {
   return { rest: verdict, sql: verdict, title }
 }

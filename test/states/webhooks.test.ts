@@ -1,0 +1,95 @@
+// Webhook endpoints and deliveries: disabled and enabled, and owed once more, over REST and by SQL with the same outcome.
+
+import { describe, expect, test } from 'vitest'
+import { refusalOf, row, studio } from '../support/database.ts'
+import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+
+type Subject = { organisation: TestOrganisation; endpointId: string; deliveryId: string; key: string }
+
+/** An endpoint that was told of one order, both then set to these. */
+async function arrange(endpoint: string, delivery: string): Promise<Subject> {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const { id: endpointId } = await row<{ id: string }>(
+    `insert into public.webhook_endpoints (organisation_id, url, types)
+     values ($1, 'https://hooks.example.com', '{order.created}') returning id`,
+    [organisation.id],
+  )
+  await event.guest()
+  const { id: deliveryId } = await row<{ id: string }>(
+    `update public.webhook_deliveries set status = $2, attempts = 3 where webhook_endpoint_id = $1 returning id`,
+    [endpointId, delivery],
+  )
+  await studio.query('update public.webhook_endpoints set status = $2 where id = $1', [endpointId, endpoint])
+  return { organisation, endpointId, deliveryId, key: await organisation.key() }
+}
+
+const look = ({ endpointId, deliveryId }: Subject) =>
+  row(
+    `select w.status as endpoint, d.status as delivery, d.attempts, d.next_attempt_at is not null as due,
+       (select count(*)::int from public.webhook_deliveries t where t.webhook_endpoint_id = w.id) as deliveries
+     from public.webhook_endpoints w join public.webhook_deliveries d on d.id = $2 where w.id = $1`,
+    [endpointId, deliveryId],
+  )
+
+const codeOf = ({ status, body }: RestAnswer) => (status < 300 ? null : `${status} ${body.error.code}`)
+const codeOfSql = async (work: Promise<unknown>) => {
+  const [result] = await Promise.allSettled([work])
+  if (result?.status !== 'rejected') return null
+  const { sqlstate, code } = await refusalOf(Promise.reject(result.reason))
+  return `${sqlstate.replace('PT', '')} ${code}`
+}
+
+const endpointStatuses = ['enabled', 'disabled'] as const
+const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as const
+const disabled = '409 webhook_endpoint_disabled'
+
+test('every status there is is walked', async () => {
+  expect(
+    await row(
+      `select enum_range(null::public.webhook_endpoint_status)::text[] as endpoints,
+         enum_range(null::public.webhook_delivery_status)::text[] as deliveries`,
+    ),
+  ).toEqual({ endpoints: [...endpointStatuses], deliveries: [...deliveryStatuses] })
+})
+
+describe.each(endpointStatuses)('an endpoint that is %s', (from) => {
+  test.each(endpointStatuses)('may be set to %s, and its deliveries wait', async (to) => {
+    const [overRest, inStudio] = [await arrange(from, 'pending'), await arrange(from, 'pending')]
+    const answer = await rest(overRest.key)('PATCH', `/webhook-endpoints/${overRest.endpointId}`, { status: to })
+    await studio.query('update public.webhook_endpoints set status = $2 where id = $1', [inStudio.endpointId, to])
+    expect(codeOf(answer)).toBeNull()
+    expect(await look(overRest)).toEqual({ endpoint: to, delivery: 'pending', attempts: 3, due: true, deliveries: 1 })
+    expect(await look(inStudio)).toEqual(await look(overRest))
+  })
+
+  test('is tested only while it is enabled; in Studio there is nothing to test it with', async () => {
+    const it = await arrange(from, 'pending')
+    const answer = await rest(it.key)('POST', `/webhook-endpoints/${it.endpointId}/test`)
+    expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
+    expect(await look(it)).toMatchObject({ endpoint: from, deliveries: from === 'enabled' ? 2 : 1 })
+  })
+
+  test.each(deliveryStatuses)('is owed a delivery that is %s once more while it is enabled', async (delivery) => {
+    const [overRest, inStudio] = [await arrange(from, delivery), await arrange(from, delivery)]
+    const answer = await rest(overRest.key)('POST', `/webhook-deliveries/${overRest.deliveryId}/redeliver`)
+    const refusal = await codeOfSql(
+      studio.query("update public.webhook_deliveries set status = 'pending' where id = $1", [inStudio.deliveryId]),
+    )
+    const untouched = { endpoint: from, delivery, attempts: 3, due: delivery === 'pending', deliveries: 1 }
+    const owed = { ...untouched, delivery: 'pending', attempts: 0, due: true }
+    expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
+    expect(await look(overRest)).toEqual(from === 'enabled' ? owed : untouched)
+    // A row that is saved as it is asks for nothing: it neither is refused nor starts anew.
+    expect(refusal).toBe(from === 'enabled' || delivery === 'pending' ? null : disabled)
+    expect(await look(inStudio)).toEqual(from === 'enabled' && delivery !== 'pending' ? owed : untouched)
+  })
+
+  test.each(deliveryStatuses)('has a delivery set to %s by hand, which is due only while it is pending', async (to) => {
+    const it = await arrange('enabled', 'pending')
+    await studio.query('update public.webhook_endpoints set status = $2 where id = $1', [it.endpointId, from])
+    await studio.query('update public.webhook_deliveries set status = $2 where id = $1', [it.deliveryId, to])
+    expect(await look(it)).toMatchObject({ delivery: to, due: to === 'pending' })
+  })
+})
