@@ -133,6 +133,7 @@ export function toTool(operation: Operation): Tool {
   }
 }
 
+/** Extending leaves behind what is said of the input as a whole, such as anyOf: hosts refuse tools that say it. */
 function inputOf(operation: Operation): z.ZodObject {
   const { input } = operation
   if (!isRead(operation)) return input.safeExtend({ idempotency_key: IdempotencyKeySchema.optional() })

@@ -265,13 +265,15 @@ async function subscribing({ play, show, refuse }: Player): Promise<string> {
   return endpoint.id
 }
 
-async function lookingBack({ show }: Player, endpointId: string): Promise<void> {
+async function lookingBack({ show, refuse }: Player, endpointId: string): Promise<void> {
   const { data } = await show('list_webhook_deliveries', 'The latest two', {
     webhook_endpoint_id: endpointId,
     limit: 2,
   })
   await show('redeliver_webhook', 'Once more', { webhook_delivery_id: data[0].id })
   await show('list_notifications', 'The first order', { type: 'order.completed', limit: 1 })
+  const gone = { after: '01926b5c-0000-7000-8000-000000000000' }
+  await refuse('list_notifications', 'not_found', 'No longer kept', gone)
 }
 
 async function closing({ show, refuse }: Player, event: Event): Promise<void> {

@@ -93,7 +93,7 @@ export const redeliverWebhook = {
   title: 'Redeliver a webhook',
   summary: 'Send a delivery once more, whatever became of it.',
   description:
-    'Sends a delivery once more, also one that was delivered, with the same webhook-id and body. Find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint first.',
+    'Sends a delivery once more, also one that was delivered, with the same webhook-id and body. Find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint first; on type_not_subscribed it does not hear of the type any more.',
   method: 'POST',
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   scope: 'events:write',

@@ -41,14 +41,12 @@ export const WebhookEndpointSchema = z.strictObject({
 const webhookEndpointId = id('webhook endpoint')
 
 const endpointFields = {
-  url: z
-    .string()
-    .trim()
-    .max(2000, 'must be at most 2000 characters')
+  url: line(2000)
     .regex(
-      /^(https:\/\/[^/?#@\s]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)([/?#]\S*)?$/,
+      /^(https:\/\/([^\][/?#@:\s]+|\[[\da-fA-F:.]+\])|http:\/\/(localhost|127\.0\.0\.1|\[::1\]))(:\d{1,5})?([/?#]\S*)?$/,
       'must be an https address without credentials',
     )
+    .refine(URL.canParse, 'must be an address')
     .describe('Where webhooks are sent: an https address. http only to this machine, while developing.'),
   description: line(200).nullable().describe('For people: what listens there.'),
   types: z

@@ -1,8 +1,7 @@
 -- The rest of the surface: registrations with money, QR codes of tickets, webhook endpoints and the outbox.
 -- Read supabase/schemas instead: this is what is applied, that is what is explained and kept current.
 
--- The Supabase CLI applies it in one transaction, so it waits for no lock longer than this, and blocks for as long as it takes:
--- moments, for there are no large installations yet.
+-- In one transaction, as the Supabase CLI applies it: it rewrites orders and attendees, and whoever registers waits.
 -- squawk-ignore-file ban-drop-not-null, constraint-missing-not-valid, adding-foreign-key-constraint, changing-column-type, adding-not-nullable-field, require-concurrent-index-creation
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
@@ -11,8 +10,11 @@ alter table public.ticket_types
   alter column max_per_order drop not null,
   alter column max_per_order drop default;
 
--- Every value was written as one of the enum.
-alter table public.orders alter column payment_method type public.payment_method using payment_method::public.payment_method;
+-- Payments wrote one of the enum; a person may have written anything.
+alter table public.orders alter column payment_method type public.payment_method using case
+  when payment_method in ('invoice', 'bank_transfer', 'card', 'cash') then payment_method
+  when payment_method is not null then 'other'
+end::public.payment_method;
 alter table public.orders
   add column promo_code text,
   add column promo_code_id uuid;
@@ -27,18 +29,35 @@ alter table public.attendees
   add column currency text,
   add column promo_code_id uuid;
 
--- What is there already: the currency of its order, and the money of an order on its first ticket. No triggers: nothing
--- happens to anybody.
+-- What is there already: the currency of its order, and the money of an order in equal parts on the tickets that stand, or
+-- where none does, on all of them. No triggers: nothing happens to anybody.
 alter table public.orders disable trigger user;
 alter table public.attendees disable trigger user;
 update public.orders set payment_method = 'invoice' where payment_method is null and subtotal > 0;
+update public.attendees a set currency = o.currency from public.orders o where a.order_id = o.id;
 update public.attendees a
-set currency = o.currency,
-  price = case when a.id = l.first_id then o.subtotal else 0 end,
-  discount = case when a.id = l.first_id then o.discount_total else 0 end
+set price = o.subtotal / l.tickets + (l.place <= o.subtotal % l.tickets)::integer,
+  discount = o.discount_total / l.tickets + (l.place <= o.discount_total % l.tickets)::integer
 from public.orders o
-cross join lateral (select f.id as first_id from public.attendees f where f.order_id = o.id order by f.id limit 1) l
-where a.order_id = o.id;
+join (
+  select
+    t.id,
+    t.order_id,
+    row_number() over (partition by t.order_id order by t.id) as place,
+    count(*) over (partition by t.order_id) as tickets
+  from public.attendees t
+  where t.status <> 'cancelled'
+    or not exists (select from public.attendees s where s.order_id = t.order_id and s.status <> 'cancelled')
+) l on l.order_id = o.id
+where a.id = l.id and o.subtotal > 0;
+-- An order that has lost its last ticket is cancelled.
+update public.orders o
+set status = 'cancelled',
+  cancelled_at = now(),
+  payment_status = case when o.amount_paid > 0 then 'refund_due' else 'not_required' end::public.payment_status
+where o.status <> 'cancelled'
+  and exists (select from public.attendees a where a.order_id = o.id)
+  and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
 alter table public.attendees enable trigger user;
 alter table public.orders enable trigger user;
 
@@ -318,6 +337,17 @@ comment on column public.orders.promo_code is 'The code the buyer gave, in upper
 
 create index orders_promo_code_id_idx on public.orders (promo_code_id);
 
+-- Whether nothing is due: an order that is to be paid completes with its tickets, not before it has any.
+-- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total.
+create or replace function private.is_settled("order" public.orders) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return "order".amount_paid >= "order".subtotal - "order".discount_total
+    and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
+end
+$$;
+
 -- Security definer: it reads event, promo code and references beyond what a registering key may see.
 create or replace function private.tg_orders__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -369,6 +399,11 @@ begin
           409, 'read_only_field', 'The totals are added up from the tickets and cannot be edited.', 'subtotal',
           hint => 'Add or cancel attendees instead.'
         );
+      elsif (new.payment_method is null) <> (old.payment_method is null) then
+        perform private.refuse(
+          409, 'read_only_field', 'Whether an order is to be paid is fixed: its tickets have their prices by it.', 'payment_method',
+          hint => 'Make a new order.'
+        );
       end if;
     end if;
     if new.status <> old.status and (old.status, new.status) not in (
@@ -380,17 +415,15 @@ begin
         'Allowed: pending to completed or cancelled; completed to cancelled.'
       );
     end if;
-    if old.status = 'pending' and new.status = 'completed' and new.amount_paid < new.subtotal - new.discount_total then
+    if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
       perform private.refuse(
-        409, 'payment_due', 'An order completes when nothing is due.', 'status', hint => 'Record the payment instead.'
+        409, 'payment_due', 'An order completes with its tickets, when nothing is due.', 'status',
+        hint => 'Record the payment instead.'
       );
     end if;
   end if;
 
-  -- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total. An order that is to be paid
-  -- completes with its tickets, not before it has any.
-  if new.status = 'pending' and new.amount_paid >= new.subtotal - new.discount_total
-    and (new.payment_method is null or exists (select from public.attendees a where a.order_id = new.id)) then
+  if new.status = 'pending' and private.is_settled(new) then
     new.status := 'completed';
   end if;
 
@@ -690,6 +723,8 @@ begin
   end if;
 
   if v_order_ids <> '{}' then
+    -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
+    perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
     update public.orders o
     set subtotal = s.subtotal, discount_total = s.discount_total
     from (
@@ -700,7 +735,8 @@ begin
     ) s
     where o.id = s.order_id
       and o.status <> 'cancelled'
-      and (o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+      -- A new ticket may complete an order also where it costs nothing.
+      and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
     if tg_op <> 'INSERT' then
       update public.orders o
       set status = 'cancelled'
@@ -1062,7 +1098,7 @@ declare
     'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
   )));
   v_organisation_id uuid;
-  v_foreign integer;
+  v_foreign record;
   v_order public.orders;
   v_attendees public.attendees[];
 begin
@@ -1070,11 +1106,14 @@ begin
     return v_outcome;
   end if;
 
+  if jsonb_array_length(v_guests) not between 1 and 50 then
+    perform private.refuse(422, 'validation_failed', 'A group is of 1 to 50 attendees.', 'attendees');
+  end if;
   select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  select g.place into v_foreign
+  select g.place - 1 as index, g.guest ? 'ticket_type_id' as names_its_own into v_foreign
   from jsonb_array_elements(v_guests) with ordinality g (guest, place)
   where not exists (
     select from public.ticket_types t
@@ -1084,7 +1123,7 @@ begin
   limit 1;
   if found then
     perform private.refuse_not_found(
-      case when attendees -> (v_foreign - 1) ? 'ticket_type_id' then format('attendees.%s.ticket_type_id', v_foreign - 1) else 'ticket_type_id' end
+      case when v_foreign.names_its_own then format('attendees.%s.', v_foreign.index) else '' end || 'ticket_type_id'
     );
   end if;
 
@@ -1096,7 +1135,11 @@ begin
     register_attendee.event_id,
     coalesce(register_attendee.name, v_guests #>> '{0,name}'),
     coalesce(register_attendee.email, v_guests #>> '{0,email}'),
-    case when register_attendee.name is null then v_guests #>> '{0,company}' else register_attendee.company end,
+    case
+      when coalesce(register_attendee.name, register_attendee.email, register_attendee.company) is null
+        then v_guests #>> '{0,company}'
+      else register_attendee.company
+    end,
     coalesce(register_attendee.send_email, true),
     register_attendee.payment_method,
     register_attendee.promo_code,
@@ -1193,7 +1236,7 @@ create table public.webhook_endpoints (
     references public.organisations (id) on delete cascade,
   -- No credentials in it, for it is shown in lists. Without TLS only to this machine, where the courier allows that.
   constraint webhook_endpoints_url_is_https check (
-    url ~ '^(https://[^/?#@[:space:]]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)([/?#][^[:space:]]*)?$'
+    url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
     and length(url) <= 2000
   ),
   constraint webhook_endpoints_description_is_one_line check (
@@ -1260,8 +1303,13 @@ create or replace function private.tg_webhook_endpoints__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
   if private.current_api_key_id() is not null then
-    perform private.require_scopes_to_read(new.types);
+    if tg_op = 'INSERT' then
+      perform private.require_scopes_to_read(new.types);
+    elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
+      perform private.require_scopes_to_read(old.types || new.types);
+    end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if new.status = 'enabled' then
@@ -1626,7 +1674,7 @@ create table public.notifications (
 
 comment on table public.notifications is 'What happened, oldest first: the outbox, readable as a log. Written by Usher alone.';
 
-comment on column public.notifications.data is 'The object as the API answered it at the end of that transaction; of an order without ticket codes.';
+comment on column public.notifications.data is 'The object as the API answered it then: an order as it was at the end of that transaction, and without ticket codes.';
 
 comment on column public.notifications.transaction_id is
   'Ids are given before a transaction ends and may become visible out of order; whoever reads on from the last they saw must miss none. So the log is in the order of transactions, and shows those before which none is open.';
@@ -1676,23 +1724,28 @@ create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliver
 
 create index webhook_deliveries_next_attempt_at_idx on public.webhook_deliveries (next_attempt_at) where status = 'pending';
 
--- Nothing is sent to an endpoint that is disabled.
-create or replace function private.refuse_disabled_endpoint(webhook_endpoint_id uuid) returns void
+-- Nothing is sent to an endpoint that is disabled, nor of a type that it does not hear of any more.
+create or replace function private.refuse_unsendable(webhook_endpoint_id uuid, type public.notification_type) returns void
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
 begin
-  if exists (
-    select from public.webhook_endpoints w
-    where w.id = refuse_disabled_endpoint.webhook_endpoint_id and w.status = 'disabled'
-  ) then
+  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = refuse_unsendable.webhook_endpoint_id;
+  if v_webhook_endpoint.status = 'disabled' then
     perform private.refuse(
       409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
+    );
+  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
+    perform private.refuse(
+      409, 'type_not_subscribed', 'The webhook endpoint does not hear of this type any more.', 'type',
+      hint => 'Add the type to the endpoint first.'
     );
   end if;
 end
 $$;
 
-grant execute on function private.refuse_disabled_endpoint(uuid) to scope_events_write;
+grant execute on function private.refuse_unsendable(uuid, public.notification_type) to scope_events_write;
 
 -- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
 create or replace function private.tg_webhook_deliveries__guard() returns trigger
@@ -1700,7 +1753,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if new.status = 'pending' and old.status <> 'pending' then
-    perform private.refuse_disabled_endpoint(new.webhook_endpoint_id);
+    perform private.refuse_unsendable(new.webhook_endpoint_id, new.type);
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
   elsif new.status <> 'pending' then
@@ -1716,7 +1769,25 @@ create or replace trigger webhook_deliveries_100_guard before update on public.w
 create or replace trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- Security definer, like all that follows: the outbox is nobody's to write.
+-- What an endpoint does not hear of any more, it is not sent any more either. Security definer, like all that follows: the
+-- outbox is nobody's to write.
+create or replace function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.webhook_deliveries d set status = 'cancelled'
+  where d.webhook_endpoint_id = new.id
+    and d.status = 'pending'
+    and d.type <> 'webhook_endpoint.test'
+    and d.type <> all (new.types);
+  return null;
+end
+$$;
+
+create or replace trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
+  for each row when (new.types is distinct from old.types)
+  execute function private.tg_webhook_endpoints__cancel_deliveries();
+
 create or replace function private.tg_notifications__owe_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -1725,7 +1796,10 @@ begin
   select n.organisation_id, w.id, n.id, n.type
   from new_rows n
   join public.webhook_endpoints w on w.organisation_id = n.organisation_id
-  where w.status = 'enabled' and n.type = any (w.types);
+  where w.status = 'enabled' and n.type = any (w.types)
+  order by w.id
+  -- An endpoint that is being deleted is waited for, and then owed nothing if it is gone: nothing that happens may fail by it.
+  for key share of w;
   return null;
 end
 $$;
@@ -1771,15 +1845,19 @@ create constraint trigger orders_600_notify_update after update on public.orders
   deferrable initially deferred
   for each row when (new.status <> old.status) execute function private.tg_orders__notify();
 
+-- Who comes with a new order is told of with it; who is added to one that was there is told of here.
 create or replace function private.tg_attendees__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if tg_op = 'INSERT' and exists (select from public.orders o where o.id = new.order_id and o.created_at = now()) then
+    return null;
+  end if;
   insert into public.notifications (organisation_id, type, data)
   values (
     new.organisation_id,
     case
-      when new.status = 'cancelled' and old.status <> 'cancelled' then 'attendee.cancelled'
+      when tg_op = 'UPDATE' and new.status = 'cancelled' and old.status <> 'cancelled' then 'attendee.cancelled'
       else 'attendee.updated'
     end::public.notification_type,
     private.attendee_json(new)
@@ -1788,7 +1866,10 @@ begin
 end
 $$;
 
-create or replace trigger attendees_600_notify after update on public.attendees
+create or replace trigger attendees_600_notify_insert after insert on public.attendees
+  for each row execute function private.tg_attendees__notify();
+
+create or replace trigger attendees_600_notify_update after update on public.attendees
   for each row when (
     (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata)
     is distinct from
@@ -1845,12 +1926,25 @@ create or replace trigger events_600_notify after update on public.events
 revoke all on public.notifications, public.webhook_deliveries from anon, authenticated, service_role;
 
 -- A key reads of the log what it might read of the objects.
+create or replace function private.readable_types() returns public.notification_type[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select t from unnest(enum_range(null::public.notification_type)) t
+    where private.scope_to_read(t) = any (private.current_scopes())
+  );
+end
+$$;
+
+grant execute on function private.readable_types() to scope_events_write;
+
 alter table public.notifications enable row level security;
 
 create policy notifications_select_own on public.notifications for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())
-    and private.scope_to_read(type) = any ((select private.current_scopes())::public.api_scope[])
+    and type = any ((select private.readable_types())::public.notification_type[])
   );
 
 create policy notifications_select_membership on public.notifications for select to authenticated
@@ -1863,7 +1957,7 @@ alter table public.webhook_deliveries enable row level security;
 create policy webhook_deliveries_select_own on public.webhook_deliveries for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())
-    and private.scope_to_read(type) = any ((select private.current_scopes())::public.api_scope[])
+    and type = any ((select private.readable_types())::public.notification_type[])
   );
 
 create policy webhook_deliveries_update_own on public.webhook_deliveries for update to scope_events_write
@@ -1925,7 +2019,8 @@ begin
     select n.* into v_last from public.notifications n where n.id = v_last_id;
     if not found then
       perform private.refuse(
-        404, 'not_found', 'There is no such notification, or it is no longer kept.', 'after',
+        404, 'not_found', 'There is no such notification, or it is no longer kept.',
+        case when cursor is null then 'after' else 'cursor' end,
         hint => 'Leave it out to start from the oldest that is kept.'
       );
     end if;
@@ -2018,7 +2113,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_delivery_id');
   end if;
-  perform private.refuse_disabled_endpoint(v_webhook_delivery.webhook_endpoint_id);
+  perform private.refuse_unsendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
   update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
   where d.id = v_webhook_delivery.id
   returning * into v_webhook_delivery;
@@ -2031,7 +2126,7 @@ end
 $$;
 
 comment on function api.redeliver_webhook(uuid, text, text) is
-  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 
 grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
 
@@ -2076,7 +2171,7 @@ begin
   if not exists (select from public.webhook_endpoints w where w.id = test_webhook_endpoint.webhook_endpoint_id) then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.refuse_disabled_endpoint(webhook_endpoint_id);
+  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
 
   return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
     'status', 201,

@@ -79,6 +79,17 @@ create index orders_organisation_id_id_idx on public.orders (organisation_id, id
 -- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
 create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower);
 
+-- Whether nothing is due: an order that is to be paid completes with its tickets, not before it has any.
+-- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total.
+create function private.is_settled("order" public.orders) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return "order".amount_paid >= "order".subtotal - "order".discount_total
+    and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
+end
+$$;
+
 -- Security definer: it reads event, promo code and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -130,6 +141,11 @@ begin
           409, 'read_only_field', 'The totals are added up from the tickets and cannot be edited.', 'subtotal',
           hint => 'Add or cancel attendees instead.'
         );
+      elsif (new.payment_method is null) <> (old.payment_method is null) then
+        perform private.refuse(
+          409, 'read_only_field', 'Whether an order is to be paid is fixed: its tickets have their prices by it.', 'payment_method',
+          hint => 'Make a new order.'
+        );
       end if;
     end if;
     if new.status <> old.status and (old.status, new.status) not in (
@@ -141,17 +157,15 @@ begin
         'Allowed: pending to completed or cancelled; completed to cancelled.'
       );
     end if;
-    if old.status = 'pending' and new.status = 'completed' and new.amount_paid < new.subtotal - new.discount_total then
+    if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
       perform private.refuse(
-        409, 'payment_due', 'An order completes when nothing is due.', 'status', hint => 'Record the payment instead.'
+        409, 'payment_due', 'An order completes with its tickets, when nothing is due.', 'status',
+        hint => 'Record the payment instead.'
       );
     end if;
   end if;
 
-  -- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total. An order that is to be paid
-  -- completes with its tickets, not before it has any.
-  if new.status = 'pending' and new.amount_paid >= new.subtotal - new.discount_total
-    and (new.payment_method is null or exists (select from public.attendees a where a.order_id = new.id)) then
+  if new.status = 'pending' and private.is_settled(new) then
     new.status := 'completed';
   end if;
 

@@ -290,6 +290,8 @@ begin
   end if;
 
   if v_order_ids <> '{}' then
+    -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
+    perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
     update public.orders o
     set subtotal = s.subtotal, discount_total = s.discount_total
     from (
@@ -300,7 +302,8 @@ begin
     ) s
     where o.id = s.order_id
       and o.status <> 'cancelled'
-      and (o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+      -- A new ticket may complete an order also where it costs nothing.
+      and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
     if tg_op <> 'INSERT' then
       update public.orders o
       set status = 'cancelled'

@@ -28,7 +28,7 @@ declare
     'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
   )));
   v_organisation_id uuid;
-  v_foreign integer;
+  v_foreign record;
   v_order public.orders;
   v_attendees public.attendees[];
 begin
@@ -36,11 +36,14 @@ begin
     return v_outcome;
   end if;
 
+  if jsonb_array_length(v_guests) not between 1 and 50 then
+    perform private.refuse(422, 'validation_failed', 'A group is of 1 to 50 attendees.', 'attendees');
+  end if;
   select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  select g.place into v_foreign
+  select g.place - 1 as index, g.guest ? 'ticket_type_id' as names_its_own into v_foreign
   from jsonb_array_elements(v_guests) with ordinality g (guest, place)
   where not exists (
     select from public.ticket_types t
@@ -50,7 +53,7 @@ begin
   limit 1;
   if found then
     perform private.refuse_not_found(
-      case when attendees -> (v_foreign - 1) ? 'ticket_type_id' then format('attendees.%s.ticket_type_id', v_foreign - 1) else 'ticket_type_id' end
+      case when v_foreign.names_its_own then format('attendees.%s.', v_foreign.index) else '' end || 'ticket_type_id'
     );
   end if;
 
@@ -62,7 +65,11 @@ begin
     register_attendee.event_id,
     coalesce(register_attendee.name, v_guests #>> '{0,name}'),
     coalesce(register_attendee.email, v_guests #>> '{0,email}'),
-    case when register_attendee.name is null then v_guests #>> '{0,company}' else register_attendee.company end,
+    case
+      when coalesce(register_attendee.name, register_attendee.email, register_attendee.company) is null
+        then v_guests #>> '{0,company}'
+      else register_attendee.company
+    end,
     coalesce(register_attendee.send_email, true),
     register_attendee.payment_method,
     register_attendee.promo_code,

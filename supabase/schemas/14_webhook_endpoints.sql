@@ -49,7 +49,7 @@ create table public.webhook_endpoints (
     references public.organisations (id) on delete cascade,
   -- No credentials in it, for it is shown in lists. Without TLS only to this machine, where the courier allows that.
   constraint webhook_endpoints_url_is_https check (
-    url ~ '^(https://[^/?#@[:space:]]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)([/?#][^[:space:]]*)?$'
+    url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
     and length(url) <= 2000
   ),
   constraint webhook_endpoints_description_is_one_line check (
@@ -109,8 +109,13 @@ create function private.tg_webhook_endpoints__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
   if private.current_api_key_id() is not null then
-    perform private.require_scopes_to_read(new.types);
+    if tg_op = 'INSERT' then
+      perform private.require_scopes_to_read(new.types);
+    elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
+      perform private.require_scopes_to_read(old.types || new.types);
+    end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if new.status = 'enabled' then

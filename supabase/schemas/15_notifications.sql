@@ -14,7 +14,7 @@ create table public.notifications (
     references public.organisations (id) on delete cascade
 );
 comment on table public.notifications is 'What happened, oldest first: the outbox, readable as a log. Written by Usher alone.';
-comment on column public.notifications.data is 'The object as the API answered it at the end of that transaction; of an order without ticket codes.';
+comment on column public.notifications.data is 'The object as the API answered it then: an order as it was at the end of that transaction, and without ticket codes.';
 comment on column public.notifications.transaction_id is
   'Ids are given before a transaction ends and may become visible out of order; whoever reads on from the last they saw must miss none. So the log is in the order of transactions, and shows those before which none is open.';
 
@@ -57,22 +57,27 @@ create index webhook_deliveries_notification_id_idx on public.webhook_deliveries
 create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
 create index webhook_deliveries_next_attempt_at_idx on public.webhook_deliveries (next_attempt_at) where status = 'pending';
 
--- Nothing is sent to an endpoint that is disabled.
-create function private.refuse_disabled_endpoint(webhook_endpoint_id uuid) returns void
+-- Nothing is sent to an endpoint that is disabled, nor of a type that it does not hear of any more.
+create function private.refuse_unsendable(webhook_endpoint_id uuid, type public.notification_type) returns void
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
 begin
-  if exists (
-    select from public.webhook_endpoints w
-    where w.id = refuse_disabled_endpoint.webhook_endpoint_id and w.status = 'disabled'
-  ) then
+  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = refuse_unsendable.webhook_endpoint_id;
+  if v_webhook_endpoint.status = 'disabled' then
     perform private.refuse(
       409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
+    );
+  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
+    perform private.refuse(
+      409, 'type_not_subscribed', 'The webhook endpoint does not hear of this type any more.', 'type',
+      hint => 'Add the type to the endpoint first.'
     );
   end if;
 end
 $$;
-grant execute on function private.refuse_disabled_endpoint(uuid) to scope_events_write;
+grant execute on function private.refuse_unsendable(uuid, public.notification_type) to scope_events_write;
 
 -- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
 create function private.tg_webhook_deliveries__guard() returns trigger
@@ -80,7 +85,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if new.status = 'pending' and old.status <> 'pending' then
-    perform private.refuse_disabled_endpoint(new.webhook_endpoint_id);
+    perform private.refuse_unsendable(new.webhook_endpoint_id, new.type);
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
   elsif new.status <> 'pending' then
@@ -94,7 +99,24 @@ create trigger webhook_deliveries_100_guard before update on public.webhook_deli
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- Security definer, like all that follows: the outbox is nobody's to write.
+-- What an endpoint does not hear of any more, it is not sent any more either. Security definer, like all that follows: the
+-- outbox is nobody's to write.
+create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.webhook_deliveries d set status = 'cancelled'
+  where d.webhook_endpoint_id = new.id
+    and d.status = 'pending'
+    and d.type <> 'webhook_endpoint.test'
+    and d.type <> all (new.types);
+  return null;
+end
+$$;
+create trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
+  for each row when (new.types is distinct from old.types)
+  execute function private.tg_webhook_endpoints__cancel_deliveries();
+
 create function private.tg_notifications__owe_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -103,7 +125,10 @@ begin
   select n.organisation_id, w.id, n.id, n.type
   from new_rows n
   join public.webhook_endpoints w on w.organisation_id = n.organisation_id
-  where w.status = 'enabled' and n.type = any (w.types);
+  where w.status = 'enabled' and n.type = any (w.types)
+  order by w.id
+  -- An endpoint that is being deleted is waited for, and then owed nothing if it is gone: nothing that happens may fail by it.
+  for key share of w;
   return null;
 end
 $$;
@@ -146,15 +171,19 @@ create constraint trigger orders_600_notify_update after update on public.orders
   deferrable initially deferred
   for each row when (new.status <> old.status) execute function private.tg_orders__notify();
 
+-- Who comes with a new order is told of with it; who is added to one that was there is told of here.
 create function private.tg_attendees__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if tg_op = 'INSERT' and exists (select from public.orders o where o.id = new.order_id and o.created_at = now()) then
+    return null;
+  end if;
   insert into public.notifications (organisation_id, type, data)
   values (
     new.organisation_id,
     case
-      when new.status = 'cancelled' and old.status <> 'cancelled' then 'attendee.cancelled'
+      when tg_op = 'UPDATE' and new.status = 'cancelled' and old.status <> 'cancelled' then 'attendee.cancelled'
       else 'attendee.updated'
     end::public.notification_type,
     private.attendee_json(new)
@@ -162,7 +191,9 @@ begin
   return null;
 end
 $$;
-create trigger attendees_600_notify after update on public.attendees
+create trigger attendees_600_notify_insert after insert on public.attendees
+  for each row execute function private.tg_attendees__notify();
+create trigger attendees_600_notify_update after update on public.attendees
   for each row when (
     (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata)
     is distinct from
@@ -216,11 +247,23 @@ create trigger events_600_notify after update on public.events
 revoke all on public.notifications, public.webhook_deliveries from anon, authenticated, service_role;
 
 -- A key reads of the log what it might read of the objects.
+create function private.readable_types() returns public.notification_type[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select t from unnest(enum_range(null::public.notification_type)) t
+    where private.scope_to_read(t) = any (private.current_scopes())
+  );
+end
+$$;
+grant execute on function private.readable_types() to scope_events_write;
+
 alter table public.notifications enable row level security;
 create policy notifications_select_own on public.notifications for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())
-    and private.scope_to_read(type) = any ((select private.current_scopes())::public.api_scope[])
+    and type = any ((select private.readable_types())::public.notification_type[])
   );
 create policy notifications_select_membership on public.notifications for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
@@ -230,7 +273,7 @@ alter table public.webhook_deliveries enable row level security;
 create policy webhook_deliveries_select_own on public.webhook_deliveries for select to scope_events_write
   using (
     organisation_id = (select private.current_organisation_id())
-    and private.scope_to_read(type) = any ((select private.current_scopes())::public.api_scope[])
+    and type = any ((select private.readable_types())::public.notification_type[])
   );
 create policy webhook_deliveries_update_own on public.webhook_deliveries for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
@@ -287,7 +330,8 @@ begin
     select n.* into v_last from public.notifications n where n.id = v_last_id;
     if not found then
       perform private.refuse(
-        404, 'not_found', 'There is no such notification, or it is no longer kept.', 'after',
+        404, 'not_found', 'There is no such notification, or it is no longer kept.',
+        case when cursor is null then 'after' else 'cursor' end,
         hint => 'Leave it out to start from the oldest that is kept.'
       );
     end if;
@@ -376,7 +420,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_delivery_id');
   end if;
-  perform private.refuse_disabled_endpoint(v_webhook_delivery.webhook_endpoint_id);
+  perform private.refuse_unsendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
   update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
   where d.id = v_webhook_delivery.id
   returning * into v_webhook_delivery;
@@ -388,7 +432,7 @@ begin
 end
 $$;
 comment on function api.redeliver_webhook(uuid, text, text) is
-  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
 
 -- Tells one endpoint of itself. Security definer: the outbox is nobody's to write.
@@ -431,7 +475,7 @@ begin
   if not exists (select from public.webhook_endpoints w where w.id = test_webhook_endpoint.webhook_endpoint_id) then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.refuse_disabled_endpoint(webhook_endpoint_id);
+  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
 
   return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
     'status', 201,

@@ -63,6 +63,22 @@ describe('an order', () => {
     })
   })
 
+  test('that is to be paid cannot be completed before it has tickets, nor be made complimentary', async () => {
+    const event = await (await createOrganisation()).event()
+    const { id } = await row<{ id: string }>(
+      "insert into public.orders (event_id, name, email, payment_method) values ($1, 'B', 'b@example.com', 'invoice') returning id",
+      [event.id],
+    )
+    expect(await refusalOfEdit('orders', id, "status = 'completed'")).toMatchObject({ code: 'payment_due' })
+    expect(await refusalOfEdit('orders', id, 'payment_method = null')).toEqual({
+      sqlstate: 'PT409',
+      code: 'read_only_field',
+      param: 'payment_method',
+    })
+    await edit('orders', id, "payment_method = 'cash'")
+    expect(await read('orders', id, 'status', 'payment_method')).toEqual({ status: 'pending', payment_method: 'cash' })
+  })
+
   test('stays completed: what was paid cannot be taken away, nor the price be raised', async () => {
     const { id } = await orderThatIs('pending')
     await pay(id, 4900)

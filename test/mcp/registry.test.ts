@@ -45,6 +45,12 @@ test('every tool takes an object of known fields, each with a description', asyn
   }
 })
 
+test('no tool wants one of several forms: hosts refuse a list with such a schema at its top', async () => {
+  for (const { name, inputSchema } of await toolsOf()) {
+    for (const keyword of ['anyOf', 'oneOf', 'allOf']) expect(inputSchema, name).not.toHaveProperty(keyword)
+  }
+})
+
 test('every field of the declared input is advertised, and writes take an idempotency_key besides', async () => {
   const tools = await toolsOf()
   for (const { name, input, method } of operations) {

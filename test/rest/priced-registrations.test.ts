@@ -291,6 +291,27 @@ describe('a group', () => {
     })
   })
 
+  test('has a company beside the list for the buyer, whoever that is', async () => {
+    const { ticketTypeId, register } = await boxOffice()
+    const attendees = guests(2).map((guest) => ({ ...guest, company: 'NASA' }))
+    const companyOf = async (body: object) =>
+      (await register({ ticket_type_id: ticketTypeId, attendees, ...body })).body.data.company
+    expect(await companyOf({})).toBe('NASA')
+    expect(await companyOf({ company: 'Acme' })).toBe('Acme')
+    expect(await companyOf({ email: 'buyer@example.com', company: 'Acme' })).toBe('Acme')
+    expect(await companyOf({ name: 'Buyer' })).toBeNull()
+  })
+
+  test('is of at most fifty, whoever asks', async () => {
+    const { event, ticketTypeId } = await boxOffice()
+    const sql = 'select api.register_attendee($1, $2, attendees => $3)'
+    for (const attendees of [[], guests(51)]) {
+      await expect(studio.query(sql, [event.id, ticketTypeId, JSON.stringify(attendees)])).rejects.toThrow(
+        'A group is of 1 to 50 attendees.',
+      )
+    }
+  })
+
   test('is registered whole or not at all', async () => {
     const { event, ticketTypeId, send, register, limit } = await boxOffice()
     await limit('quantity = 2')
