@@ -1,23 +1,10 @@
 // Two people at once, step by step: each race is arranged on connections of its own, so that it happens every time and
 // not only when the machine is busy.
 
-import type { PoolClient } from 'pg'
 import { expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../support/database.ts'
+import { during, refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
-
-/** A transaction held open on a connection of its own until it is told to commit; rolled back if the test fails. */
-async function during<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await studio.connect()
-  try {
-    await client.query('begin')
-    return await work(client)
-  } finally {
-    await client.query('rollback')
-    client.release()
-  }
-}
 
 const moment = () => new Promise((resolve) => setTimeout(resolve, 150))
 

@@ -13,6 +13,18 @@ export async function row<T extends pg.QueryResultRow>(sql: string, values: unkn
   return rows[0]
 }
 
+/** A transaction held open on a connection of its own until it is told to commit; rolled back if it never is. */
+export async function during<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await studio.connect()
+  try {
+    await client.query('begin')
+    return await work(client)
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
 /** What `private.refuse` raised: { status, code, param } of the refusal, or the SQLSTATE alone. */
 export async function refusalOf(work: Promise<unknown>): Promise<{ sqlstate: string; code?: string; param?: string }> {
   try {

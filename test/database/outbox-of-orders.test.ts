@@ -1,0 +1,115 @@
+// What the outbox is told of orders and the money for them, exactly: each deed by both doors, and beside the type the
+// object as a read answers it.
+
+import { describe, expect, test } from 'vitest'
+import { doors } from '../support/doors.ts'
+import { byTypeAndId } from '../support/outbox.ts'
+import { outboxDesk, tell } from './outbox-desk.ts'
+import { addPromoCode, edit } from './studio.ts'
+
+describe.each(doors)('%s', (_where, open) => {
+  test('a complimentary registration is told of as created and completed, without ticket codes', async () => {
+    const { door, told, order } = await outboxDesk(open)
+    const made = await order(await door.register())
+    expect(made).toMatchObject({ status: 'completed', attendees: [{ status: 'active', ticket_code: null }] })
+    expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
+  })
+
+  test('a group is told of once, with everybody in it', async () => {
+    const { door, told, order } = await outboxDesk(open)
+    const made = await order(await door.register({ guests: 3 }))
+    expect(made.attendees).toHaveLength(3)
+    expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
+  })
+
+  test('an order to be paid is told of as created, with what is due', async () => {
+    const { event, door, told, order } = await outboxDesk(open)
+    const ticketTypeId = await event.ticketType({ price: 4900 })
+    const made = await order(await door.register({ ticketTypeId, invoice: true }))
+    expect(made).toMatchObject({ status: 'pending', amount_due: 4900, attendees: [{ status: 'awaiting_payment' }] })
+    expect(await told()).toEqual([tell('order.created', made)])
+  })
+
+  test('an order of a promo code that leaves nothing to pay is told of as completed too', async () => {
+    const { event, door, told, order } = await outboxDesk(open)
+    const ticketTypeId = await event.ticketType({ price: 4900 })
+    const promoCode = await addPromoCode(event, 100)
+    const made = await order(await door.register({ ticketTypeId, invoice: true, promoCode }))
+    expect(made).toMatchObject({ status: 'completed', discount_total: 4900, attendees: [{ status: 'active' }] })
+    const news = await told()
+    expect(news.filter(({ type }) => type.startsWith('order.'))).toEqual([
+      tell('order.completed', made),
+      tell('order.created', made),
+    ])
+  })
+
+  test('a part of the money is no news; the last of it completes the order and makes its tickets good', async () => {
+    const { event, door, told, order, attendeesOf, registered } = await outboxDesk(open)
+    const ticketTypeId = await event.ticketType({ price: 2000 })
+    const id = await registered({ ticketTypeId, invoice: true, guests: 2 })
+    await door.pay(id, 1000)
+    expect(await told()).toEqual([])
+
+    await door.pay(id, 3000)
+    const [paid, attendees] = [await order(id), await attendeesOf(id)]
+    expect(paid).toMatchObject({ status: 'completed', payments: [{ amount: 1000 }, { amount: 3000 }] })
+    expect(attendees.map(({ status, ticket_code }) => [status, ticket_code.length])).toEqual([
+      ['active', 16],
+      ['active', 16],
+    ])
+    expect(await told()).toEqual(
+      byTypeAndId([tell('order.completed', paid), ...attendees.map((a) => tell('attendee.updated', a))]),
+    )
+  })
+
+  test('money that is refused is no news', async () => {
+    const { event, door, told, registered } = await outboxDesk(open)
+    const id = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
+    await expect(door.pay(id, 4901)).rejects.toThrow('overpayment')
+    expect(await told()).toEqual([])
+  })
+
+  test.each([true, false])(
+    'a cancelled order is told of with each of its tickets (to be paid: %s)',
+    async (invoice) => {
+      const { event, door, told, order, attendeesOf, registered } = await outboxDesk(open)
+      const id = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice, guests: 3 })
+      await door.cancelOrder(id)
+      const [cancelled, attendees] = [await order(id), await attendeesOf(id)]
+      expect(cancelled).toMatchObject({ status: 'cancelled', attendees: Array(3).fill({ status: 'cancelled' }) })
+      expect(await told()).toEqual(
+        byTypeAndId([tell('order.cancelled', cancelled), ...attendees.map((a) => tell('attendee.cancelled', a))]),
+      )
+    },
+  )
+
+  test('of tickets that were cancelled before, the cancellation of their order says nothing again', async () => {
+    const { door, told, order, attendee, attendeesOf, registered } = await outboxDesk(open)
+    const id = await registered({ guests: 2 })
+    const [first, second] = (await attendeesOf(id)).map((a) => a.id) as [string, string]
+    await door.cancelAttendee(first)
+    await told()
+    await door.cancelOrder(id)
+    expect(await told()).toEqual([
+      tell('attendee.cancelled', await attendee(second)),
+      tell('order.cancelled', await order(id)),
+    ])
+  })
+
+  test('an order that is cancelled already is not cancelled again', async () => {
+    const { door, told, registered } = await outboxDesk(open)
+    const id = await registered()
+    await door.cancelOrder(id)
+    await told()
+    // Studio may save a row as it is; the API says that there is nothing to cancel.
+    await door.cancelOrder(id).catch((refusal) => expect(refusal.message).toBe('invalid_transition'))
+    expect(await told()).toEqual([])
+  })
+})
+
+test('an order that is only renamed is no news: there is no type for it', async () => {
+  const { told, registered } = await outboxDesk(doors[1][1])
+  const id = await registered()
+  await edit('orders', id, "name = 'Renamed'")
+  expect(await told()).toEqual([])
+})

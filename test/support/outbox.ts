@@ -1,0 +1,57 @@
+// The outbox of an organisation as it stands in the database: at once, where the API shows a notification only when no
+// older transaction is open in the whole cluster.
+
+import { row, studio } from './database.ts'
+
+export type Told = { type: string; data: Record<string, unknown> }
+
+/** Answers, each time, what was told since it was last asked, by type and then by the object's id: within one transaction
+ * the order is nobody's promise. */
+export async function listenIn(organisationId: string): Promise<() => Promise<Told[]>> {
+  let heard = (await logOf(organisationId)).length
+  return async () => {
+    const log = await logOf(organisationId)
+    const news = log.slice(heard)
+    heard = log.length
+    return byTypeAndId(news)
+  }
+}
+
+/** The whole log in its own order. */
+export async function logOf(organisationId: string): Promise<Told[]> {
+  const { rows } = await studio.query<Told>(
+    'select type, data from public.notifications where organisation_id = $1 order by transaction_id, id',
+    [organisationId],
+  )
+  return rows
+}
+
+export const byTypeAndId = (told: Told[]): Told[] => told.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+const keyOf = ({ type, data }: Told) => `${type} ${data.id}`
+
+/** An endpoint added in Studio. It hears of everything unless types are named. */
+export async function addEndpoint(
+  organisationId: string,
+  types: string[] = everyType,
+  status: 'enabled' | 'disabled' = 'enabled',
+): Promise<string> {
+  const { id } = await row<{ id: string }>(
+    `insert into public.webhook_endpoints (organisation_id, url, types, status)
+     values ($1, 'https://hooks.example.com/usher', $2::public.notification_type[], $3) returning id`,
+    [organisationId, types, status],
+  )
+  return id
+}
+
+export const everyType = [
+  'order.created',
+  'order.completed',
+  'order.cancelled',
+  'attendee.checked_in',
+  'attendee.check_in_undone',
+  'attendee.updated',
+  'attendee.cancelled',
+  'event.published',
+  'event.updated',
+  'event.cancelled',
+]
