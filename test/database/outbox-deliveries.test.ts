@@ -1,0 +1,123 @@
+// Who is owed what was told: one delivery for each enabled endpoint of the organisation that hears of the type, written
+// with the notification. And whatever happens to an endpoint meanwhile, what is told goes through.
+
+import { expect, test } from 'vitest'
+import { during, row, studio } from '../support/database.ts'
+import { doors, overRest } from '../support/doors.ts'
+import { addEndpoint } from '../support/outbox.ts'
+import { outboxDesk } from './outbox-desk.ts'
+
+type Owed = {
+  webhook_endpoint_id: string
+  type: string
+  status: string
+  attempts: number
+  due: boolean
+  joined: boolean
+}
+
+async function owedBy(organisationId: string): Promise<Owed[]> {
+  const { rows } = await studio.query<Owed>(
+    `select d.webhook_endpoint_id, d.type, d.status, d.attempts,
+       d.next_attempt_at = d.created_at as due,
+       n.type = d.type and n.organisation_id = d.organisation_id as joined
+     from public.webhook_deliveries d join public.notifications n on n.id = d.notification_id
+     where d.organisation_id = $1 order by d.type, d.webhook_endpoint_id`,
+    [organisationId],
+  )
+  return rows
+}
+
+const owed = (webhook_endpoint_id: string, type: string): Owed => ({
+  webhook_endpoint_id,
+  type,
+  status: 'pending',
+  attempts: 0,
+  due: true,
+  joined: true,
+})
+
+const anEndpointOf = (organisationId: string) =>
+  row<{ id: string }>('select id from public.webhook_endpoints where organisation_id = $1', [organisationId])
+
+test.each(doors)('%s, each enabled endpoint that hears of the type is owed one delivery', async (_where, open) => {
+  const { organisation, door } = await outboxDesk(open)
+  const stranger = await outboxDesk(open)
+  const orders = await addEndpoint(organisation.id, ['order.completed', 'order.created'])
+  const created = await addEndpoint(organisation.id, ['order.created', 'event.updated'])
+  await addEndpoint(organisation.id, ['order.cancelled', 'attendee.checked_in'])
+  await addEndpoint(organisation.id, ['order.created'], 'disabled')
+  await addEndpoint(stranger.organisation.id)
+
+  await door.register({ guests: 2 })
+  expect(await owedBy(organisation.id)).toEqual([
+    owed(orders, 'order.created'),
+    owed(created, 'order.created'),
+    owed(orders, 'order.completed'),
+  ])
+  expect(await owedBy(stranger.organisation.id)).toEqual([])
+})
+
+test('an endpoint is owed what happens while it is enabled, and not what happened before or meanwhile', async () => {
+  const { organisation, door } = await outboxDesk(overRest)
+  const set = (status: string) =>
+    studio.query('update public.webhook_endpoints set status = $2 where organisation_id = $1', [
+      organisation.id,
+      status,
+    ])
+  await door.renameEvent('Before')
+  const endpoint = await addEndpoint(organisation.id)
+  await set('disabled')
+  await door.renameEvent('Meanwhile')
+  expect(await owedBy(organisation.id)).toEqual([])
+  await set('enabled')
+  await door.renameEvent('After')
+  expect(await owedBy(organisation.id)).toEqual([owed(endpoint, 'event.updated')])
+})
+
+test('what is rolled back is owed to nobody', async () => {
+  const { organisation, event } = await outboxDesk(overRest)
+  await addEndpoint(organisation.id)
+  await during((client) => client.query("update public.events set name = 'Renamed' where id = $1", [event.id]))
+  expect(await owedBy(organisation.id)).toEqual([])
+})
+
+test('many changes in one statement are owed each', async () => {
+  const { organisation, event, registered, attendeesOf } = await outboxDesk(overRest)
+  const orderId = await registered({ guests: 5 })
+  const endpoint = await addEndpoint(organisation.id, ['attendee.updated'])
+  await studio.query("update public.attendees set company = 'NASA' where event_id = $1", [event.id])
+  expect(await attendeesOf(orderId)).toHaveLength(5)
+  expect(await owedBy(organisation.id)).toEqual(Array(5).fill(owed(endpoint, 'attendee.updated')))
+})
+
+test.each([
+  [
+    'edited',
+    "update public.webhook_endpoints set url = 'https://other.example.com', types = '{event.updated}' where id = $1",
+  ],
+  ['disabled', "update public.webhook_endpoints set status = 'disabled' where id = $1"],
+])('an endpoint that is being %s holds up no registration', async (_what, sql) => {
+  const { organisation, door } = await outboxDesk(overRest)
+  const id = await addEndpoint(organisation.id)
+  await during(async (organiser) => {
+    await organiser.query(sql, [id])
+    // Answered while the edit is still open.
+    expect(await door.register()).toEqual(expect.any(String))
+  })
+  expect((await anEndpointOf(organisation.id)).id).toBe(id)
+})
+
+// Fails: the foreign key of the delivery waits for whoever deletes the endpoint, and then refuses (23503, a 500 over REST).
+// The fan-out wants `for key share of w skip locked`.
+test.fails('an endpoint that is being deleted neither holds up nor fails a registration', async () => {
+  const { organisation, door } = await outboxDesk(overRest)
+  const id = await addEndpoint(organisation.id)
+  await during(async (organiser) => {
+    await organiser.query('delete from public.webhook_endpoints where id = $1', [id])
+    const registration = door.register()
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    await organiser.query('commit')
+    expect(await registration).toEqual(expect.any(String))
+  })
+})

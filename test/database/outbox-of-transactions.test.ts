@@ -1,0 +1,153 @@
+// The outbox keeps to transactions: it tells what was committed, once, however often it was asked for, and in the order in
+// which it happened.
+
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { during, row, studio } from '../support/database.ts'
+import { inStudio, overRest } from '../support/doors.ts'
+import { logOf } from '../support/outbox.ts'
+import { outboxDesk, tell } from './outbox-desk.ts'
+
+test('what is rolled back is not told of', async () => {
+  const { organisation, event, told } = await outboxDesk(inStudio)
+  await during(async (client) => {
+    await client.query("update public.events set name = 'Renamed' where id = $1", [event.id])
+    await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
+      event.id,
+    ])
+    // So that the order is told of before the end, too.
+    await client.query('set constraints all immediate')
+    const { rows } = await client.query(
+      'select type from public.notifications where organisation_id = $1 order by id',
+      [organisation.id],
+    )
+    expect(rows.slice(-3).map(({ type }) => type)).toEqual(['event.updated', 'order.created', 'order.completed'])
+  })
+  expect(await told()).toEqual([])
+})
+
+test('a request that is refused tells of nothing', async () => {
+  const { event, door, told } = await outboxDesk(overRest)
+  await studio.query('update public.ticket_types set quantity = 1 where id = $1', [event.ticketTypeId])
+  await expect(door.register({ guests: 2 })).rejects.toThrow('sold_out')
+  expect(await told()).toEqual([])
+})
+
+test('a request that is repeated with its idempotency key tells of nothing new', async () => {
+  const { event, send, told } = await outboxDesk(overRest)
+  const register = () =>
+    send(
+      'POST',
+      `/events/${event.id}/registrations`,
+      { ticket_type_id: event.ticketTypeId, name: 'Mary', email: 'mary@example.com' },
+      { 'Idempotency-Key': 'crm-1' },
+    )
+  await register()
+  expect(await told()).toHaveLength(2)
+  expect((await register()).headers.get('idempotent-replayed')).toBe('true')
+  expect(await told()).toEqual([])
+})
+
+test('an attendee who is edited twice in one transaction is told of twice', async () => {
+  const { told, attendee, attendeesOf, registered } = await outboxDesk(inStudio)
+  const [guest] = await attendeesOf(await registered())
+  await during(async (client) => {
+    for (const name of ['Mary', 'Ada']) {
+      await client.query('update public.attendees set name = $2 where id = $1', [guest?.id, name])
+    }
+    await client.query('commit')
+  })
+  const news = await told()
+  expect(news.map(({ type, data }) => [type, data.name])).toEqual(
+    expect.arrayContaining([
+      ['attendee.updated', 'Mary'],
+      ['attendee.updated', 'Ada'],
+    ]),
+  )
+  expect(news).toHaveLength(2)
+  expect(news).toContainEqual(tell('attendee.updated', await attendee(String(guest?.id))))
+})
+
+test('an order is told of as it is when the transaction ends, with what was added and paid meanwhile', async () => {
+  const { event, told, order, attendeesOf } = await outboxDesk(inStudio)
+  const ticketTypeId = await event.ticketType({ price: 4900 })
+  const id = await during(async (client) => {
+    const { rows } = await client.query<{ id: string }>(
+      `insert into public.orders (event_id, name, email, payment_method)
+       values ($1, 'Guest', 'g@example.com', 'invoice') returning id`,
+      [event.id],
+    )
+    const orderId = rows[0]?.id ?? ''
+    await client.query(
+      "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Guest', 'g@example.com')",
+      [orderId, ticketTypeId],
+    )
+    await client.query('insert into public.payments (order_id, amount) values ($1, 4900)', [orderId])
+    await client.query('commit')
+    return orderId
+  })
+  const [paid, [guest]] = [await order(id), await attendeesOf(id)]
+  expect(paid).toMatchObject({ status: 'completed', attendees: [{ status: 'active' }], payments: [{ amount: 4900 }] })
+  expect(await told()).toEqual([
+    tell('attendee.updated', guest ?? {}),
+    tell('order.completed', paid),
+    tell('order.created', paid),
+  ])
+})
+
+test('one statement that edits many tells of each', async () => {
+  const { event, told, attendeesOf, registered } = await outboxDesk(inStudio)
+  const orderId = await registered({ guests: 3 })
+  await studio.query("update public.attendees set company = 'NASA' where event_id = $1", [event.id])
+  const ids = (await attendeesOf(orderId)).map(({ id }) => id).sort()
+  expect((await told()).map(({ type, data }) => [type, data.id, data.company])).toEqual(
+    ids.map((id) => ['attendee.updated', id, 'NASA']),
+  )
+})
+
+test('the log is in the order in which it happened', async () => {
+  const { organisation, event, door, told, attendeesOf } = await outboxDesk(overRest)
+  const before = (await logOf(organisation.id)).length
+  const id = await door.register({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
+  await door.renameEvent(randomUUID())
+  await door.pay(id, 4900)
+  const [guest] = await attendeesOf(id)
+  await door.scan(String(guest?.ticket_code))
+  await door.cancelOrder(id)
+  expect((await logOf(organisation.id)).slice(before).map(({ type }) => type)).toEqual([
+    'order.created',
+    'event.updated',
+    'attendee.updated',
+    'order.completed',
+    'attendee.checked_in',
+    'attendee.cancelled',
+    'order.cancelled',
+  ])
+  expect(await told()).toHaveLength(7)
+})
+
+test('a notification has the time and the number of its transaction', async () => {
+  const { organisation, event } = await outboxDesk(inStudio)
+  await during(async (client) => {
+    const {
+      rows: [transaction],
+    } = await client.query('select now() as moment, pg_current_xact_id()::text as number')
+    await client.query("update public.events set name = 'Renamed' where id = $1", [event.id])
+    // The number is that of the whole transaction, also where a savepoint has one of its own.
+    await client.query('savepoint edit')
+    await client.query("update public.events set name = 'Renamed again' where id = $1", [event.id])
+    await client.query('commit')
+    const { rows } = await studio.query(
+      `select created_at as moment, transaction_id::text as number from public.notifications
+       where organisation_id = $1 and type = 'event.updated'`,
+      [organisation.id],
+    )
+    expect(rows).toEqual([transaction, transaction])
+  })
+  expect(
+    await row(
+      "select count(*)::int as n from public.notifications where organisation_id = $1 and type = 'event.updated'",
+      [organisation.id],
+    ),
+  ).toEqual({ n: 2 })
+})

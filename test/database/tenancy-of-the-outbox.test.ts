@@ -1,0 +1,144 @@
+// The outbox as its people and its keys see it in the database: their own organisation's, read and never written; and
+// endpoints as a member adds them in Studio.
+
+import { beforeAll, describe, expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { actAs } from './actor.ts'
+import { createParty, type Party, signUp } from './party.ts'
+import { seen } from './tenancy.ts'
+
+let a: Party
+let b: Party
+beforeAll(async () => {
+  ;[a, b] = await Promise.all([createParty(), createParty()])
+})
+
+const tables = ['public.notifications', 'public.webhook_deliveries'] as const
+
+/** As Studio counts them, so that it is known what there is to see. */
+const countOf = async (table: string, party: Party) =>
+  (await row<{ n: number }>(`select count(*)::int as n from ${table} where organisation_id = $1`, [party.id])).n
+
+const newNotification: [string, (party: Party) => unknown[]] = [
+  "insert into public.notifications (organisation_id, type, data) values ($1, 'event.updated', '{}')",
+  (party) => [party.id],
+]
+const newDelivery: [string, (party: Party) => unknown[]] = [
+  `insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
+   values ($1, $1, $1, 'event.updated')`,
+  (party) => [party.id],
+]
+
+describe('a person of the organisation', () => {
+  test.each(['owner', 'member'] as const)('sees all of its outbox, and no other, as %s', async (who) => {
+    for (const table of tables) {
+      const own = await countOf(table, a)
+      expect(own).toBeGreaterThan(0)
+      expect(await countOf(table, b)).toBeGreaterThan(0)
+      await actAs('authenticated', a[who], async (actor) => {
+        expect(await seen(actor, table)).toEqual({ [a.id]: own })
+      })
+    }
+  })
+
+  test('writes nothing into it', async () => {
+    await actAs('authenticated', a.owner, async ({ attempt }) => {
+      for (const [sql, values] of [newNotification, newDelivery]) expect(await attempt(sql, values(a))).toBe('42501')
+      for (const table of tables) {
+        expect(await attempt(`update ${table} set type = 'event.updated'`)).toBe('42501')
+        expect(await attempt(`delete from ${table}`)).toBe('42501')
+        expect(await attempt(`truncate ${table}`)).toBe('42501')
+      }
+    })
+  })
+
+  test('fills it by what they do, without a right to', async () => {
+    await actAs('authenticated', a.member, async ({ rows, touched }) => {
+      const told = "select count(*)::int as n from public.notifications where type = 'attendee.updated'"
+      const [before] = await rows<{ n: number }>(told)
+      expect(await touched("update public.attendees set company = 'NASA' where id = $1", [a.attendeeId])).toBe(1)
+      expect(await rows(told)).toEqual([{ n: (before?.n ?? 0) + 1 }])
+    })
+  })
+
+  test('a stranger sees nothing of it', async () => {
+    const stranger = await signUp()
+    await actAs('authenticated', stranger, async (actor) => {
+      for (const table of tables) expect(await seen(actor, table)).toEqual({})
+    })
+  })
+})
+
+describe('a key', () => {
+  test('reads its organisation, and writes no notification', async () => {
+    await actAs('scope_events_write', a.claims, async (actor) => {
+      for (const table of tables) expect(Object.keys(await seen(actor, table))).toEqual([a.id])
+      for (const [sql, values] of [newNotification, newDelivery])
+        expect(await actor.attempt(sql, values(a))).toBe('42501')
+      expect(await actor.attempt("update public.notifications set data = '{}'")).toBe('42501')
+      expect(await actor.attempt('delete from public.notifications')).toBe('42501')
+    })
+  })
+
+  test('owes a delivery of its own anew, and touches no more of it', async () => {
+    const owe = "update public.webhook_deliveries set status = 'pending', next_attempt_at = now()"
+    await actAs('scope_events_write', a.claims, async ({ touched, attempt }) => {
+      expect(await touched(owe)).toBe(await countOf('public.webhook_deliveries', a))
+      expect(await touched(`${owe} where organisation_id = $1`, [b.id])).toBe(0)
+      for (const assignment of ["type = 'event.updated'", "last_error = ''", 'webhook_endpoint_id = id']) {
+        expect(await attempt(`update public.webhook_deliveries set ${assignment}`)).toBe('42501')
+      }
+      expect(await attempt('delete from public.webhook_deliveries')).toBe('42501')
+    })
+  })
+})
+
+describe('an endpoint added in Studio', () => {
+  const add = (party: Party): [string, unknown[]] => [
+    `insert into public.webhook_endpoints (organisation_id, url, types)
+     values ($1, 'https://studio.example.com', '{order.created,event.updated,order.created}') returning id, types, status`,
+    [party.id],
+  ]
+  const secretsOf = 'select count(*)::int as n from private.webhook_secrets where webhook_endpoint_id = $1'
+
+  test('by postgres has a secret that signs, hears of each type once, and is enabled', async () => {
+    const endpoint = await row<{ id: string; types: string; status: string }>(...add(a))
+    expect(endpoint).toMatchObject({ types: '{order.created,event.updated}', status: 'enabled' })
+    expect(
+      await row('select secret, expires_at from private.webhook_secrets where webhook_endpoint_id = $1', [endpoint.id]),
+    ).toEqual({ secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/), expires_at: null })
+    await studio.query('delete from public.webhook_endpoints where id = $1', [endpoint.id])
+    expect(await row(secretsOf, [endpoint.id])).toEqual({ n: 0 })
+  })
+
+  test('by a member has a secret, which the member cannot read; elsewhere they add none', async () => {
+    await actAs('authenticated', a.member, async ({ rows, attempt, touched }) => {
+      const [endpoint] = await rows<{ id: string }>(...add(a))
+      expect(await attempt(secretsOf, [endpoint?.id])).toBe('42501')
+      expect(await attempt(...add(b))).toBe('42501')
+      // Back to postgres, within the transaction.
+      await touched('reset role')
+      expect(await rows(secretsOf, [endpoint?.id])).toEqual([{ n: 1 }])
+    })
+  })
+
+  test('hears of none but the types that can be chosen, and of at least one', async () => {
+    for (const types of ['{webhook_endpoint.test}', '{order.created,webhook_endpoint.test}', '{}', '{null}']) {
+      const [, values] = add(a)
+      const insert = studio.query(
+        "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://a.example.com', $2)",
+        [...values, types],
+      )
+      await expect(insert, types).rejects.toMatchObject({
+        code: '23514',
+        constraint: 'webhook_endpoints_types_are_chosen',
+      })
+    }
+  })
+
+  test('stays with its organisation', async () => {
+    const { id } = await row<{ id: string }>(...add(a))
+    const move = studio.query('update public.webhook_endpoints set organisation_id = $2 where id = $1', [id, b.id])
+    await expect(move).rejects.toMatchObject({ code: 'PT409' })
+  })
+})
