@@ -1,0 +1,190 @@
+// The log of what happened, read over REST: its order, reading on, pages, filters, and what a key may see of it.
+
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { prefixOf } from '../../src/gateway/api-key.ts'
+import { row, studio } from '../support/database.ts'
+import { overRest } from '../support/doors.ts'
+import { type Notification, readOn, readUntil } from '../support/notifications.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+async function desk() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key())
+  const renameTo = (name: string) => studio.query('update public.events set name = $2 where id = $1', [event.id, name])
+  return { organisation, event, send, door: overRest(send, event), renameTo }
+}
+
+const names = (seen: Notification[]) =>
+  seen.flatMap(({ type, data }) => (type === 'event.updated' && 'name' in data ? [data.name] : []))
+const types = (seen: Notification[]) => [...new Set(seen.map(({ type }) => type))].sort()
+
+test('notifications are listed oldest first, and read on from the last one seen', async () => {
+  const { send, renameTo } = await desk()
+  for (const name of ['1', '2', '3', '4']) await renameTo(name)
+  const seen = await readUntil(send, (all) => names(all).length === 4)
+  expect(seen.map(({ type }) => type)).toEqual(['event.published', ...Array(4).fill('event.updated')])
+  expect(names(seen)).toEqual(['1', '2', '3', '4'])
+
+  const [third, last] = [seen[3]?.id ?? '', seen[4]?.id ?? '']
+  expect(names(await readOn(send, { after: third }))).toEqual(['4'])
+  const { body } = await send('GET', `/notifications?after=${last}`)
+  expect(body).toEqual({ data: [], has_more: false, next_cursor: null })
+  await renameTo('5')
+  expect(names(await readUntil(send, (all) => all.length > 0, { after: last }))).toEqual(['5'])
+})
+
+test('a notification is what the object was then, whatever became of it', async () => {
+  const { event, send, renameTo } = await desk()
+  await renameTo('Then')
+  const then = (await send('GET', `/events/${event.id}`)).body.data
+  await renameTo('Now')
+  const seen = await readUntil(send, (all) => names(all).length === 2)
+  expect(seen[1]).toEqual({
+    object: 'notification',
+    id: expect.any(String),
+    type: 'event.updated',
+    created_at: then.updated_at,
+    data: then,
+  })
+})
+
+test('walking pages of 3 while more happens neither skips nor repeats', async () => {
+  const { send, renameTo } = await desk()
+  const expected = ['1', '2', '3', '4', '5', '6', '7', '8']
+  for (const name of expected) await renameTo(name)
+  await readUntil(send, (all) => names(all).length === 8)
+
+  const seen: Notification[] = []
+  let cursor: string | null = null
+  let more = 8
+  do {
+    const { body } = await send('GET', `/notifications?limit=3${cursor === null ? '' : `&cursor=${cursor}`}`)
+    expect(body.data.length).toBeLessThanOrEqual(3)
+    seen.push(...body.data)
+    cursor = body.next_cursor
+    expect(body.has_more).toBe(cursor !== null)
+    // Five pages are enough to have walked past what there was at first.
+    if (more < 18) for (let i = 0; i < 2; i++) await renameTo(String(++more))
+  } while (cursor !== null)
+
+  const rest = await readUntil(send, (all) => seen.length + all.length > more, { after: seen.at(-1)?.id ?? '' })
+  const all = [...seen, ...rest]
+  expect(names(all)).toEqual(Array.from({ length: more }, (_, i) => String(i + 1)))
+  expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)
+})
+
+test('a cursor goes on where after began', async () => {
+  const { send, renameTo } = await desk()
+  for (const name of ['1', '2', '3', '4', '5']) await renameTo(name)
+  const [, first] = await readUntil(send, (all) => names(all).length === 5)
+  const page = await send('GET', `/notifications?after=${first?.id}&limit=2`)
+  const next = await send('GET', `/notifications?after=${first?.id}&limit=2&cursor=${page.body.next_cursor}`)
+  expect([names(page.body.data), names(next.body.data)]).toEqual([
+    ['2', '3'],
+    ['4', '5'],
+  ])
+  expect(next.body).toMatchObject({ has_more: false, next_cursor: null })
+})
+
+test('one type is listed alone, also on from one of another type', async () => {
+  const { send, door, renameTo } = await desk()
+  await renameTo('1')
+  await door.register()
+  await renameTo('2')
+  const seen = await readUntil(send, (all) => all.length === 5)
+  expect(names(await readOn(send, { type: 'event.updated' }))).toEqual(['1', '2'])
+  expect(types(await readOn(send, { type: 'order.created' }))).toEqual(['order.created'])
+  const completed = seen.find(({ type }) => type === 'order.completed')
+  expect(names(await readOn(send, { type: 'event.updated', after: completed?.id ?? '' }))).toEqual(['2'])
+  expect(await readOn(send, { type: 'attendee.updated' })).toEqual([])
+})
+
+/** One of each kind of object happened, and all of it shows. */
+async function everythingHappened() {
+  const { organisation, event, send, door } = await desk()
+  const endpointId = await addEndpoint(organisation.id)
+  const orderId = await door.register()
+  const [guest] = (await send('GET', `/attendees?order_id=${orderId}`)).body.data
+  await door.scan(guest.ticket_code)
+  expect((await send('POST', `/webhook-endpoints/${endpointId}/test`)).status).toBe(201)
+  const all = await readUntil(send, (seen) => seen.length === 5)
+  return { organisation, event, send, all, endpointId }
+}
+
+test.each([
+  [['events:write'], ['webhook_endpoint.test']],
+  [
+    ['events:write', 'events:read'],
+    ['event.published', 'webhook_endpoint.test'],
+  ],
+  [
+    ['events:write', 'orders:read'],
+    ['order.completed', 'order.created', 'webhook_endpoint.test'],
+  ],
+  [
+    ['events:write', 'attendees:read'],
+    ['attendee.checked_in', 'webhook_endpoint.test'],
+  ],
+  // Writing is not reading.
+  [['events:write', 'orders:write', 'attendees:write', 'checkin:write'], ['webhook_endpoint.test']],
+] as const)('a key with %j sees %j, as notifications and as deliveries', async (scopes, expected) => {
+  const { organisation, all } = await everythingHappened()
+  const send = rest(await organisation.key(...scopes))
+  expect(types(await readOn(send))).toEqual(expected)
+  const deliveries = (await send('GET', '/webhook-deliveries')).body.data as { type: string }[]
+  // The event was published before there was an endpoint.
+  expect([...new Set(deliveries.map(({ type }) => type))].sort()).toEqual(
+    expected.filter((type) => type !== 'event.published'),
+  )
+
+  const unreadable = all.find(({ type }) => !(expected as readonly string[]).includes(type))
+  const { status, body } = await send('GET', `/notifications?after=${unreadable?.id}`)
+  expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'after'])
+})
+
+test('a key that lost a scope sees no more of what needs it, from the next request on', async () => {
+  const { organisation } = await everythingHappened()
+  const key = await organisation.key('events:write', 'orders:read')
+  const send = rest(key)
+  expect(types(await readOn(send))).toContain('order.created')
+  await studio.query("update public.api_keys set scopes = '{events:write}' where prefix = $1", [prefixOf(key)])
+  expect(types(await readOn(send))).toEqual(['webhook_endpoint.test'])
+})
+
+test("another organisation's notifications are neither listed nor read on from", async () => {
+  const [ours, theirs] = [await desk(), await desk()]
+  await theirs.renameTo('Theirs')
+  const [foreign] = await readUntil(theirs.send, (all) => names(all).length === 1)
+  expect(names(await readOn(ours.send))).toEqual([])
+  for (const id of [foreign?.id, randomUUID()]) {
+    const { status, body } = await ours.send('GET', `/notifications?after=${id}`)
+    expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'after'])
+  }
+})
+
+test('reading the log writes nothing', async () => {
+  const { organisation, send } = await desk()
+  const count = () =>
+    row('select count(*)::int as n from public.notifications where organisation_id = $1', [organisation.id])
+  const before = await count()
+  await readUntil(send, (all) => all.length === 1)
+  expect(await count()).toEqual(before)
+})
+
+test.each([
+  ['after=yesterday', 'after'],
+  ['type=order.paid', 'type'],
+  ['limit=101', 'limit'],
+  ['limit=0', 'limit'],
+  ['cursor=!', 'cursor'],
+  ['cursor=abc', 'cursor'],
+  ['since=2026-01-01', 'since'],
+])('a list by %s is refused, naming %s', async (query, param) => {
+  const { send } = await desk()
+  const { status, body } = await send('GET', `/notifications?${query}`)
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+})
