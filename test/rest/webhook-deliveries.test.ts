@@ -1,0 +1,148 @@
+// Deliveries over REST: the log of them, by any of its filters, and sending one once more.
+
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+type Delivery = { id: string; type: string; webhook_endpoint_id: string; notification_id: string }
+
+/** Two endpoints, one of which hears of a guest: it is owed two deliveries, the other one. */
+async function desk() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const everything = await addEndpoint(organisation.id)
+  const created = await addEndpoint(organisation.id, ['order.created'])
+  await event.guest()
+  const send = rest(await organisation.key())
+  const list = async (query = ''): Promise<Delivery[]> => (await send('GET', `/webhook-deliveries${query}`)).body.data
+  const [delivery] = await list(`?webhook_endpoint_id=${created}`)
+  if (!delivery) throw new Error('nothing is owed')
+  return { organisation, everything, created, send, list, delivery }
+}
+
+const settle = (id: string, status: 'delivered' | 'failed' | 'cancelled') =>
+  studio.query(
+    `update public.webhook_deliveries set status = $2, next_attempt_at = null, attempts = 3, last_attempt_at = now(),
+       last_response_status = 503, last_response_body = 'Busy', last_response_milliseconds = 12 where id = $1`,
+    [id, status],
+  )
+
+test('deliveries are listed newest first, by pages and by any of the filters', async () => {
+  const { everything, created, list, send, delivery } = await desk()
+  const all = await list()
+  expect(all).toHaveLength(3)
+  expect(all.map(({ id }) => id)).toEqual(
+    all
+      .map(({ id }) => id)
+      .toSorted()
+      .reverse(),
+  )
+  const first = (await send('GET', '/webhook-deliveries?limit=2')).body
+  const second = (await send('GET', `/webhook-deliveries?limit=2&cursor=${first.next_cursor}`)).body
+  expect([...first.data, ...second.data]).toEqual(all)
+
+  await settle(delivery.id, 'failed')
+  const ids = async (query: string) => (await list(query)).map(({ id }) => id)
+  const where = (matches: (d: Delivery) => boolean) => all.filter(matches).map(({ id }) => id)
+  expect(await ids(`?webhook_endpoint_id=${everything}`)).toEqual(where((d) => d.webhook_endpoint_id === everything))
+  expect(await ids(`?webhook_endpoint_id=${created}`)).toEqual([delivery.id])
+  expect(await ids(`?notification_id=${delivery.notification_id}`)).toEqual(where((d) => d.type === 'order.created'))
+  expect(await ids('?type=order.completed')).toEqual(where((d) => d.type === 'order.completed'))
+  expect(await ids('?status=failed')).toEqual([delivery.id])
+  expect(await ids('?status=pending')).toEqual(where((d) => d.id !== delivery.id))
+  expect(await ids(`?status=failed&type=order.completed`)).toEqual([])
+})
+
+test('a delivery says how the last attempt went', async () => {
+  const { list, delivery } = await desk()
+  await settle(delivery.id, 'failed')
+  expect(await list('?status=failed')).toMatchObject([
+    {
+      attempts: 3,
+      next_attempt_at: null,
+      last_attempt_at: expect.any(String),
+      last_response: { status: 503, body: 'Busy', milliseconds: 12 },
+    },
+  ])
+})
+
+test.each(['pending', 'delivered', 'failed', 'cancelled'] as const)(
+  'a delivery that is %s is owed once more, at once and with its attempts counted anew',
+  async (status) => {
+    const { list, send, delivery } = await desk()
+    if (status !== 'pending') await settle(delivery.id, status)
+    else {
+      await studio.query(
+        "update public.webhook_deliveries set attempts = 4, next_attempt_at = now() + interval '5 hours' where id = $1",
+        [delivery.id],
+      )
+    }
+    const others = (await list()).filter(({ id }) => id !== delivery.id)
+    const before = Date.now()
+    const { status: answered, body } = await send('POST', `/webhook-deliveries/${delivery.id}/redeliver`)
+    expect(answered).toBe(200)
+    expect(body.data).toMatchObject({
+      id: delivery.id,
+      notification_id: delivery.notification_id,
+      status: 'pending',
+      attempts: 0,
+    })
+    expect(Math.abs(Date.parse(body.data.next_attempt_at) - before)).toBeLessThan(5_000)
+    expect(await list()).toHaveLength(3)
+    expect((await list()).filter(({ id }) => id !== delivery.id)).toEqual(others)
+  },
+)
+
+test('a redelivery that is repeated with its idempotency key is not owed again', async () => {
+  const { list, send, delivery } = await desk()
+  await settle(delivery.id, 'failed')
+  const redeliver = () => send('POST', `/webhook-deliveries/${delivery.id}/redeliver`, {}, { 'Idempotency-Key': 'k' })
+  const first = await redeliver()
+  await settle(delivery.id, 'delivered')
+  const again = await redeliver()
+  expect([again.headers.get('idempotent-replayed'), again.body]).toEqual(['true', first.body])
+  expect(await list('?status=delivered')).toHaveLength(1)
+})
+
+test('nothing is owed once more to an endpoint that is disabled', async () => {
+  const { created, list, send, delivery } = await desk()
+  await settle(delivery.id, 'failed')
+  await send('PATCH', `/webhook-endpoints/${created}`, { status: 'disabled' })
+  const { status, body } = await send('POST', `/webhook-deliveries/${delivery.id}/redeliver`)
+  expect([status, body.error.code, body.error.param]).toEqual([409, 'webhook_endpoint_disabled', 'webhook_endpoint_id'])
+  expect(await list('?status=failed')).toHaveLength(1)
+})
+
+test("nothing is owed once more of what the key may not read, nor another organisation's", async () => {
+  const [ours, theirs] = [await desk(), await desk()]
+  await settle(ours.delivery.id, 'failed')
+  const narrow = rest(await ours.organisation.key('events:write', 'events:read', 'attendees:read'))
+  for (const [send, id] of [
+    [narrow, ours.delivery.id],
+    [theirs.send, ours.delivery.id],
+    [ours.send, randomUUID()],
+  ] as const) {
+    const { status, body } = await send('POST', `/webhook-deliveries/${id}/redeliver`)
+    expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'webhook_delivery_id'])
+  }
+  expect(await ours.list('?status=failed')).toHaveLength(1)
+  // A filter by another organisation's endpoint finds nothing, as one that is not.
+  expect(await ours.list(`?webhook_endpoint_id=${theirs.created}`)).toEqual([])
+  expect(await ours.list(`?notification_id=${theirs.delivery.notification_id}`)).toEqual([])
+})
+
+test.each([
+  ['status=lost', 'status'],
+  ['type=order.paid', 'type'],
+  ['webhook_endpoint_id=1', 'webhook_endpoint_id'],
+  ['notification_id=1', 'notification_id'],
+  ['limit=101', 'limit'],
+  ['event_id=1', 'event_id'],
+])('a list by %s is refused, naming %s', async (query, param) => {
+  const { send } = await desk()
+  const { status, body } = await send('GET', `/webhook-deliveries?${query}`)
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+})

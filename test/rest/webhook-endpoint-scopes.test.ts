@@ -1,0 +1,134 @@
+// Whoever sends an organisation's news somewhere must be allowed to read it: no key learns by webhook what it may not read.
+
+import { expect, test } from 'vitest'
+import { prefixOf } from '../../src/gateway/api-key.ts'
+import type { Scope } from '../../src/operation.ts'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint } from '../support/outbox.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+
+const url = 'https://hooks.example.com/usher'
+
+const needs = [
+  ['order.created', 'orders:read'],
+  ['order.completed', 'orders:read'],
+  ['order.cancelled', 'orders:read'],
+  ['attendee.checked_in', 'attendees:read'],
+  ['attendee.check_in_undone', 'attendees:read'],
+  ['attendee.updated', 'attendees:read'],
+  ['attendee.cancelled', 'attendees:read'],
+  ['event.published', 'events:read'],
+  ['event.updated', 'events:read'],
+  ['event.cancelled', 'events:read'],
+] as const satisfies [string, Scope][]
+
+function expectMissing(scope: Scope, { status, body }: RestAnswer) {
+  expect([status, body.error.code, body.error.details]).toEqual([403, 'missing_scope', { scope }])
+}
+
+/** An organisation with an endpoint that hears of orders, and a key that may write endpoints and read events alone. */
+async function desk() {
+  const organisation = await createOrganisation()
+  const id = await addEndpoint(organisation.id, ['order.created', 'event.updated'])
+  const read = async () =>
+    (
+      await studio.query(
+        `select w.*, array(select s.secret from private.webhook_secrets s where s.webhook_endpoint_id = w.id) as secrets
+         from public.webhook_endpoints w where w.organisation_id = $1`,
+        [organisation.id],
+      )
+    ).rows
+  return {
+    organisation,
+    id,
+    path: `/webhook-endpoints/${id}`,
+    /** As they are in the database, secrets and all: what a refusal must leave as it was. */
+    read,
+    send: rest(await organisation.key('events:write', 'events:read')),
+  }
+}
+
+test.each(needs)('%s is subscribed to with %s, and not without', async (type, scope) => {
+  const organisation = await createOrganisation()
+  const subscribe = async (...scopes: Scope[]) =>
+    rest(await organisation.key('events:write', ...scopes))('POST', '/webhook-endpoints', { url, types: [type] })
+  expectMissing(scope, await subscribe())
+  // Nor with all the others.
+  const others = (['events:read', 'orders:read', 'attendees:read'] as const).filter((other) => other !== scope)
+  expectMissing(scope, await subscribe(...others, 'orders:write', 'attendees:write', 'checkin:write'))
+  const { rows } = await studio.query('select from public.webhook_endpoints where organisation_id = $1', [
+    organisation.id,
+  ])
+  expect(rows).toHaveLength(0)
+  expect((await subscribe(scope)).status).toBe(201)
+})
+
+test.each([
+  [{ types: ['event.updated', 'attendee.updated'] }, 'attendees:read'],
+  [{ url: 'https://elsewhere.example.com' }, 'orders:read'],
+  [{ status: 'enabled' }, 'orders:read'],
+  [{ url: 'https://elsewhere.example.com', types: ['order.created'] }, 'orders:read'],
+] as const)('an endpoint that hears of more than the key may read is not changed to %j', async (changes, scope) => {
+  const { id, path, send, read } = await desk()
+  if ('status' in changes) {
+    await studio.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [id])
+  }
+  const before = await read()
+  expectMissing(scope, await send('PATCH', path, changes))
+  expect(await read()).toEqual(before)
+})
+
+// Fails: only the new types are asked about, so that deliveries of the old ones that are still owed go to the new address.
+test.fails('an endpoint is not sent elsewhere by giving up, with the same change, what the key may not read', async () => {
+  const { organisation, path, send, read } = await desk()
+  await (await organisation.event()).guest()
+  const before = await read()
+  expectMissing(
+    'orders:read',
+    await send('PATCH', path, { url: 'https://elsewhere.example.com', types: ['event.updated'] }),
+  )
+  expect(await read()).toEqual(before)
+})
+
+test('a new secret of an endpoint is not shown to a key that may not read what is signed with it', async () => {
+  const { path, send, read } = await desk()
+  const before = await read()
+  expectMissing('orders:read', await send('POST', `${path}/rotate-secret`))
+  expect(await read()).toEqual(before)
+})
+
+test('a key that loses a scope loses its say over what needed it, from the next request on', async () => {
+  const { organisation, path } = await desk()
+  const key = await organisation.key('events:write', 'events:read', 'orders:read')
+  const send = rest(key)
+  expect((await send('PATCH', path, { description: 'CRM' })).status).toBe(200)
+  await studio.query("update public.api_keys set scopes = '{events:write,events:read}' where prefix = $1", [
+    prefixOf(key),
+  ])
+  expectMissing('orders:read', await send('PATCH', path, { url: 'https://elsewhere.example.com' }))
+  expectMissing('orders:read', await send('POST', `${path}/rotate-secret`))
+  expectMissing('orders:read', await send('POST', '/webhook-endpoints', { url, types: ['order.created'] }))
+})
+
+test('a key sees, tries and deletes endpoints, whatever they hear of', async () => {
+  const { id, path, send, read } = await desk()
+  expect((await send('GET', path)).body.data).toMatchObject({ id, types: ['order.created', 'event.updated'] })
+  expect((await send('POST', `${path}/test`)).status).toBe(201)
+  expect((await send('DELETE', path)).status).toBe(200)
+  expect(await read()).toEqual([])
+})
+
+test.each([
+  ['GET', '/webhook-endpoints'],
+  ['POST', '/webhook-endpoints'],
+  ['GET', '/webhook-deliveries'],
+  ['GET', '/notifications'],
+] as const)('%s %s needs events:write', async (method, path) => {
+  const organisation = await createOrganisation()
+  const send = rest(await organisation.key('events:read', 'orders:read', 'attendees:read', 'orders:write'))
+  expectMissing(
+    'events:write',
+    await send(method, path, method === 'POST' ? { url, types: ['order.created'] } : undefined),
+  )
+})

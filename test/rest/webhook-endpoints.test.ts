@@ -1,0 +1,330 @@
+// Webhook endpoints over REST: made, read, changed, deleted and tried; and what is refused as one.
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint, everyType, logOf } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+const url = 'https://hooks.example.com/usher'
+
+async function desk() {
+  const organisation = await createOrganisation()
+  const send = rest(await organisation.key())
+  const create = (body: object = {}, headers = {}) =>
+    send('POST', '/webhook-endpoints', { url, types: ['order.created'], ...body }, headers)
+  return { organisation, send, create }
+}
+
+const endpointsOf = async (organisationId: string) =>
+  (
+    await row<{ n: number }>('select count(*)::int as n from public.webhook_endpoints where organisation_id = $1', [
+      organisationId,
+    ])
+  ).n
+
+test('an endpoint is made with what was asked for, enabled', async () => {
+  const { create, send } = await desk()
+  const { status, headers, body } = await create({ description: 'CRM', types: ['event.updated', 'order.created'] })
+  expect([status, headers.get('etag')]).toEqual([201, '"1"'])
+  expect(body.data).toMatchObject({
+    url,
+    description: 'CRM',
+    types: ['order.created', 'event.updated'],
+    status: 'enabled',
+    disabled_reason: null,
+    version: 1,
+  })
+  expect((await send('GET', `/webhook-endpoints/${body.data.id}`)).body.data).toEqual({ ...body.data, secret: null })
+})
+
+test('an endpoint may hear of everything; a type named twice is heard of once', async () => {
+  const { create } = await desk()
+  expect((await create({ types: everyType })).body.data.types).toEqual(everyType)
+  expect((await create({ types: ['event.updated', 'event.updated'] })).body.data.types).toEqual(['event.updated'])
+})
+
+test('endpoints are listed newest first, by pages, and those of others are not', async () => {
+  const [ours, theirs] = [await desk(), await desk()]
+  await theirs.create()
+  const made: string[] = []
+  for (let i = 0; i < 5; i++) made.unshift((await ours.create()).body.data.id)
+  const first = (await ours.send('GET', '/webhook-endpoints?limit=3')).body
+  const second = (await ours.send('GET', `/webhook-endpoints?limit=3&cursor=${first.next_cursor}`)).body
+  expect([...first.data, ...second.data].map(({ id }: { id: string }) => id)).toEqual(made)
+  expect([first.has_more, second.has_more]).toEqual([true, false])
+})
+
+test('a change leaves out what stays, and null clears', async () => {
+  const { create, send } = await desk()
+  const { id } = (await create({ description: 'CRM' })).body.data
+  const path = `/webhook-endpoints/${id}`
+  const changed = await send('PATCH', path, { url: 'https://other.example.com', types: ['event.updated'] })
+  expect([changed.status, changed.headers.get('etag')]).toEqual([200, '"2"'])
+  expect(changed.body.data).toMatchObject({
+    url: 'https://other.example.com',
+    types: ['event.updated'],
+    description: 'CRM',
+    status: 'enabled',
+    secret: null,
+    version: 2,
+  })
+  expect((await send('PATCH', path, { description: null })).body.data).toMatchObject({ description: null, version: 3 })
+  expect((await send('GET', path)).body.data).toMatchObject({ url: 'https://other.example.com', version: 3 })
+})
+
+test('an endpoint is disabled and enabled again, which forgets why it was', async () => {
+  const { create, send } = await desk()
+  const { id } = (await create()).body.data
+  const path = `/webhook-endpoints/${id}`
+  expect((await send('PATCH', path, { status: 'disabled' })).body.data).toMatchObject({
+    status: 'disabled',
+    disabled_reason: null,
+  })
+  await studio.query("update public.webhook_endpoints set disabled_reason = 'It answered 410.' where id = $1", [id])
+  expect((await send('GET', path)).body.data.disabled_reason).toBe('It answered 410.')
+  expect((await send('PATCH', path, { status: 'enabled' })).body.data).toMatchObject({
+    status: 'enabled',
+    disabled_reason: null,
+  })
+})
+
+test('a change with the ETag of an older version is refused with 412, and with the present one it is made', async () => {
+  const { create, send } = await desk()
+  const made = await create()
+  const path = `/webhook-endpoints/${made.body.data.id}`
+  const etag = made.headers.get('etag') ?? ''
+  expect((await send('PATCH', path, { description: 'CRM' }, { 'If-Match': etag })).status).toBe(200)
+  const stale = await send('PATCH', path, { description: 'ERP' }, { 'If-Match': etag })
+  expect([stale.status, stale.body.error.code, stale.body.error.details]).toEqual([
+    412,
+    'version_mismatch',
+    { version: 2 },
+  ])
+  expect((await send('GET', path)).body.data).toMatchObject({ description: 'CRM', version: 2 })
+})
+
+describe('deleting an endpoint', () => {
+  test('forgets it with its secret and deliveries, and not what happened', async () => {
+    const { organisation, create, send } = await desk()
+    const event = await organisation.event()
+    const { id } = (await create()).body.data
+    const kept = await addEndpoint(organisation.id)
+    await event.guest()
+    const log = await logOf(organisation.id)
+
+    const deleted = await send('DELETE', `/webhook-endpoints/${id}`)
+    expect([deleted.status, deleted.body.data]).toEqual([200, { object: 'webhook_endpoint', id, deleted: true }])
+    expect((await send('GET', `/webhook-endpoints/${id}`)).status).toBe(404)
+    expect((await send('DELETE', `/webhook-endpoints/${id}`)).status).toBe(404)
+    const deliveries = (await send('GET', '/webhook-deliveries')).body.data as { webhook_endpoint_id: string }[]
+    expect(deliveries.map((d) => d.webhook_endpoint_id)).toEqual([kept, kept])
+    expect(
+      await row('select count(*)::int as n from private.webhook_secrets where webhook_endpoint_id = $1', [id]),
+    ).toEqual({
+      n: 0,
+    })
+    expect(await logOf(organisation.id)).toEqual(log)
+  })
+
+  test('is answered again to the same idempotency key', async () => {
+    const { create, send } = await desk()
+    const path = `/webhook-endpoints/${(await create()).body.data.id}`
+    const first = await send('DELETE', path, undefined, { 'Idempotency-Key': 'k' })
+    const again = await send('DELETE', path, undefined, { 'Idempotency-Key': 'k' })
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
+    expect(again.body).toEqual(first.body)
+  })
+
+  test.each([
+    ['a body', { dry_run: true }, {}, 'dry_run'],
+    ['If-Match', undefined, { 'If-Match': '"1"' }, 'If-Match'],
+  ])('takes no %s, rather than ignore it', async (_what, body, headers, param) => {
+    const { organisation, create, send } = await desk()
+    const { id } = (await create()).body.data
+    const answer = await send('DELETE', `/webhook-endpoints/${id}`, body, headers)
+    expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
+    expect(await endpointsOf(organisation.id)).toBe(1)
+  })
+})
+
+describe('a test', () => {
+  test('is owed to the one endpoint, whatever it hears of, and tells it of itself', async () => {
+    const { organisation, create, send } = await desk()
+    const { secret: _, ...endpoint } = (await create()).body.data
+    await addEndpoint(organisation.id)
+    const tried = await send('POST', `/webhook-endpoints/${endpoint.id}/test`)
+    expect(tried.status).toBe(201)
+    expect(tried.body.data).toMatchObject({
+      webhook_endpoint_id: endpoint.id,
+      type: 'webhook_endpoint.test',
+      status: 'pending',
+      attempts: 0,
+      next_attempt_at: expect.any(String),
+      last_response: null,
+      delivered_at: null,
+    })
+    expect((await send('GET', '/webhook-deliveries')).body.data).toEqual([tried.body.data])
+    expect(await logOf(organisation.id)).toEqual([
+      { type: 'webhook_endpoint.test', data: { ...endpoint, secret: null } },
+    ])
+  })
+
+  test('of a disabled endpoint is refused, and nothing is told', async () => {
+    const { organisation, create, send } = await desk()
+    const { id } = (await create()).body.data
+    await send('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' })
+    const { status, body } = await send('POST', `/webhook-endpoints/${id}/test`)
+    expect([status, body.error.code, body.error.param]).toEqual([
+      409,
+      'webhook_endpoint_disabled',
+      'webhook_endpoint_id',
+    ])
+    expect(await logOf(organisation.id)).toEqual([])
+  })
+
+  test('is owed once to the same idempotency key', async () => {
+    const { organisation, create, send } = await desk()
+    const path = `/webhook-endpoints/${(await create()).body.data.id}/test`
+    const first = await send('POST', path, {}, { 'Idempotency-Key': 'k' })
+    expect((await send('POST', path, {}, { 'Idempotency-Key': 'k' })).body).toEqual(first.body)
+    expect(await logOf(organisation.id)).toHaveLength(1)
+  })
+})
+
+test.each([
+  ['GET', ''],
+  ['PATCH', ''],
+  ['DELETE', ''],
+  ['POST', '/rotate-secret'],
+  ['POST', '/test'],
+])("%s of another organisation's endpoint%s is the 404 of one that is not", async (method, verb) => {
+  const [ours, theirs] = [await desk(), await desk()]
+  const { secret, ...endpoint } = (await theirs.create()).body.data
+  for (const id of [endpoint.id, randomUUID()]) {
+    const body = method === 'PATCH' ? { status: 'disabled' } : undefined
+    const answer = await ours.send(method, `/webhook-endpoints/${id}${verb}`, body)
+    expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
+      404,
+      'not_found',
+      'webhook_endpoint_id',
+    ])
+  }
+  expect((await theirs.send('GET', `/webhook-endpoints/${endpoint.id}`)).body.data).toEqual({
+    ...endpoint,
+    secret: null,
+  })
+  const { rows } = await studio.query('select secret from private.webhook_secrets where webhook_endpoint_id = $1', [
+    endpoint.id,
+  ])
+  expect(rows).toEqual([{ secret }])
+  expect(await logOf(theirs.organisation.id)).toEqual([])
+})
+
+describe('an address', () => {
+  test.each([
+    'https://example.com',
+    'https://example.com:8443/hooks?source=usher#top',
+    'https://203.0.113.7/',
+    'http://localhost:3000/hooks',
+    'http://127.0.0.1/',
+    'http://[::1]:8080',
+    `https://example.com/${'x'.repeat(1980)}`,
+  ])('may be %s', async (good) => {
+    const { create } = await desk()
+    expect((await create({ url: good })).body.data.url).toBe(good)
+  })
+
+  test.each([
+    'http://example.com',
+    'http://localhost.example.com',
+    'http://127.0.0.1.example.com/',
+    'http://localhost@example.com',
+    'https://user:password@example.com/',
+    'https://user@example.com',
+    'ftp://example.com',
+    'javascript:alert(1)',
+    'example.com',
+    'https://',
+    'https:///hooks',
+    'https://example.com/a b',
+    'https://exa mple.com',
+    'https://example.com/\nHost: evil',
+    `https://example.com/${'x'.repeat(1981)}`,
+    '',
+    7,
+    null,
+  ])('may not be %j, whoever writes it', async (bad) => {
+    const { organisation, create, send } = await desk()
+    const { id } = (await create()).body.data
+    for (const answer of [await create({ url: bad }), await send('PATCH', `/webhook-endpoints/${id}`, { url: bad })]) {
+      expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
+        422,
+        'validation_failed',
+        'url',
+      ])
+    }
+    expect((await send('GET', `/webhook-endpoints/${id}`)).body.data).toMatchObject({ url, version: 1 })
+    expect(await endpointsOf(organisation.id)).toBe(1)
+
+    const insert = studio.query(
+      "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, $2, '{order.created}')",
+      [organisation.id, bad],
+    )
+    await expect(insert).rejects.toMatchObject({ code: bad === null ? '23502' : '23514' })
+  })
+
+  // Fails: the first is a 500, for the Data API cannot read such JSON; the others are taken, and nothing can ever be sent
+  // there, because they are no URLs.
+  test.fails.each([
+    'https://example.com/\ud800',
+    'https://example.com:port',
+    'https://[',
+    'https://%zz',
+    'https://:443',
+  ])('may not be %j', async (bad) => {
+    const { create } = await desk()
+    const { status, body } = await create({ url: bad })
+    expect([status, body.error?.param]).toEqual([422, 'url'])
+  })
+})
+
+test.each([
+  [{ types: [] }, 'types'],
+  [{ types: undefined }, 'types'],
+  [{ types: 'order.created' }, 'types'],
+  [{ types: ['order.paid'] }, 'types.0'],
+  [{ types: ['order.created', 'webhook_endpoint.test'] }, 'types.1'],
+  [{ types: ['*'] }, 'types.0'],
+  [{ types: [null] }, 'types.0'],
+  [{ description: '' }, 'description'],
+  [{ description: 'x'.repeat(201) }, 'description'],
+  [{ description: 'two\nlines' }, 'description'],
+  [{ secret: 'whsec_mine' }, 'secret'],
+  [{ status: 'disabled' }, 'status'],
+])('an endpoint with %j is refused, naming %s, and none is made', async (body, param) => {
+  const { organisation, create } = await desk()
+  const answer = await create(body)
+  expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
+  expect(await endpointsOf(organisation.id)).toBe(0)
+})
+
+test.each([
+  [{}, 'body'],
+  [{ types: [] }, 'types'],
+  [{ types: null }, 'types'],
+  [{ types: ['webhook_endpoint.test'] }, 'types.0'],
+  [{ url: null }, 'url'],
+  [{ status: 'paused' }, 'status'],
+  [{ status: null }, 'status'],
+  [{ disabled_reason: 'Because' }, 'disabled_reason'],
+  [{ secret: 'whsec_mine' }, 'secret'],
+  [{ version: 7 }, 'version'],
+])('a change to %j is refused, naming %s, and changes nothing', async (changes, param) => {
+  const { create, send } = await desk()
+  const { secret: _, ...endpoint } = (await create()).body.data
+  const answer = await send('PATCH', `/webhook-endpoints/${endpoint.id}`, changes)
+  expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
+  expect((await send('GET', `/webhook-endpoints/${endpoint.id}`)).body.data).toEqual({ ...endpoint, secret: null })
+})

@@ -1,0 +1,158 @@
+// What webhooks are signed with: shown when it is made, and never again; replaced with an overlap.
+
+import { Webhook } from 'standardwebhooks'
+import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+async function desk() {
+  const organisation = await createOrganisation()
+  const send = rest(await organisation.key())
+  const create = (headers = {}) =>
+    send('POST', '/webhook-endpoints', { url: 'https://hooks.example.com', types: ['order.created'] }, headers)
+  return { organisation, send, create }
+}
+
+/** Newest first: how many hours each goes on signing, null for good. */
+async function secretsOf(endpointId: string) {
+  const { rows } = await studio.query<{ secret: string; hours: number | null }>(
+    `select secret, round(extract(epoch from expires_at - now()) / 3600)::int as hours
+     from private.webhook_secrets where webhook_endpoint_id = $1 order by id desc`,
+    [endpointId],
+  )
+  return rows
+}
+
+function expectToSign(secret: string) {
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect(Buffer.from(secret.slice('whsec_'.length), 'base64')).toHaveLength(32)
+  const webhook = new Webhook(secret)
+  const sentAt = new Date()
+  const headers = {
+    'webhook-id': 'id',
+    'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+    'webhook-signature': webhook.sign('id', sentAt, '{"type":"order.created"}'),
+  }
+  expect(webhook.verify('{"type":"order.created"}', headers)).toEqual({ type: 'order.created' })
+}
+
+test('a secret is shown when the endpoint is made, to sign with as it is, and never again', async () => {
+  const { create, send } = await desk()
+  const { id, secret } = (await create()).body.data
+  expectToSign(secret)
+  expect(await secretsOf(id)).toEqual([{ secret, hours: null }])
+
+  const path = `/webhook-endpoints/${id}`
+  const answers = [
+    await send('GET', path),
+    await send('GET', '/webhook-endpoints'),
+    await send('PATCH', path, { description: 'CRM' }),
+    await send('POST', `${path}/test`),
+    await send('GET', '/webhook-deliveries'),
+    await send('GET', '/notifications'),
+    await send('DELETE', path),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 201, 200, 200, 200])
+  expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(secret)
+})
+
+test('no two endpoints have the same secret', async () => {
+  const { create } = await desk()
+  const secrets = await Promise.all(Array.from({ length: 5 }, async () => (await create()).body.data.secret))
+  expect(new Set(secrets).size).toBe(5)
+})
+
+test('the same idempotency key answers the same secret again, and makes no second endpoint', async () => {
+  const { create, send } = await desk()
+  const first = await create({ 'Idempotency-Key': 'k' })
+  const again = await create({ 'Idempotency-Key': 'k' })
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
+  expect(again.body).toEqual(first.body)
+  expect((await send('GET', '/webhook-endpoints')).body.data).toHaveLength(1)
+  expect(await secretsOf(first.body.data.id)).toEqual([{ secret: first.body.data.secret, hours: null }])
+})
+
+test.each([
+  [undefined, 24],
+  [{}, 24],
+  [{ overlap_hours: 1 }, 1],
+  [{ overlap_hours: 168 }, 168],
+  [{ overlap_hours: 0 }, 0],
+])('rotation by %j shows a new secret, and the old one goes on for %i hours', async (body, hours) => {
+  const { create, send } = await desk()
+  const { id, secret: old } = (await create()).body.data
+  const rotated = await send('POST', `/webhook-endpoints/${id}/rotate-secret`, body)
+  expect(rotated.status).toBe(200)
+  const { secret } = rotated.body.data
+  expectToSign(secret)
+  expect(secret).not.toBe(old)
+  expect(await secretsOf(id)).toEqual([
+    { secret, hours: null },
+    { secret: old, hours },
+  ])
+})
+
+test('an old secret that has leaked stops at once', async () => {
+  const { create, send } = await desk()
+  const { id, secret: old } = (await create()).body.data
+  await send('POST', `/webhook-endpoints/${id}/rotate-secret`, { overlap_hours: 0 })
+  const { rows } = await studio.query(
+    'select secret from private.webhook_secrets where webhook_endpoint_id = $1 and expires_at <= now()',
+    [id],
+  )
+  expect(rows).toEqual([{ secret: old }])
+})
+
+test('at most two secrets are alive, however often they are rotated', async () => {
+  const { create, send } = await desk()
+  const { id } = (await create()).body.data
+  const rotate = async () => (await send('POST', `/webhook-endpoints/${id}/rotate-secret`)).body.data.secret as string
+  const [, second, third] = [await rotate(), await rotate(), await rotate()]
+  expect(await secretsOf(id)).toEqual([
+    { secret: third, hours: null },
+    { secret: second, hours: 24 },
+  ])
+})
+
+test('of rotations made at once each shows a secret of its own, and one of them signs', async () => {
+  const { create, send } = await desk()
+  const { id } = (await create()).body.data
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, () => send('POST', `/webhook-endpoints/${id}/rotate-secret`)),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200))
+  const shown = answers.map(({ body }) => body.data.secret)
+  expect(new Set(shown).size).toBe(6)
+  const kept = await secretsOf(id)
+  expect(kept.map(({ hours }) => hours)).toEqual([null, 24])
+  expect(shown).toEqual(expect.arrayContaining(kept.map(({ secret }) => secret)))
+})
+
+test('a rotation that is repeated with its idempotency key is made once', async () => {
+  const { create, send } = await desk()
+  const { id, secret: old } = (await create()).body.data
+  const rotate = () => send('POST', `/webhook-endpoints/${id}/rotate-secret`, {}, { 'Idempotency-Key': 'k' })
+  const [first, again] = [await rotate(), await rotate()]
+  expect(again.body).toEqual(first.body)
+  expect((await secretsOf(id)).map(({ secret }) => secret)).toEqual([first.body.data.secret, old])
+})
+
+test('an endpoint of Studio has its secret shown by a rotation', async () => {
+  const { organisation, send } = await desk()
+  const id = await addEndpoint(organisation.id)
+  const { body } = await send('POST', `/webhook-endpoints/${id}/rotate-secret`)
+  expectToSign(body.data.secret)
+})
+
+test.each([-1, 169, 1.5, '24', null])(
+  'an overlap of %j hours is refused, and nothing rotates',
+  async (overlap_hours) => {
+    const { create, send } = await desk()
+    const { id, secret } = (await create()).body.data
+    const { status, body } = await send('POST', `/webhook-endpoints/${id}/rotate-secret`, { overlap_hours })
+    expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'overlap_hours'])
+    expect(await secretsOf(id)).toEqual([{ secret, hours: null }])
+  },
+)
