@@ -27,6 +27,7 @@ describe.each(doors)('%s', (_where, open) => {
     expect(await told()).toEqual([tell('event.updated', event)])
 
     await door.renameEvent('Summer fair')
+    expect(await told()).toEqual([])
     await door.setStatus('completed')
     await told()
     await expect(door.setStatus('draft')).rejects.toThrow('invalid_transition')
