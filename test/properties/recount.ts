@@ -1,0 +1,105 @@
+// What must be true of an event whatever happened to it, counted anew from its rows. Every transaction leaves all of it
+// true, so it may be asked in the midst of things: one statement sees one moment.
+//
+// Each rule is a query that finds what breaks it. Tables are unqualified, so that recount.test.ts can put broken copies of
+// them in front and see every rule fail.
+
+import type pg from 'pg'
+import { studio } from '../support/database.ts'
+
+const standing = "a.status <> 'cancelled'"
+
+const standingOf = (row: string) => `(select count(*) from attendees a where ${row} and ${standing})`
+
+const linesOf = (amount: string, which: string) =>
+  `(select coalesce(sum(${amount}), 0) from attendees a where a.order_id = o.id and ${which})`
+
+/** A cancelled ticket was a line of its order until then, hence those cancelled together with it. */
+const totalsAre = (which: string) =>
+  `(o.subtotal, o.discount_total, o.total) = (${linesOf('a.price', which)}, ${linesOf('a.discount', which)}, ${linesOf('a.price - a.discount', which)})`
+
+const hasAttendee = (status: string) =>
+  `exists (select from attendees a where a.order_id = o.id and a.status = '${status}')`
+
+const acceptances = `(
+  select count(*) from check_ins c where c.attendee_id = a.id and c.result = 'accepted' and c.undone_at is null
+)`
+
+const rules = {
+  'quantity_sold is how many hold a ticket': `
+    select t.* from ticket_types t where t.event_id = $1 and t.quantity_sold <> ${standingOf('a.ticket_type_id = t.id')}`,
+  'no more tickets than there are of a type': `
+    select t.* from ticket_types t where t.event_id = $1 and ${standingOf('a.ticket_type_id = t.id')} > t.quantity`,
+  'no more tickets than the event has places': `
+    select e.* from events e where e.id = $1 and ${standingOf('a.event_id = e.id')} > e.capacity`,
+  'times_redeemed is how many tickets have the code': `
+    select p.* from promo_codes p where p.event_id = $1 and p.times_redeemed <> ${standingOf('a.promo_code_id = p.id')}`,
+  'no more uses of a code than it allows': `
+    select p.* from promo_codes p where p.event_id = $1 and ${standingOf('a.promo_code_id = p.id')} > p.max_redemptions`,
+  'totals are the sums of the tickets that stand': `
+    select o.* from orders o where o.event_id = $1 and o.status <> 'cancelled' and not ${totalsAre(standing)}`,
+  'totals of a cancelled order are those it had': `
+    select o.* from orders o
+    where o.event_id = $1 and o.status = 'cancelled' and not ${totalsAre('a.cancelled_at = o.cancelled_at')}`,
+  'complimentary tickets cost nothing': `
+    select o.* from orders o where o.event_id = $1 and o.payment_method is null and ${linesOf('a.price', 'true')} > 0`,
+  'a discount is of a code and at most the price': `
+    select a.* from attendees a
+    where a.event_id = $1 and (a.discount not between 0 and a.price or a.discount > 0 and a.promo_code_id is null)`,
+  'amount_paid is the sum of the payments': `
+    select o.* from orders o
+    where o.event_id = $1
+      and o.amount_paid <> (select coalesce(sum(p.amount), 0) from payments p where p.order_id = o.id)`,
+  'nobody paid more than the order ever cost': `
+    select o.* from orders o where o.event_id = $1 and o.amount_paid > ${linesOf('a.price - a.discount', 'true')}`,
+  'an order is completed when nothing is due, and not before': `
+    select o.* from orders o
+    where o.event_id = $1 and o.status <> 'cancelled' and (o.status = 'completed') <> (o.amount_paid >= o.total)`,
+  'payment_status follows from status and amounts': `
+    select o.* from orders o
+    where o.event_id = $1 and o.payment_status::text <> case
+      when o.status = 'pending' then case o.amount_paid when 0 then 'awaiting_payment' else 'partially_paid' end
+      when o.amount_paid > case o.status when 'completed' then o.total else 0 end then 'refund_due'
+      when o.amount_paid > 0 then 'paid'
+      else 'not_required'
+    end`,
+  'an order has the moments of its status': `
+    select o.* from orders o
+    where o.event_id = $1
+      and ((o.status = 'cancelled') <> (o.cancelled_at is not null) or o.status = 'completed' and o.completed_at is null
+        or o.status = 'pending' and o.completed_at is not null)`,
+  'tickets of a pending order wait': `
+    select o.* from orders o where o.event_id = $1 and o.status = 'pending' and ${hasAttendee('active')}`,
+  'tickets of a completed order are good': `
+    select o.* from orders o where o.event_id = $1 and o.status = 'completed' and ${hasAttendee('awaiting_payment')}`,
+  'tickets of a cancelled order are cancelled': `
+    select o.* from orders o
+    where o.event_id = $1 and o.status = 'cancelled' and (${hasAttendee('active')} or ${hasAttendee('awaiting_payment')})`,
+  'an order that stands has a ticket that does': `
+    select o.* from orders o
+    where o.event_id = $1 and o.status <> 'cancelled' and ${standingOf('a.order_id = o.id')} = 0`,
+  'a cancelled event has no order that stands': `
+    select o.* from orders o join events e on e.id = o.event_id
+    where e.id = $1 and e.status = 'cancelled' and o.status <> 'cancelled'`,
+  'whoever is inside came in once': `
+    select a.* from attendees a
+    where a.event_id = $1 and ${acceptances} <> case when a.checked_in_at is null then 0 else 1 end`,
+  'no two tickets have one code': `
+    select a.* from attendees a
+    where a.event_id = $1 and exists (select from attendees b where b.id <> a.id and b.ticket_code = a.ticket_code)`,
+}
+
+export type Rule = keyof typeof rules
+export const ruleNames = Object.keys(rules) as Rule[]
+
+const recount = Object.entries(rules)
+  .map(([rule, sql]) => `select '${rule}' as rule, to_jsonb(broken) as found from (${sql}) broken`)
+  .join('\nunion all\n')
+
+/** The rules that do not hold of an event at this moment, each with a row that breaks it. None, or something is wrong. */
+export async function brokenRules(
+  eventId: string,
+  database: pg.Pool | pg.PoolClient = studio,
+): Promise<{ rule: Rule; found: Record<string, unknown> }[]> {
+  return (await database.query(recount, [eventId])).rows
+}
