@@ -1,0 +1,216 @@
+// A client of the event: carries out commands over REST, one after the other, while others do the same. What they learn
+// they share, so that they get into each other's way. Answers that nobody should get are noted, not thrown: the others go on.
+
+import type { RestAnswer, rest } from '../support/rest.ts'
+import { type Command, mayBeRefused } from './commands.ts'
+
+export type Send = ReturnType<typeof rest>
+
+type KnownAttendee = { id: string; code: string; version: number }
+type Line = { id: string; price: number; discount: number; status: string; ticket_code: string; version: number }
+type Order = {
+  id: string
+  status: string
+  subtotal: number
+  discount_total: number
+  total: number
+  amount_paid: number
+  amount_due: number
+  attendees: Line[]
+  payments: { amount: number }[]
+}
+type CheckIn = { id: string }
+
+/** The event, and what its clients have been answered so far. */
+export type Known = {
+  eventId: string
+  ticketTypeIds: string[]
+  promoCodeId: string
+  promoCode: string
+  orderIds: string[]
+  attendees: KnownAttendee[]
+  /** Codes of which a later one was answered. */
+  oldCodes: string[]
+  checkInIds: string[]
+  /** What was answered as done. The database must hold just that. */
+  done: { orders: number; attendees: number; paid: number; payments: number; accepted: number; undone: number }
+  /** What nobody should have been answered. */
+  wrong: string[]
+  /** What was asked and answered, in the order of the answers. */
+  trace: string[]
+  tally: Record<string, number>
+}
+
+/** Carries out a script to its end. */
+export async function carryOut(script: Command[], client: string, send: Send, known: Known): Promise<void> {
+  for (const command of script) {
+    const asked = performance.now()
+    const note = (answer: string) =>
+      known.trace.push(
+        `${client} ${JSON.stringify(command)} -> ${answer} [${Math.round(performance.now() - asked)} ms]`,
+      )
+    try {
+      const answer = await carryOutOne(command, send, known)
+      if (answer === undefined) continue // There is nobody yet whom it could be about.
+      const outcome = answer.status < 300 ? String(answer.status) : `${answer.status} ${answer.body.error.code}`
+      note(outcome)
+      const name = `${command.do} ${outcome}`
+      known.tally[name] = (known.tally[name] ?? 0) + 1
+      const { error } = answer.body
+      if (answer.status >= 300 && !(answer.status < 500 && isExpected(command, error.code))) {
+        known.wrong.push(`${client} ${JSON.stringify(command)}: ${answer.status} ${JSON.stringify(error)}`)
+      }
+    } catch (error) {
+      note(String(error))
+      known.wrong.push(`${client} ${JSON.stringify(command)}: ${error}`)
+    }
+  }
+}
+
+const isExpected = (command: Command, code: string) => (mayBeRefused[command.do] as string[]).includes(code)
+
+const pick = <T>(from: T[], whom: number): T | undefined => from[whom % from.length]
+
+async function carryOutOne(command: Command, send: Send, known: Known): Promise<RestAnswer | undefined> {
+  switch (command.do) {
+    case 'register':
+      return register(command, send, known)
+    case 'pay':
+      return pay(command, send, known)
+    case 'cancel_order': {
+      const id = pick(known.orderIds, command.whom)
+      if (id === undefined) return undefined
+      const answer = await send('POST', `/orders/${id}/cancel`, { dry_run: command.dryRun })
+      if (answer.status < 300) expectSound(answer.body.data)
+      return answer
+    }
+    case 'cancel_attendee':
+      return about(known.attendees, command.whom, ({ id }) =>
+        send('POST', `/attendees/${id}/cancel`, { dry_run: command.dryRun }),
+      )
+    case 'transfer':
+      return about(known.attendees, command.whom, (attendee) => transfer(attendee, send, known))
+    case 'resend':
+      return about(known.attendees, command.whom, ({ id }) => send('POST', `/attendees/${id}/ticket-email`))
+    case 'check_in':
+      return about(known.attendees, command.whom, ({ code }) => checkIn(code, send, known))
+    case 'check_in_by_old_code':
+      return about(known.oldCodes, command.whom, (code) => checkIn(code, send, known))
+    case 'undo':
+      return about(known.checkInIds, command.whom, async (id) => {
+        const answer = await send('POST', `/check-ins/${id}/undo`)
+        if (answer.status < 300) known.done.undone += 1
+        return answer
+      })
+    case 'set_quantity':
+    case 'set_price':
+      return send('PATCH', `/ticket-types/${known.ticketTypeIds[command.ticketType]}`, {
+        [command.do === 'set_price' ? 'price' : 'quantity']: command.to,
+      })
+    case 'set_capacity':
+      return send('PATCH', `/events/${known.eventId}`, { capacity: command.to })
+    case 'set_max_redemptions':
+      return send('PATCH', `/promo-codes/${known.promoCodeId}`, { max_redemptions: command.to })
+    case 'set_promo_code':
+      return send('PATCH', `/promo-codes/${known.promoCodeId}`, { status: command.to })
+    case 'cancel_event':
+      return send('POST', `/events/${known.eventId}/cancel`, { dry_run: command.dryRun })
+  }
+}
+
+async function about<T>(
+  from: T[],
+  whom: number,
+  work: (one: T) => Promise<RestAnswer>,
+): Promise<RestAnswer | undefined> {
+  const one = pick(from, whom)
+  return one === undefined ? undefined : work(one)
+}
+
+async function register(
+  { guests, pays }: Extract<Command, { do: 'register' }>,
+  send: Send,
+  known: Known,
+): Promise<RestAnswer> {
+  const answer = await send('POST', `/events/${known.eventId}/registrations`, {
+    attendees: guests.map((type) => ({
+      ticket_type_id: known.ticketTypeIds[type],
+      name: 'Guest',
+      email: 'guest@example.com',
+    })),
+    ...(pays !== 'nothing' && { payment_method: 'invoice' }),
+    ...(pays === 'by promo code' && { promo_code: known.promoCode }),
+  })
+  if (answer.status < 300) {
+    const order: Order = answer.body.data
+    expectSound(order)
+    known.orderIds.push(order.id)
+    known.attendees.push(...order.attendees.map(({ id, ticket_code: code, version }) => ({ id, code, version })))
+    known.done.orders += 1
+    known.done.attendees += guests.length
+  }
+  return answer
+}
+
+/** Asks what is due first; by the time the money comes in that may be less, or nothing. */
+async function pay({ whom, part }: Extract<Command, { do: 'pay' }>, send: Send, known: Known) {
+  const id = pick(known.orderIds, whom)
+  if (id === undefined) return undefined
+  const read = await send('GET', `/orders/${id}`)
+  if (read.status >= 300) return read
+  expectSound(read.body.data)
+  const due: number = read.body.data.amount_due
+  const amount = Math.max(1, { all: due, half: Math.ceil(due / 2), one: 1 }[part])
+  const answer = await send('POST', `/orders/${id}/payments`, { amount })
+  if (answer.status < 300) {
+    const order: Order = answer.body.data
+    expectSound(order)
+    if (order.amount_paid > order.total) throw new Error(`paid more than was due: ${JSON.stringify(order)}`)
+    known.done.paid += amount
+    known.done.payments += 1
+  }
+  return answer
+}
+
+async function transfer(attendee: KnownAttendee, send: Send, known: Known): Promise<RestAnswer> {
+  const answer = await send('PATCH', `/attendees/${attendee.id}`, {
+    name: 'Somebody Else',
+    email: 'else@example.com',
+    reissue_ticket: true,
+  })
+  if (answer.status < 300) {
+    const { ticket_code: code, version }: Line = answer.body.data
+    // Of two transfers at once, the one that was made last counts, whichever was answered last.
+    const isLater = version > attendee.version
+    known.oldCodes.push(isLater ? attendee.code : code)
+    if (isLater) Object.assign(attendee, { code, version })
+  }
+  return answer
+}
+
+async function checkIn(code: string, send: Send, known: Known): Promise<RestAnswer> {
+  const answer = await send('POST', '/check-ins', { event_id: known.eventId, code })
+  if (answer.status < 300) known.done.accepted += 1
+  const logged: CheckIn | undefined = answer.status < 300 ? answer.body.data : answer.body.error.details?.check_in
+  if (logged) known.checkInIds.push(logged.id)
+  return answer
+}
+
+const sum = (amounts: number[]) => amounts.reduce((total, amount) => total + amount, 0)
+
+/** Every answer shows one moment, in which the order adds up. */
+function expectSound(order: Order): void {
+  const standing = order.attendees.filter((line) => line.status !== 'cancelled')
+  const isSound =
+    order.total === order.subtotal - order.discount_total &&
+    order.amount_paid === sum(order.payments.map((payment) => payment.amount)) &&
+    (order.status === 'cancelled'
+      ? standing.length === 0 && order.amount_due === 0
+      : standing.length > 0 &&
+        order.subtotal === sum(standing.map((line) => line.price)) &&
+        order.discount_total === sum(standing.map((line) => line.discount)) &&
+        order.amount_due === Math.max(order.total - order.amount_paid, 0) &&
+        (order.status === 'completed') === (order.amount_due === 0) &&
+        standing.every((line) => line.status === (order.status === 'completed' ? 'active' : 'awaiting_payment')))
+  if (!isSound) throw new Error(`an order that does not add up: ${JSON.stringify(order)}`)
+}

@@ -1,0 +1,100 @@
+// What clients do to an event, in scripts drawn at random, and what they may be answered. Whom a command is about is a
+// number: which order or attendee that is, is known only when its turn comes (client.ts).
+
+import fc from 'fast-check'
+
+/** Plain objects, which print as they are written. */
+const record = <T>(fields: { [Field in keyof T]: fc.Arbitrary<T[Field]> }) =>
+  fc.record<T>(fields, { noNullPrototype: true })
+
+/** `whom` counts what is known by then, from the oldest and round again: low numbers, so that clients want the same ones. */
+const whom = fc.nat(11)
+const ticketType = fc.nat(2)
+const dryRun = fc.boolean()
+
+const register = record({
+  do: fc.constant('register'),
+  /** Ticket types of the guests. */
+  guests: fc.array(ticketType, { minLength: 1, maxLength: 4 }),
+  pays: fc.constantFrom('nothing', 'full price', 'by promo code', 'by promo code'),
+})
+const pay = record({ do: fc.constant('pay'), whom, part: fc.constantFrom('all', 'all', 'half', 'one') })
+const cancelOrder = record({ do: fc.constant('cancel_order'), whom, dryRun })
+const cancelAttendee = record({ do: fc.constant('cancel_attendee'), whom, dryRun })
+const transfer = record({ do: fc.constant('transfer'), whom })
+const resend = record({ do: fc.constant('resend'), whom })
+const checkIn = record({ do: fc.constant('check_in'), whom })
+const checkInByOldCode = record({ do: fc.constant('check_in_by_old_code'), whom })
+const undo = record({ do: fc.constant('undo'), whom })
+const setQuantity = record({
+  do: fc.constant('set_quantity'),
+  ticketType,
+  to: fc.option(fc.integer({ min: 0, max: 8 })),
+})
+const setPrice = record({ do: fc.constant('set_price'), ticketType, to: fc.integer({ min: 0, max: 9999 }) })
+const setCapacity = record({ do: fc.constant('set_capacity'), to: fc.option(fc.integer({ min: 1, max: 14 })) })
+const setLimit = record({ do: fc.constant('set_max_redemptions'), to: fc.option(fc.integer({ min: 1, max: 8 })) })
+const setCode = record({ do: fc.constant('set_promo_code'), to: fc.constantFrom('active', 'active', 'disabled') })
+const cancelEvent = record({ do: fc.constant('cancel_event'), dryRun: fc.constant(true) })
+
+const command = fc.oneof(
+  { weight: 12, arbitrary: register },
+  { weight: 8, arbitrary: pay },
+  { weight: 3, arbitrary: cancelOrder },
+  { weight: 5, arbitrary: cancelAttendee },
+  { weight: 4, arbitrary: transfer },
+  { weight: 6, arbitrary: checkIn },
+  { weight: 2, arbitrary: checkInByOldCode },
+  { weight: 4, arbitrary: undo },
+  { weight: 1, arbitrary: resend },
+  { weight: 1, arbitrary: setQuantity },
+  { weight: 1, arbitrary: setPrice },
+  { weight: 1, arbitrary: setCapacity },
+  { weight: 1, arbitrary: setLimit },
+  { weight: 1, arbitrary: setCode },
+  { weight: 1, arbitrary: cancelEvent },
+)
+
+type Generated = typeof command extends fc.Arbitrary<infer Value> ? Value : never
+export type Command = Exclude<Generated, { do: 'cancel_event' }> | { do: 'cancel_event'; dryRun: boolean }
+
+/** What each is refused with when somebody else was faster, or a limit is reached: nothing else, and nothing is our fault. */
+export const mayBeRefused = {
+  register: [
+    'sold_out',
+    'quantity_not_allowed',
+    'promo_code_used_up',
+    'promo_code_disabled',
+    'promo_code_not_applicable',
+    'event_not_published',
+  ],
+  pay: ['nothing_due', 'overpayment'],
+  cancel_order: ['invalid_transition'],
+  cancel_attendee: ['invalid_transition'],
+  transfer: ['ticket_not_reissuable'],
+  resend: ['ticket_not_active'],
+  // not_found: the ticket was transferred since its code was read.
+  check_in: ['not_found', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
+  check_in_by_old_code: ['not_found', 'event_cancelled'],
+  undo: ['check_in_not_accepted', 'check_in_already_undone'],
+  set_quantity: ['quantity_below_sold'],
+  set_price: [],
+  set_capacity: ['capacity_below_sold'],
+  set_max_redemptions: ['limit_below_redeemed'],
+  set_promo_code: [],
+  cancel_event: ['invalid_transition'],
+} satisfies Record<Command['do'], string[]>
+
+const script = fc.array(command, { minLength: 4, maxLength: 12, size: 'max' })
+
+/** An event with few places, and what its clients do to it at the same time. */
+export const day = record({
+  quantities: fc.tuple(...[0, 1, 2].map(() => fc.integer({ min: 2, max: 6 }))),
+  capacity: fc.option(fc.integer({ min: 4, max: 12 })),
+  maxRedemptions: fc.integer({ min: 1, max: 5 }),
+  percentOff: fc.integer({ min: 1, max: 10_000 }).map((hundredths) => hundredths / 100),
+  scripts: fc.array(script, { minLength: 4, maxLength: 6, size: 'max' }),
+  /** At the end of the first script, while the others may still be busy. */
+  isCancelled: fc.nat(4).map((n) => n === 0),
+})
+export type Day = typeof day extends fc.Arbitrary<infer Value> ? Value : never

@@ -1,0 +1,151 @@
+// Counters are what a recount says, and money adds up, whatever clients do to one event at the same time: register, pay,
+// cancel, transfer, scan, undo, and an organiser who changes limits under them. Places, uses of the promo code and tickets
+// are few, so that limits are met and everybody is after the same rows.
+
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { afterAll, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+import { carryOut, type Known, type Send } from './client.ts'
+import { type Command, type Day, day } from './commands.ts'
+import { expectProperty, patience } from './property.ts'
+import { brokenRules } from './recount.ts'
+
+const usualRuns = 15
+
+/** An event for the day, with an order of each kind to begin with. */
+async function openDoors({ quantities, capacity, maxRedemptions, percentOff }: Day, send: Send): Promise<Known> {
+  const data = async (...request: Parameters<Send>) => {
+    const { status, body } = await send(...request)
+    if (status >= 300) throw new Error(`${request.slice(0, 2).join(' ')}: ${status} ${JSON.stringify(body)}`)
+    return body.data
+  }
+  const { id: eventId } = await data('POST', '/events', {
+    name: 'Small event',
+    starts_at: '2040-01-01T10:00:00Z',
+    ends_at: '2040-01-01T18:00:00Z',
+    capacity,
+  })
+  const ticketTypeIds: string[] = []
+  for (const [i, quantity] of quantities.entries()) {
+    const type = { name: 'Ticket', price: [4999, 333, 0][i], quantity, ...(i === 1 && { max_per_order: 3 }) }
+    ticketTypeIds.push((await data('POST', `/events/${eventId}/ticket-types`, type)).id)
+  }
+  const promoCode = await data('POST', `/events/${eventId}/promo-codes`, {
+    code: 'FRIENDS',
+    percent_off: percentOff,
+    max_redemptions: maxRedemptions,
+    // Not for the second ticket type, so that a group may use it in part.
+    ticket_type_ids: [ticketTypeIds[0], ticketTypeIds[2]],
+  })
+  await data('POST', `/events/${eventId}/publish`)
+  return {
+    eventId,
+    ticketTypeIds,
+    promoCodeId: promoCode.id,
+    promoCode: promoCode.code,
+    orderIds: [],
+    attendees: [],
+    oldCodes: [],
+    checkInIds: [],
+    done: { orders: 0, attendees: 0, paid: 0, payments: 0, accepted: 0, undone: 0 },
+    wrong: [],
+    trace: [],
+    tally: {},
+  }
+}
+
+const firstGuests: Command[] = [
+  { do: 'register', guests: [0, 0], pays: 'full price' },
+  { do: 'register', guests: [1], pays: 'nothing' },
+  { do: 'register', guests: [0], pays: 'by promo code' },
+]
+
+async function recounted(eventId: string): Promise<string[]> {
+  return (await brokenRules(eventId)).map(({ rule, found }) => `Not so: ${rule}. ${JSON.stringify(found)}`)
+}
+
+/** Recounts for as long as the clients are busy: every moment that can be seen has to be right. */
+async function watch(eventId: string, busy: Promise<unknown>): Promise<string[]> {
+  let isBusy = true
+  void busy.finally(() => {
+    isBusy = false
+  })
+  const broken: string[] = []
+  while (isBusy && broken.length === 0) {
+    broken.push(...(await recounted(eventId)))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return broken
+}
+
+/** What the database holds of all that was answered as done. */
+const heldOf = (eventId: string) =>
+  row<Known['done']>(
+    `select
+       (select count(*)::int from public.orders where event_id = $1) as orders,
+       (select count(*)::int from public.attendees where event_id = $1) as attendees,
+       (select coalesce(sum(amount), 0)::int from public.payments where event_id = $1) as paid,
+       (select count(*)::int from public.payments where event_id = $1) as payments,
+       (select count(*)::int from public.check_ins where event_id = $1 and result = 'accepted') as accepted,
+       (select count(*)::int from public.check_ins where event_id = $1 and undone_at is not null) as undone`,
+    [eventId],
+  )
+
+async function codesOf(eventId: string): Promise<Record<string, string>> {
+  const { rows } = await studio.query('select id, ticket_code from public.attendees where event_id = $1', [eventId])
+  return Object.fromEntries(rows.map(({ id, ticket_code }) => [id, ticket_code]))
+}
+
+/** When all is quiet: the recount, and whether what was answered is what is there. */
+async function problemsAfter({ eventId, done, attendees }: Known): Promise<string[]> {
+  const [broken, held, codes] = await Promise.all([recounted(eventId), heldOf(eventId), codesOf(eventId)])
+  if (!isDeepStrictEqual(held, done)) {
+    broken.push(`Answered as done: ${JSON.stringify(done)}, but held: ${JSON.stringify(held)}`)
+  }
+  const latest = attendees.filter(({ id, code }) => codes[id] !== code)
+  return [...broken, ...latest.map(({ id, code }) => `Attendee ${id} was last given ${code}, but has ${codes[id]}`)]
+}
+
+const tally: Known['tally'] = {}
+
+test(
+  'counters and money are what a recount says, at every moment, whatever clients do at the same time',
+  patience(usualRuns),
+  async () => {
+    const organisation = await createOrganisation()
+    const clients = await Promise.all(Array.from({ length: 6 }, async () => rest(await organisation.key())))
+    const organiser = clients[0] as Send
+
+    await expectProperty(
+      usualRuns,
+      fc.asyncProperty(day, async (day) => {
+        const known = await openDoors(day, organiser)
+        await carryOut(firstGuests, 'before', organiser, known)
+        const [first = [], ...others] = day.scripts
+        const ending: Command[] = day.isCancelled ? [{ do: 'cancel_event', dryRun: false }] : []
+        const busy = Promise.all(
+          [[...first, ...ending], ...others].map((script, i) =>
+            carryOut(script, `client ${i}`, clients[i % clients.length] as Send, known),
+          ),
+        )
+        const broken = await watch(known.eventId, busy)
+        await busy
+        for (const [outcome, times] of Object.entries(known.tally)) tally[outcome] = (tally[outcome] ?? 0) + times
+
+        const problems = [...known.wrong, ...broken, ...(await problemsAfter(known))]
+        if (problems.length > 0) {
+          throw new Error(`${problems.join('\n')}\n\nAnswered, in this order:\n${known.trace.join('\n')}`)
+        }
+      }),
+      { endOnFailure: true },
+    )
+  },
+)
+
+// Of a soak one wants to know what it met, and how often.
+afterAll(() => {
+  if (process.env.USHER_PROPERTY_RUNS) console.table(tally)
+})
