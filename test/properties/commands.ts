@@ -25,6 +25,10 @@ const transfer = record({ do: fc.constant('transfer'), whom })
 const resend = record({ do: fc.constant('resend'), whom })
 const checkIn = record({ do: fc.constant('check_in'), whom })
 const checkInByOldCode = record({ do: fc.constant('check_in_by_old_code'), whom })
+const checkInBatch = record({
+  do: fc.constant('check_in_batch'),
+  whom: fc.array(whom, { minLength: 2, maxLength: 5 }),
+})
 const undo = record({ do: fc.constant('undo'), whom })
 const setQuantity = record({
   do: fc.constant('set_quantity'),
@@ -45,6 +49,7 @@ const command = fc.oneof(
   { weight: 4, arbitrary: transfer },
   { weight: 6, arbitrary: checkIn },
   { weight: 2, arbitrary: checkInByOldCode },
+  { weight: 3, arbitrary: checkInBatch },
   { weight: 4, arbitrary: undo },
   { weight: 1, arbitrary: resend },
   { weight: 1, arbitrary: setQuantity },
@@ -76,6 +81,7 @@ export const mayBeRefused = {
   // not_found: the ticket was transferred since its code was read.
   check_in: ['not_found', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
   check_in_by_old_code: ['not_found', 'event_cancelled'],
+  check_in_batch: [],
   undo: ['check_in_not_accepted', 'check_in_already_undone'],
   set_quantity: ['quantity_below_sold'],
   set_price: [],
