@@ -10,6 +10,8 @@ type DatabaseError = { code?: string; message: string; details?: unknown; hint?:
 // 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 57014 statement timeout, 53xxx resources, 57P0x shutdown,
 // 08xxx connection, PGRST00x PostgREST without a connection.
 const passing = /^(40P01|40001|55P03|57014|53...|57P0.|08...|PGRST00.)$/
+// A race of Postgres's own, of a lock with an update that is just being rolled back; it has no code but XX000.
+const raceOfPostgres = /^new multixact has more than one updating member/
 // Check, foreign key and not-null violations, and values that are malformed, too long or out of range.
 const badValue = /^(23514|23503|23502|22...)$/
 
@@ -21,7 +23,7 @@ export function refusalOfDatabase(error: DatabaseError, status: number, args: st
   const code = error.code ?? ''
   const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return refusalRaised(Number(raised[1]), error)
-  if (passing.test(code)) return unavailable(error)
+  if (passing.test(code) || raceOfPostgres.test(error.message)) return unavailable(error)
   if (code === '23505') return refusalOfUniqueness(error, args)
   if (badValue.test(code)) return refusalOfValue(error, args)
   if (code === '42501') {

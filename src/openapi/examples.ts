@@ -1,4 +1,4 @@
-// What the server answered when the story in scripts/example-story.ts was told to it: requests and answers, successes and
+// What the server answered when the story in scripts/examples/story.ts was told to it: requests and answers, successes and
 // refusals, in the order of the story. Written by `npm run examples`, never by hand; a test tells the story again.
 
 import { isDeepStrictEqual } from 'node:util'

@@ -1183,6 +1183,148 @@ comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, p
 grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
   to scope_attendees_write;
 
+-- A code read aloud or typed may come in lower case, with blanks or hyphens.
+create or replace function private.as_ticket_code(code text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return upper(regexp_replace(code, '[[:space:]-]', '', 'g'));
+end
+$$;
+
+grant execute on function private.as_ticket_code(text) to scope_checkin_write;
+
+-- Security definer: it changes the attendee, which a scanning key may not.
+create or replace function private.tg_check_ins__judge() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_attendee public.attendees;
+begin
+  select e.* into v_event from public.events e where e.id = new.event_id;
+  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  new.organisation_id := v_event.organisation_id;
+  -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
+  new.scanned_at := least(new.scanned_at, now());
+
+  select a.* into v_attendee
+  from public.attendees a
+  where a.organisation_id = new.organisation_id
+    and a.ticket_code = private.as_ticket_code(new.code)
+  for no key update;
+
+  new.attendee_id := v_attendee.id;
+  new.reason := case
+    when v_event.status = 'cancelled' then 'event_cancelled'
+    when v_attendee.id is null then 'not_found'
+    when v_attendee.event_id <> new.event_id then 'wrong_event'
+    when v_attendee.status = 'cancelled' then 'cancelled'
+    when v_attendee.status = 'awaiting_payment' then 'unpaid'
+    when v_attendee.checked_in_at is not null then 'already_checked_in'
+  end::public.check_in_reason;
+  new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
+  new.undone_at := null;
+
+  -- Here and not after the insert, so that a second scan in the same statement finds the first.
+  if new.result = 'accepted' then
+    update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
+  end if;
+  return new;
+end
+$$;
+
+-- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
+-- attendees one after the other, first waits for the gate and the orders, as everywhere, and holds them meanwhile.
+-- Security definer: a scanning key has no right to orders.
+create or replace function private.lock_orders_of(event_id uuid, codes text[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.pass_gate(event_id);
+  perform 1
+  from public.orders o
+  where o.id in (
+    select a.order_id from public.attendees a
+    where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  )
+  order by o.id
+  for share;
+end
+$$;
+
+grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
+
+-- Scans of a scanner that was offline, judged in the order in which they were made. Each has an id of the scanner's own, and
+-- one that is known already is answered again, so the same batch may be sent until it arrives.
+create or replace function api.check_in_batch(
+  event_id uuid,
+  scans jsonb,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scan record;
+  v_check_in public.check_ins;
+  v_known boolean;
+  v_results json[] := '{}';
+  v_accepted integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  -- One batch of an event at a time: between looking for a known scan and adding it nobody else may add it.
+  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+  perform private.lock_orders_of(
+    event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
+  );
+
+  for v_scan in
+    select s.*
+    from jsonb_to_recordset(scans) as s (scan_id text, code text, scanned_at timestamptz, device text)
+    order by s.scanned_at, s.scan_id
+  loop
+    select c.* into v_check_in
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id and c.scan_id = v_scan.scan_id;
+    v_known := found;
+    if not v_known then
+      insert into public.check_ins (event_id, code, device, scan_id, scanned_at)
+      values (check_in_batch.event_id, v_scan.code, v_scan.device, v_scan.scan_id, v_scan.scanned_at)
+      returning * into v_check_in;
+    end if;
+    v_accepted := v_accepted + (v_check_in.result = 'accepted')::integer;
+    v_results := v_results || json_build_object(
+      'scan_id', v_check_in.scan_id,
+      'replayed', v_known,
+      'check_in', private.check_in_json(v_check_in)
+    );
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object(
+      'status', 200,
+      'data', json_build_object(
+        'object', 'check_in_batch',
+        'event_id', check_in_batch.event_id,
+        'accepted', v_accepted,
+        'rejected', cardinality(v_results) - v_accepted,
+        'results', to_json(v_results)
+      )
+    )
+  );
+end
+$$;
+
 -- Webhook endpoints: where an organisation wants to hear of what happens, and of which types. Signed with a secret of their
 -- own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
 
@@ -1308,7 +1450,7 @@ begin
     if tg_op = 'INSERT' then
       perform private.require_scopes_to_read(new.types);
     elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
-      perform private.require_scopes_to_read(old.types || new.types);
+      perform private.require_scopes_to_read(new.types || old.types);
     end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);

@@ -49,6 +49,16 @@ create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
 create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
+-- A code read aloud or typed may come in lower case, with blanks or hyphens.
+create function private.as_ticket_code(code text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return upper(regexp_replace(code, '[[:space:]-]', '', 'g'));
+end
+$$;
+grant execute on function private.as_ticket_code(text) to scope_checkin_write;
+
 -- Security definer: it changes the attendee, which a scanning key may not.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -63,11 +73,10 @@ begin
   -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
   new.scanned_at := least(new.scanned_at, now());
 
-  -- A code read aloud or typed may come in lower case, with blanks or hyphens.
   select a.* into v_attendee
   from public.attendees a
   where a.organisation_id = new.organisation_id
-    and a.ticket_code = upper(regexp_replace(new.code, '[[:space:]-]', '', 'g'))
+    and a.ticket_code = private.as_ticket_code(new.code)
   for no key update;
 
   new.attendee_id := v_attendee.id;
@@ -338,6 +347,26 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
   'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
+-- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
+-- attendees one after the other, first waits for the gate and the orders, as everywhere, and holds them meanwhile.
+-- Security definer: a scanning key has no right to orders.
+create function private.lock_orders_of(event_id uuid, codes text[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.pass_gate(event_id);
+  perform 1
+  from public.orders o
+  where o.id in (
+    select a.order_id from public.attendees a
+    where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  )
+  order by o.id
+  for share;
+end
+$$;
+grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
+
 -- Scans of a scanner that was offline, judged in the order in which they were made. Each has an id of the scanner's own, and
 -- one that is known already is answered again, so the same batch may be sent until it arrives.
 create function api.check_in_batch(
@@ -365,6 +394,9 @@ begin
 
   -- One batch of an event at a time: between looking for a known scan and adding it nobody else may add it.
   perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+  perform private.lock_orders_of(
+    event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
+  );
 
   for v_scan in
     select s.*

@@ -114,7 +114,7 @@ begin
     if tg_op = 'INSERT' then
       perform private.require_scopes_to_read(new.types);
     elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
-      perform private.require_scopes_to_read(old.types || new.types);
+      perform private.require_scopes_to_read(new.types || old.types);
     end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);

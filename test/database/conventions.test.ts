@@ -36,6 +36,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.event_effect': ['scope_events_write'],
     'private.lock_order_of': ['scope_attendees_write'],
+    'private.lock_orders_of': ['scope_checkin_write'],
     'private.member_organisation_ids': ['authenticated'],
     'private.new_webhook_secret': ['scope_events_write'],
     'private.notify_test': ['scope_events_write'],

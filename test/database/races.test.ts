@@ -130,3 +130,28 @@ test('two scans of one ticket in one statement let in once', async () => {
     { result: 'rejected', reason: 'already_checked_in' },
   ])
 })
+
+test('a batch of scans and a cancellation of their order do not deadlock', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key())
+  const attendees = Array.from({ length: 50 }, (_, i) => ({ name: `Guest ${i}`, email: `g${i}@example.com` }))
+  for (let round = 0; round < 6; round++) {
+    const { data: order } = (
+      await send('POST', `/events/${event.id}/registrations`, { ticket_type_id: event.ticketTypeId, attendees })
+    ).body
+    // Backwards, so that the two lock them from either end.
+    const scans = order.attendees.map(({ ticket_code: code }: { ticket_code: string }, i: number) => ({
+      scan_id: `${round}-${i}`,
+      code,
+      scanned_at: new Date(Date.UTC(2026, 0, 1) - i * 1000).toISOString(),
+    }))
+    const [batch, cancelled] = await Promise.all([
+      send('POST', '/check-ins/batch', { event_id: event.id, scans }),
+      send('POST', `/orders/${order.id}/cancel`),
+    ])
+    expect([batch.status, cancelled.status]).toEqual([200, 200])
+    // One came first, whichever: all were let in, or none.
+    expect([0, 50]).toContain(batch.body.data.accepted)
+  }
+})

@@ -6,7 +6,7 @@ import { type Command, mayBeRefused } from './commands.ts'
 
 export type Send = ReturnType<typeof rest>
 
-type KnownAttendee = { id: string; code: string; version: number }
+type KnownAttendee = { id: string; code: string; version: number; isCancelled: boolean }
 type Line = { id: string; price: number; discount: number; status: string; ticket_code: string; version: number }
 type Order = {
   id: string
@@ -32,6 +32,8 @@ export type Known = {
   /** Codes of which a later one was answered. */
   oldCodes: string[]
   checkInIds: string[]
+  /** The event itself, and so everybody. */
+  isCancelled: boolean
   /** What was answered as done. The database must hold just that. */
   done: { orders: number; attendees: number; paid: number; payments: number; accepted: number; undone: number }
   /** What nobody should have been answered. */
@@ -77,17 +79,14 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
       return register(command, send, known)
     case 'pay':
       return pay(command, send, known)
-    case 'cancel_order': {
-      const id = pick(known.orderIds, command.whom)
-      if (id === undefined) return undefined
-      const answer = await send('POST', `/orders/${id}/cancel`, { dry_run: command.dryRun })
-      if (answer.status < 300) expectSound(answer.body.data)
-      return answer
-    }
+    case 'cancel_order':
+      return about(known.orderIds, command.whom, (id) => cancelOrder(id, command.dryRun, send, known))
     case 'cancel_attendee':
-      return about(known.attendees, command.whom, ({ id }) =>
-        send('POST', `/attendees/${id}/cancel`, { dry_run: command.dryRun }),
-      )
+      return about(known.attendees, command.whom, async (attendee) => {
+        const answer = await send('POST', `/attendees/${attendee.id}/cancel`, { dry_run: command.dryRun })
+        if (answer.status < 300 && !command.dryRun) attendee.isCancelled = true
+        return answer
+      })
     case 'transfer':
       return about(known.attendees, command.whom, (attendee) => transfer(attendee, send, known))
     case 'resend':
@@ -115,8 +114,11 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
       return send('PATCH', `/promo-codes/${known.promoCodeId}`, { max_redemptions: command.to })
     case 'set_promo_code':
       return send('PATCH', `/promo-codes/${known.promoCodeId}`, { status: command.to })
-    case 'cancel_event':
-      return send('POST', `/events/${known.eventId}/cancel`, { dry_run: command.dryRun })
+    case 'cancel_event': {
+      const answer = await send('POST', `/events/${known.eventId}/cancel`, { dry_run: command.dryRun })
+      if (answer.status < 300 && !command.dryRun) known.isCancelled = true
+      return answer
+    }
   }
 }
 
@@ -147,7 +149,9 @@ async function register(
     const order: Order = answer.body.data
     expectSound(order)
     known.orderIds.push(order.id)
-    known.attendees.push(...order.attendees.map(({ id, ticket_code: code, version }) => ({ id, code, version })))
+    known.attendees.push(
+      ...order.attendees.map(({ id, ticket_code: code, version }) => ({ id, code, version, isCancelled: false })),
+    )
     known.done.orders += 1
     known.done.attendees += guests.length
   }
@@ -170,6 +174,17 @@ async function pay({ whom, part }: Extract<Command, { do: 'pay' }>, send: Send, 
     if (order.amount_paid > order.total) throw new Error(`paid more than was due: ${JSON.stringify(order)}`)
     known.done.paid += amount
     known.done.payments += 1
+  }
+  return answer
+}
+
+async function cancelOrder(id: string, dryRun: boolean, send: Send, known: Known): Promise<RestAnswer> {
+  const answer = await send('POST', `/orders/${id}/cancel`, { dry_run: dryRun })
+  if (answer.status < 300) {
+    const order: Order = answer.body.data
+    expectSound(order)
+    const ids = order.attendees.map((line) => line.id)
+    if (!dryRun) for (const attendee of known.attendees) attendee.isCancelled ||= ids.includes(attendee.id)
   }
   return answer
 }

@@ -50,6 +50,7 @@ async function openDoors({ quantities, capacity, maxRedemptions, percentOff }: D
     attendees: [],
     oldCodes: [],
     checkInIds: [],
+    isCancelled: false,
     done: { orders: 0, attendees: 0, paid: 0, payments: 0, accepted: 0, undone: 0 },
     wrong: [],
     trace: [],
@@ -94,19 +95,34 @@ const heldOf = (eventId: string) =>
     [eventId],
   )
 
-async function codesOf(eventId: string): Promise<Record<string, string>> {
-  const { rows } = await studio.query('select id, ticket_code from public.attendees where event_id = $1', [eventId])
-  return Object.fromEntries(rows.map(({ id, ticket_code }) => [id, ticket_code]))
+/** Attendees who have another code than the last they were given, or are cancelled though nobody did it, or are not. */
+async function notAsAnswered({ eventId, attendees, isCancelled }: Known): Promise<string[]> {
+  const { rows } = await studio.query<{ id: string; ticket_code: string; cancelled: boolean }>(
+    "select id, ticket_code, status = 'cancelled' as cancelled from public.attendees where event_id = $1",
+    [eventId],
+  )
+  const held = new Map(rows.map((attendee) => [attendee.id, attendee]))
+  return attendees
+    .filter((attendee) => {
+      const found = held.get(attendee.id)
+      return found?.ticket_code !== attendee.code || found.cancelled !== (isCancelled || attendee.isCancelled)
+    })
+    .map((attendee) => `Answered: ${JSON.stringify(attendee)}, but held: ${JSON.stringify(held.get(attendee.id))}`)
 }
 
 /** When all is quiet: the recount, and whether what was answered is what is there. */
-async function problemsAfter({ eventId, done, attendees }: Known): Promise<string[]> {
-  const [broken, held, codes] = await Promise.all([recounted(eventId), heldOf(eventId), codesOf(eventId)])
-  if (!isDeepStrictEqual(held, done)) {
-    broken.push(`Answered as done: ${JSON.stringify(done)}, but held: ${JSON.stringify(held)}`)
-  }
-  const latest = attendees.filter(({ id, code }) => codes[id] !== code)
-  return [...broken, ...latest.map(({ id, code }) => `Attendee ${id} was last given ${code}, but has ${codes[id]}`)]
+async function problemsAfter(known: Known): Promise<string[]> {
+  const [broken, unlike, held] = await Promise.all([
+    recounted(known.eventId),
+    notAsAnswered(known),
+    heldOf(known.eventId),
+  ])
+  const same = isDeepStrictEqual(held, known.done)
+  return [
+    ...broken,
+    ...unlike,
+    ...(same ? [] : [`Answered as done: ${JSON.stringify(known.done)}, but held: ${JSON.stringify(held)}`]),
+  ]
 }
 
 const tally: Known['tally'] = {}
