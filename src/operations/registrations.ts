@@ -1,5 +1,5 @@
-// Registering guests: an order with its attendees. SQL: supabase/schemas/12_registrations.sql, which leans on
-// 08_orders.sql and 09_attendees.sql for every rule.
+// Registering guests: an order with its attendees. SQL: supabase/schemas/15_registrations.sql, which leans on
+// 08_orders.sql to 11_places.sql for every rule.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -506,37 +506,6 @@ comment on column public.attendees.discount is 'What the promo code took off the
 
 create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
 
--- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
--- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
-create or replace function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_percent_off numeric;
-begin
-  attendee.currency := "order".currency;
-  attendee.price := 0;
-  attendee.discount := 0;
-  attendee.promo_code_id := null;
-  if "order".payment_method is null then
-    return attendee;
-  end if;
-
-  attendee.price := coalesce((select t.price from public.ticket_types t where t.id = attendee.ticket_type_id), 0);
-  if "order".promo_code_id is not null and attendee.price > 0 then
-    select c.percent_off into v_percent_off
-    from public.promo_codes c
-    where c.id = "order".promo_code_id
-      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
-    if found then
-      attendee.promo_code_id := "order".promo_code_id;
-      attendee.discount := round(attendee.price * v_percent_off / 100);
-    end if;
-  end if;
-  return attendee;
-end
-$$;
-
 -- Security definer: it reads order and ticket type beyond what a registering key may see.
 create or replace function private.tg_attendees__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -639,6 +608,95 @@ create or replace trigger attendees_050_fixed
   for each row execute function private.tg__refuse_change(
     'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
   );
+
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+) on public.attendees to scope_attendees_write;
+
+-- Nobody is handed a ticket that would not let them in.
+create or replace function private.refuse_inactive_ticket(status public.attendee_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
+  );
+end
+$$;
+
+grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+
+-- The ticket code lets people in, and is told only to those who handle tickets.
+create or replace function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'attendee',
+    'id', attendee.id,
+    'order_id', attendee.order_id,
+    'event_id', attendee.event_id,
+    'ticket_type_id', attendee.ticket_type_id,
+    'name', attendee.name,
+    'email', attendee.email,
+    'company', attendee.company,
+    'price', attendee.price,
+    'discount', attendee.discount,
+    'currency', attendee.currency,
+    'status', attendee.status,
+    'ticket_code', case when with_code then attendee.ticket_code end,
+    'checked_in_at', private.rfc3339(attendee.checked_in_at),
+    'ticket_email', json_build_object(
+      'status', attendee.ticket_email_status,
+      'sent_at', private.rfc3339(attendee.ticket_email_sent_at),
+      'last_error', attendee.ticket_email_last_error
+    ),
+    'cancelled_at', private.rfc3339(attendee.cancelled_at),
+    'external_id', attendee.external_id,
+    'metadata', attendee.metadata,
+    'version', attendee.version,
+    'created_at', private.rfc3339(attendee.created_at),
+    'updated_at', private.rfc3339(attendee.updated_at)
+  );
+end
+$$;
+
+grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
+
+-- Totals: what a ticket costs, and what follows from the tickets of an order: how many there may be, its sums, and the uses of
+-- its promo code. Kept by triggers on attendees, from wherever a row is changed.
+
+-- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
+-- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
+create or replace function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_percent_off numeric;
+begin
+  attendee.currency := "order".currency;
+  attendee.price := 0;
+  attendee.discount := 0;
+  attendee.promo_code_id := null;
+  if "order".payment_method is null then
+    return attendee;
+  end if;
+
+  attendee.price := coalesce((select t.price from public.ticket_types t where t.id = attendee.ticket_type_id), 0);
+  if "order".promo_code_id is not null and attendee.price > 0 then
+    select c.percent_off into v_percent_off
+    from public.promo_codes c
+    where c.id = "order".promo_code_id
+      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
+    if found then
+      attendee.promo_code_id := "order".promo_code_id;
+      attendee.discount := round(attendee.price * v_percent_off / 100);
+    end if;
+  end if;
+  return attendee;
+end
+$$;
 
 -- How many of a ticket type an order may have, or must: asked once a statement, so that a group comes in as one.
 create or replace function private.tg_attendees__limit_per_order() returns trigger
@@ -765,6 +823,9 @@ create or replace trigger attendees_400_add_up_delete after delete on public.att
   referencing old table as old_rows
   for each statement execute function private.tg_attendees__add_up();
 
+-- Places: an attendee who is not cancelled holds one, of the ticket type and of the event. Counted by triggers on attendees,
+-- from wherever a row is changed; no more are taken than there are.
+
 -- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
 -- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
 -- Security definer: counting is no right of whoever registers.
@@ -808,60 +869,85 @@ begin
 end
 $$;
 
-grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
-) on public.attendees to scope_attendees_write;
-
--- Nobody is handed a ticket that would not let them in.
-create or replace function private.refuse_inactive_ticket(status public.attendee_status) returns void
-language plpgsql volatile set search_path = ''
+-- Security definer: it adds up the order, which a recording key may not change beyond its status.
+create or replace function private.tg_payments__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_order public.orders;
+  v_due bigint;
 begin
-  perform private.refuse(
-    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
-    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
-  );
+  if tg_op <> 'INSERT' then
+    -- A key may be deleted, and then its payments forget it.
+    if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
+      return new;
+    end if;
+    perform private.refuse(
+      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Cancel the order to mark what is to be refunded.'
+    );
+  end if;
+
+  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+  perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := coalesce(new.currency, v_order.currency);
+  v_due := v_order.total - v_order.amount_paid;
+
+  if v_order.status <> 'pending' then
+    perform private.refuse(
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+    );
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_due then
+    perform private.refuse(
+      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record at most what is due, and refund the rest.'
+    );
+  end if;
+
+  -- Here and not after the insert, so that a second payment in the same statement finds the first.
+  update public.orders o
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method
+  where o.id = v_order.id;
+  return new;
 end
 $$;
 
-grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+-- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
 
--- The ticket code lets people in, and is told only to those who handle tickets.
-create or replace function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
+-- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
+-- the order is theirs to read.
+create or replace function private.attendees_of_order_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return json_build_object(
-    'object', 'attendee',
-    'id', attendee.id,
-    'order_id', attendee.order_id,
-    'event_id', attendee.event_id,
-    'ticket_type_id', attendee.ticket_type_id,
-    'name', attendee.name,
-    'email', attendee.email,
-    'company', attendee.company,
-    'price', attendee.price,
-    'discount', attendee.discount,
-    'currency', attendee.currency,
-    'status', attendee.status,
-    'ticket_code', case when with_code then attendee.ticket_code end,
-    'checked_in_at', private.rfc3339(attendee.checked_in_at),
-    'ticket_email', json_build_object(
-      'status', attendee.ticket_email_status,
-      'sent_at', private.rfc3339(attendee.ticket_email_sent_at),
-      'last_error', attendee.ticket_email_last_error
-    ),
-    'cancelled_at', private.rfc3339(attendee.cancelled_at),
-    'external_id', attendee.external_id,
-    'metadata', attendee.metadata,
-    'version', attendee.version,
-    'created_at', private.rfc3339(attendee.created_at),
-    'updated_at', private.rfc3339(attendee.updated_at)
+  return (
+    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
+    from public.attendees a
+    where a.order_id = attendees_of_order_json.order_id
   );
 end
 $$;
 
-grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
+-- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
+create or replace function private.order_attendees_json(order_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.orders o
+    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
+  ) then
+    return private.attendees_of_order_json(order_id);
+  end if;
+  return '[]';
+end
+$$;
 
 create or replace function api.get_ticket_qr(attendee_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -985,86 +1071,6 @@ begin
   return private.record_outcome(
     idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
   );
-end
-$$;
-
--- Security definer: it adds up the order, which a recording key may not change beyond its status.
-create or replace function private.tg_payments__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_order public.orders;
-  v_due bigint;
-begin
-  if tg_op <> 'INSERT' then
-    -- A key may be deleted, and then its payments forget it.
-    if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
-      return new;
-    end if;
-    perform private.refuse(
-      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Cancel the order to mark what is to be refunded.'
-    );
-  end if;
-
-  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  perform private.refuse_foreign(v_order.organisation_id, 'order_id');
-  new.organisation_id := v_order.organisation_id;
-  new.event_id := v_order.event_id;
-  new.currency := coalesce(new.currency, v_order.currency);
-  v_due := v_order.total - v_order.amount_paid;
-
-  if v_order.status <> 'pending' then
-    perform private.refuse(
-      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
-    );
-  elsif new.currency <> v_order.currency then
-    perform private.refuse(
-      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
-      jsonb_build_object('currency', v_order.currency)
-    );
-  elsif new.amount > v_due then
-    perform private.refuse(
-      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
-      'Record at most what is due, and refund the rest.'
-    );
-  end if;
-
-  -- Here and not after the insert, so that a second payment in the same statement finds the first.
-  update public.orders o
-  set amount_paid = o.amount_paid + new.amount, payment_method = new.method
-  where o.id = v_order.id;
-  return new;
-end
-$$;
-
--- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
-
--- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
--- the order is theirs to read.
-create or replace function private.attendees_of_order_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
-    from public.attendees a
-    where a.order_id = attendees_of_order_json.order_id
-  );
-end
-$$;
-
--- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
-create or replace function private.order_attendees_json(order_id uuid) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if exists (
-    select from public.orders o
-    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
-  ) then
-    return private.attendees_of_order_json(order_id);
-  end if;
-  return '[]';
 end
 $$;
 

@@ -1,0 +1,154 @@
+-- Totals: what a ticket costs, and what follows from the tickets of an order: how many there may be, its sums, and the uses of
+-- its promo code. Kept by triggers on attendees, from wherever a row is changed.
+
+-- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
+-- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
+create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_percent_off numeric;
+begin
+  attendee.currency := "order".currency;
+  attendee.price := 0;
+  attendee.discount := 0;
+  attendee.promo_code_id := null;
+  if "order".payment_method is null then
+    return attendee;
+  end if;
+
+  attendee.price := coalesce((select t.price from public.ticket_types t where t.id = attendee.ticket_type_id), 0);
+  if "order".promo_code_id is not null and attendee.price > 0 then
+    select c.percent_off into v_percent_off
+    from public.promo_codes c
+    where c.id = "order".promo_code_id
+      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
+    if found then
+      attendee.promo_code_id := "order".promo_code_id;
+      attendee.discount := round(attendee.price * v_percent_off / 100);
+    end if;
+  end if;
+  return attendee;
+end
+$$;
+
+-- How many of a ticket type an order may have, or must: asked once a statement, so that a group comes in as one.
+create function private.tg_attendees__limit_per_order() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  select t.* into v_ticket_type
+  from (select distinct n.order_id, n.ticket_type_id from new_rows n) n
+  join public.ticket_types t on t.id = n.ticket_type_id
+  where (t.min_per_order > 1 or t.max_per_order is not null)
+    and (
+      select count(*) from public.attendees a
+      where a.order_id = n.order_id and a.ticket_type_id = t.id and a.status <> 'cancelled'
+    ) not between t.min_per_order and coalesce(t.max_per_order, 2147483647)
+  limit 1;
+  if found then
+    perform private.refuse(
+      409, 'quantity_not_allowed', 'An order cannot have this number of tickets of this type.', 'ticket_type_id',
+      jsonb_build_object(
+        'ticket_type_id', v_ticket_type.id,
+        'min_per_order', v_ticket_type.min_per_order,
+        'max_per_order', v_ticket_type.max_per_order
+      ),
+      'Register from min_per_order to max_per_order of them in one order.'
+    );
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_300_limit_per_order after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__limit_per_order();
+
+create type private.use_move as (promo_code_id uuid, uses integer);
+
+-- Keeps what follows from the lines of an order: uses of promo codes, and its totals. An order that loses its last ticket
+-- is cancelled; one that is cancelled keeps the totals it had. Security definer: adding up is no right of whoever registers.
+create function private.tg_attendees__add_up() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order_ids uuid[];
+  v_uses private.use_move[] := '{}';
+  v_move record;
+begin
+  if tg_op = 'INSERT' then
+    v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
+    v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
+  elsif tg_op = 'DELETE' then
+    v_order_ids := array(select distinct o.order_id from old_rows o where o.status <> 'cancelled');
+    v_uses := array(
+      select row(o.promo_code_id, -1)::private.use_move
+      from old_rows o
+      where o.promo_code_id is not null and o.status <> 'cancelled'
+    );
+  else
+    -- Who is cancelled and was not. No join of the two: its plan would be that of the first call, which sees one row, and a
+    -- nested loop over the ten thousand of a cancelled event takes minutes.
+    select coalesce(array_agg(distinct c.order_id), '{}'),
+      coalesce(array_agg(row(c.promo_code_id, -1)::private.use_move) filter (where c.promo_code_id is not null), '{}')
+    into v_order_ids, v_uses
+    from (
+      select n.id, n.order_id, n.promo_code_id from new_rows n where n.status = 'cancelled'
+      except
+      select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
+    ) c;
+  end if;
+
+  if tg_op = 'INSERT' and exists (
+    select from public.orders o
+    where o.id = any (v_order_ids)
+      and o.promo_code_id is not null
+      and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
+  ) then
+    perform private.refuse(
+      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+    );
+  end if;
+
+  if v_order_ids <> '{}' then
+    -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
+    perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
+    update public.orders o
+    set subtotal = s.subtotal, discount_total = s.discount_total
+    from (
+      select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
+      from public.attendees a
+      where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
+      group by a.order_id
+    ) s
+    where o.id = s.order_id
+      and o.status <> 'cancelled'
+      -- A new ticket may complete an order also where it costs nothing.
+      and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+    if tg_op <> 'INSERT' then
+      update public.orders o
+      set status = 'cancelled'
+      where o.id = any (v_order_ids)
+        and o.status <> 'cancelled'
+        and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
+    end if;
+  end if;
+
+  for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
+    perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
+  end loop;
+  return null;
+end
+$$;
+create trigger attendees_400_add_up_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+create trigger attendees_400_add_up_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+create trigger attendees_400_add_up_delete after delete on public.attendees
+  referencing old table as old_rows
+  for each statement execute function private.tg_attendees__add_up();

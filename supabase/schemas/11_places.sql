@@ -1,0 +1,109 @@
+-- Places: an attendee who is not cancelled holds one, of the ticket type and of the event. Counted by triggers on attendees,
+-- from wherever a row is changed; no more are taken than there are.
+
+-- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
+-- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
+-- Security definer: counting is no right of whoever registers.
+create function private.move_places(ticket_type_id uuid, places integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  update public.ticket_types t set quantity_sold = t.quantity_sold + places
+  where t.id = move_places.ticket_type_id
+    and (places < 0 or t.quantity is null or t.quantity_sold + places <= t.quantity)
+  returning * into v_ticket_type;
+  if not found then
+    perform private.refuse(
+      409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
+      hint => 'Choose another ticket type, or raise its quantity.'
+    );
+  end if;
+
+  if places < 0 then
+    return;
+  elsif v_ticket_type.status = 'archived' then
+    perform private.refuse(
+      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
+      hint => 'Choose an active ticket type.'
+    );
+  elsif now() < v_ticket_type.sales_start_at then
+    perform private.refuse(
+      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_start_at', private.rfc3339(v_ticket_type.sales_start_at))
+    );
+  elsif now() >= v_ticket_type.sales_end_at then
+    perform private.refuse(
+      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
+    );
+  end if;
+end
+$$;
+
+create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
+
+-- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All gates
+-- before all ticket types, in the order of their ids.
+create function private.tg_attendees__count_places() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_moves private.place_move[] := '{}';
+  v_event_id uuid;
+  v_event public.events;
+  v_limited public.events[] := '{}';
+  v_move record;
+begin
+  if tg_op in ('UPDATE', 'DELETE') then
+    v_moves := v_moves || array(
+      select row(o.event_id, o.ticket_type_id, -1)::private.place_move from old_rows o where o.status <> 'cancelled'
+    );
+  end if;
+  if tg_op in ('INSERT', 'UPDATE') then
+    v_moves := v_moves || array(
+      select row(n.event_id, n.ticket_type_id, 1)::private.place_move from new_rows n where n.status <> 'cancelled'
+    );
+  end if;
+  v_moves := array(
+    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer)::private.place_move
+    from unnest(v_moves) m
+    group by m.event_id, m.ticket_type_id
+    having sum(m.places) <> 0
+  );
+
+  for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
+    v_event := private.pass_gate(v_event_id);
+    if v_event.status <> 'published' then
+      perform private.refuse_unpublished(v_event.status);
+    end if;
+    if v_event.capacity is not null then
+      perform private.pass_gate_one_by_one(v_event_id);
+      v_limited := v_limited || v_event;
+    end if;
+  end loop;
+
+  for v_move in select m.* from unnest(v_moves) m order by m.ticket_type_id loop
+    perform private.move_places(v_move.ticket_type_id, v_move.places);
+  end loop;
+
+  foreach v_event in array v_limited loop
+    if private.places_taken(v_event.id) > v_event.capacity then
+      perform private.refuse(409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.');
+    end if;
+  end loop;
+  return null;
+end
+$$;
+create trigger attendees_500_count_places_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__count_places();
+create trigger attendees_500_count_places_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__count_places();
+create trigger attendees_500_count_places_delete after delete on public.attendees
+  referencing old table as old_rows
+  for each statement execute function private.tg_attendees__count_places();
