@@ -45,7 +45,7 @@ test.each(scoped)('$name is refused to a key that has every scope but $scope', a
 // Whoever hears of an object must be allowed to read it: what the endpoints of the examples hear of.
 const toRead: Record<string, Scope[]> = {
   create_webhook_endpoint: ['orders:read', 'attendees:read'],
-  update_webhook_endpoint: ['events:read'],
+  update_webhook_endpoint: ['events:read', 'orders:read'],
   rotate_webhook_secret: ['orders:read'],
   redeliver_webhook: ['orders:read'],
 }
