@@ -1,0 +1,51 @@
+// Why a webhook got no answer, in one short line for the customer who owns the endpoint. In comes whatever was thrown. The
+// line must never hold a secret, a URL or anything that a stranger sent, so no message of an error is passed on as it is.
+
+import { AddressNotAllowed, isRefusalOfAgent } from './allowed-addresses.ts'
+
+export class NoAnswerInTime extends Error {
+  constructor(milliseconds: number) {
+    super(`No answer within ${milliseconds / 1000} s.`)
+  }
+}
+
+export class NothingToSignWith extends Error {}
+
+const byCode: Record<string, string> = {
+  ENOTFOUND: 'No such host.',
+  ENODATA: 'No such host.',
+  EAI_AGAIN: 'The host could not be looked up at the time.',
+  ECONNREFUSED: 'Connection refused.',
+  ECONNRESET: 'The connection was closed before an answer.',
+  EPIPE: 'The connection was closed before an answer.',
+  ETIMEDOUT: 'The host did not let us connect in time.',
+  EHOSTUNREACH: 'The host cannot be reached.',
+  ENETUNREACH: 'The host cannot be reached.',
+  EADDRNOTAVAIL: 'The host cannot be reached.',
+  HPE_HEADER_OVERFLOW: 'The headers of the answer are too long.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another host.',
+}
+
+export function describeFailure(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return 'It could not be sent.'
+  if (thrown instanceof AddressNotAllowed || thrown instanceof NoAnswerInTime) return thrown.message
+  if (thrown instanceof NothingToSignWith) return 'It could not be signed.'
+  if (isRefusalOfAgent(thrown)) return 'The address is not allowed: it is private or reserved.'
+
+  // An old Deno: see the look-up in allowed-addresses.ts.
+  if (thrown.message.startsWith('Not implemented')) return 'This runtime cannot keep webhooks from private addresses.'
+
+  const code = String((thrown as NodeJS.ErrnoException).code ?? '')
+  if (Object.hasOwn(byCode, code)) return byCode[code] as string
+  if (code.startsWith('HPE_')) return 'The answer is not HTTP.'
+  return describeTlsFailure(code, thrown.message) ?? 'It could not be sent.'
+}
+
+/** What OpenSSL says of a certificate is one of its own constant texts, to which Node may add advice to its own user. */
+function describeTlsFailure(code: string, message: string): string | undefined {
+  if (/^(CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|PATH_)/.test(code)) {
+    const reason = /^[a-z -]{1,100}(?=;|$)/i.exec(message)?.[0] ?? 'the certificate is not valid'
+    return `TLS: ${reason}.`
+  }
+  if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) return 'TLS: the handshake failed.'
+}

@@ -1,0 +1,21 @@
+// A webhook as it is owed, for tests of sending it. The secrets are new each time: nothing verifies by accident.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { OwedWebhook } from '../../src/courier/send-webhook.ts'
+
+export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+
+export function owedWebhook(url: string, given: Partial<OwedWebhook> = {}): OwedWebhook {
+  return {
+    id: randomUUID(),
+    claim: randomUUID(),
+    attempt: 1,
+    url,
+    secrets: [newSecret()],
+    webhook_id: randomUUID(),
+    type: 'attendee.checked_in',
+    timestamp: '2026-11-20T18:30:00.000Z',
+    data: { object: 'attendee', name: 'Zoë Ångström 🎟', checked_in: true },
+    ...given,
+  }
+}
