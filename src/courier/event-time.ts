@@ -1,0 +1,70 @@
+// When an event is, in the words of the place where it is held. In come instants and an IANA zone, out go lines of English with
+// the zone named: a bare "19:00" means something else to whoever reads it abroad.
+
+import type * as z from 'zod'
+import type { EventSchema } from '../operations/events.ts'
+
+export type EventTime = {
+  /** `Saturday 1 May 2027` and `09:00 – 17:30`; over several days `Sat 1 May 2027, 20:00` and `to Sun 2 May 2027, 04:00`. */
+  lines: string[]
+  /** `Europe/Berlin (UTC+2)`. */
+  zone: string
+}
+
+type Times = Pick<z.infer<typeof EventSchema>, 'starts_at' | 'ends_at' | 'timezone'>
+
+/** Undefined while nobody has said when it starts. */
+export function eventTime({ starts_at, ends_at, timezone }: Times): EventTime | undefined {
+  if (starts_at === null) return undefined
+  const zone = knownZone(timezone)
+  const start = localTime(starts_at, zone)
+  if (ends_at === null) return { lines: [start.date, start.time], zone: zoneName(zone, start.offset) }
+  const end = localTime(ends_at, zone)
+  return {
+    lines:
+      start.date === end.date
+        ? [start.date, `${start.time} – ${end.time}`]
+        : [`${start.shortDate}, ${start.time}`, `to ${end.shortDate}, ${end.time}`],
+    zone: zoneName(zone, start.offset, end.offset),
+  }
+}
+
+// Postgres knows names that Node does not, such as posix/Europe/Berlin. UTC is less handy, but right, and says so.
+function knownZone(timeZone: string): string {
+  try {
+    new Intl.DateTimeFormat('en-GB', { timeZone })
+    return timeZone
+  } catch {
+    return 'UTC'
+  }
+}
+
+function localTime(instant: string, timeZone: string) {
+  const parts = (names: 'long' | 'short') => {
+    const format = new Intl.DateTimeFormat('en-GB', {
+      timeZone,
+      weekday: names,
+      day: 'numeric',
+      month: names,
+      year: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'shortOffset',
+    })
+    return Object.fromEntries(format.formatToParts(new Date(instant)).map(({ type, value }) => [type, value]))
+  }
+  const [long, short] = [parts('long'), parts('short')]
+  return {
+    date: `${long.weekday} ${long.day} ${long.month} ${long.year}`,
+    shortDate: `${short.weekday} ${short.day} ${short.month} ${short.year}`,
+    time: `${long.hour}:${long.minute}`,
+    // Versions of ICU differ in whether they write GMT or GMT+0.
+    offset: `${long.timeZoneName}`.replace(/^GMT$/, 'GMT+0').replace('GMT', 'UTC'),
+  }
+}
+
+function zoneName(zone: string, start: string, end = start): string {
+  if (start !== end) return `${zone} (${start} at the start, ${end} at the end)`
+  return zone === 'UTC' ? zone : `${zone} (${start})`
+}
