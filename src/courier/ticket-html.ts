@@ -1,0 +1,142 @@
+// The HTML part of a ticket e-mail: one card that reads well from 320 pixels up, on tables and inline styles, which is what mail
+// clients understand. In come facts and the Content-ID of the QR code, out goes a whole document. It loads nothing from
+// anywhere, runs nothing, and escapes everything.
+
+import { type Html, html } from './html.ts'
+import { type TicketFacts, ticketAdvice } from './ticket-facts.ts'
+
+// Light colours are inline, for clients that drop <style>; the dark ones are for those that know the query. The QR code keeps
+// its white ground in both: scanners want dark on light.
+const dark = html`
+    :root { color-scheme: light dark; supported-color-schemes: light dark; }
+    @media (prefers-color-scheme: dark) {
+      .page { background-color: #12141f !important; }
+      .card { background-color: #1e2132 !important; }
+      .text { color: #f1f3fa !important; }
+      .soft { color: #a9b0c8 !important; }
+      .link { color: #9db4ff !important; }
+      .tear { border-color: #4a5170 !important; }
+    }`
+
+const font = "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
+// A name of two hundred characters without a blank must not widen the card.
+const wrap = 'overflow-wrap:anywhere;word-break:break-word;'
+const styles = {
+  page: 'margin:0;padding:0;background-color:#eceef5;',
+  card: 'background-color:#ffffff;border-radius:16px;border-collapse:separate;overflow:hidden;',
+  head: 'background-color:#26306b;padding:28px 28px 26px;',
+  from: `${font}${wrap}margin:0 0 8px;text-align:left;font-size:14px;line-height:20px;color:#c9d1ff;`,
+  title: `${font}${wrap}margin:0;text-align:left;font-size:27px;line-height:33px;font-weight:700;color:#ffffff;`,
+  label: `${font}margin:0 0 3px;font-size:13px;line-height:18px;color:#646b82;`,
+  value: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#1a1d2b;`,
+  strong: `${font}${wrap}margin:0;font-size:16px;line-height:23px;font-weight:600;color:#1a1d2b;`,
+  soft: `${font}${wrap}margin:0;font-size:14px;line-height:21px;color:#646b82;`,
+  link: `${font}${wrap}font-size:16px;line-height:23px;color:#2f4bd6;`,
+  // Two of these stand side by side where there is room, and below each other where there is not.
+  column: 'display:inline-block;width:100%;max-width:251px;vertical-align:top;',
+  cell: 'padding:0 12px 18px 0;text-align:left;',
+  tear: 'border-top:2px dashed #c9cede;font-size:0;line-height:0;height:0;',
+  notch: 'width:10px;height:20px;font-size:0;line-height:0;background-color:#eceef5;',
+  code: "margin:0;font-family:Menlo,Consolas,'Liberation Mono',monospace;font-size:19px;line-height:28px;color:#1a1d2b;",
+  holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
+} as const
+
+/** `cid` names the attachment with the QR code. */
+export function ticketHtml(facts: TicketFacts, cid: string): string {
+  const { time, venue, onlineUrl } = facts
+  const [firstWhen = 'To be announced', ...laterWhen] = time ? [...time.lines, time.zone] : []
+  const [firstWhere = onlineUrl ? 'Online' : 'To be announced', ...laterWhere] = venue
+  const link = onlineUrl && html`<a class="link" href="${onlineUrl}" style="${styles.link}">${onlineUrl}</a>`
+  const preview = [firstWhen, ...(time?.lines.slice(1) ?? []), firstWhere].join(', ')
+
+  return html`<!DOCTYPE html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <meta name="supported-color-schemes" content="light dark">
+  <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
+  <title>Your ticket: ${facts.event}</title>
+  <style>${dark}
+  </style>
+</head>
+<body class="page" style="${styles.page}">
+<div style="display:none;max-height:0;overflow:hidden;opacity:0;">${preview}</div>
+<table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" border="0" style="${styles.page}">
+<tr><td align="center" style="padding:24px 12px;">
+<!--[if mso]><table role="presentation" width="560" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:560px;">
+<tr><td>
+<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="${styles.card}">
+<tr><td style="${styles.head}">
+  <p dir="auto" style="${styles.from}">${facts.organisation}</p>
+  <h1 dir="auto" style="${styles.title}">${facts.event}</h1>
+</td></tr>
+<tr><td style="padding:24px 16px 6px 28px;font-size:0;">
+  ${columns(
+    column('When', html`${strong(firstWhen)}${laterWhen.map(plain)}`),
+    column(
+      'Where',
+      html`${strong(firstWhere)}${laterWhere.map(plain)}${link && html`<p style="${styles.value}">${link}</p>`}`,
+    ),
+  )}
+</td></tr>
+<tr><td>${tear}</td></tr>
+<tr><td align="center" style="padding:14px 20px 22px;">
+  ${stub(facts, cid)}
+</td></tr>
+<tr><td style="padding:0 16px 6px 28px;font-size:0;">
+  ${columns(column('Ticket', strong(facts.ticketType)), column('Order', strong(facts.reference)))}
+</td></tr>
+</table>
+</td></tr>
+<tr><td style="padding:18px 16px 0;">
+  ${ticketAdvice(facts).map((sentence) => html`<p class="soft" style="${styles.soft}padding-bottom:8px;">${sentence}</p>`)}
+</td></tr>
+</table>
+<!--[if mso]></td></tr></table><![endif]-->
+</td></tr>
+</table>
+</body>
+</html>
+`.toString()
+}
+
+/** The part that is held up at the door: the QR code, its code in letters, and whose it is. */
+function stub({ attendee, company, code }: TicketFacts, cid: string): Html {
+  const picture = html`<img src="cid:${cid}" width="220" height="220" alt="QR code ${code}" style="display:block;border:0;border-radius:12px;">`
+  return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
+    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:12px;">${picture}</td>
+  </tr></table>
+  <p class="text" style="${styles.code}padding:8px 0 14px;">${code}</p>
+  <p class="text" dir="auto" style="${styles.holder}">${attendee}</p>
+  ${company && html`<p class="soft" dir="auto" style="${styles.soft}">${company}</p>`}`
+}
+
+// Where a paper ticket would be torn: a dashed line that ends in two notches, half circles in the colour of the page.
+const notch = (corners: string) =>
+  html`<td class="page" width="10" style="${styles.notch}border-radius:${corners};">&nbsp;</td>`
+const tear = html`<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr>
+  ${notch('0 10px 10px 0')}
+  <td style="padding:0 8px;"><div class="tear" style="${styles.tear}">&nbsp;</div></td>
+  ${notch('10px 0 0 10px')}
+</tr></table>`
+
+const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${text}</p>`
+const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${text}</p>`
+
+// Blanks between inline blocks would be as wide as a letter, so the parent has no font size.
+const columns = (
+  left: Html,
+  right: Html,
+) => html`<!--[if mso]><table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td width="50%" valign="top"><![endif]-->
+  ${left}
+  <!--[if mso]></td><td width="50%" valign="top"><![endif]-->
+  ${right}
+  <!--[if mso]></td></tr></table><![endif]-->`
+
+const column = (label: string, content: Html) => html`<div style="${styles.column}"><div style="${styles.cell}">
+    <p class="soft" style="${styles.label}">${label}</p>
+    ${content}
+  </div></div>`

@@ -1,0 +1,61 @@
+// A ticket e-mail as the database owes it, to be varied by tests.
+
+import { randomUUID } from 'node:crypto'
+import type { OwedTicketEmail } from '../../src/courier/ticket-email.ts'
+
+export const sender = 'tickets@usher.example'
+
+/** What a test changes of the event, the attendee and the rest; the remainder is an evening in Cologne. */
+export type Changes = {
+  [Key in 'organisation' | 'event' | 'ticket_type' | 'order' | 'attendee']?: Partial<OwedTicketEmail[Key]>
+}
+
+export function owedTicket(changes: Changes = {}): OwedTicketEmail {
+  return {
+    id: randomUUID(),
+    claim: randomUUID(),
+    attempt: 1,
+    organisation: { name: 'Literaturhaus Köln', reply_to: 'hello@literaturhaus.example', ...changes.organisation },
+    event: {
+      object: 'event',
+      id: randomUUID(),
+      name: 'Lange Nacht der Übersetzung',
+      slug: 'lange-nacht',
+      description: null,
+      status: 'published',
+      phase: 'upcoming',
+      starts_at: '2027-05-01T17:00:00Z',
+      ends_at: '2027-05-01T20:30:00Z',
+      timezone: 'Europe/Berlin',
+      venue: {
+        name: 'Altes Pfandhaus',
+        address: 'Kartäuserwall 20',
+        city: 'Köln',
+        postcode: '50678',
+        country: 'DE',
+      },
+      online_url: null,
+      capacity: null,
+      currency: 'EUR',
+      published_at: '2027-01-02T00:00:00Z',
+      cancelled_at: null,
+      completed_at: null,
+      external_id: null,
+      metadata: {},
+      version: 3,
+      created_at: '2027-01-01T00:00:00Z',
+      updated_at: '2027-02-01T12:00:00Z',
+      ...changes.event,
+    },
+    ticket_type: { name: 'Regular', ...changes.ticket_type },
+    order: { reference: 'K7Q2M9XD', ...changes.order },
+    attendee: {
+      id: randomUUID(),
+      name: 'Ada Lovelace',
+      email: 'ada@engines.example',
+      company: 'Analytical Engines',
+      ticket_code: '7K3MQ9ZTB2XW4D8H',
+      ...changes.attendee,
+    },
+  }
+}
