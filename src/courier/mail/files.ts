@@ -1,0 +1,38 @@
+// Writes e-mails as .eml files into a folder instead of sending them: the default until a mail server is configured. A file is
+// there whole or not at all, and only its owner may read it, for tickets let their holder in.
+
+import { randomUUID } from 'node:crypto'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import nodemailer from 'nodemailer'
+import { mimeMessage } from './mime.ts'
+import { MailError, type MailTransport } from './transport.ts'
+
+export function fileTransport(directory: string): MailTransport {
+  const mime = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
+  return {
+    name: 'files',
+    async send(email) {
+      const { message } = await mime.sendMail(mimeMessage(email))
+      const time = new Date().toISOString().replace(/[-:]/g, '')
+      await writeWhole(directory, `${time}-${email.id.replace(/[^A-Za-z0-9-]/g, '')}.eml`, message as Buffer)
+      return { message_id: email.messageId }
+    },
+    async close() {},
+  }
+}
+
+async function writeWhole(directory: string, name: string, content: Buffer): Promise<void> {
+  const unfinished = join(directory, `.${randomUUID()}.tmp`)
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await writeFile(unfinished, content, { mode: 0o600, flush: true })
+    await rename(unfinished, join(directory, name))
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => {})
+    throw new MailError(
+      false,
+      `The e-mail could not be written to a file: ${(error as NodeJS.ErrnoException).code ?? error}.`,
+    )
+  }
+}

@@ -1,0 +1,64 @@
+// Sends through Postmark's API with its official client. In comes a server token, out goes a transport; its message_id is the
+// MessageID that Postmark's webhooks name. It tracks neither opens nor clicks.
+
+import { Errors, Models, ServerClient } from 'postmark'
+import { type Email, headersOfPrograms } from '../email.ts'
+import { mailboxText } from './address.ts'
+import { MailError, type MailTransport } from './transport.ts'
+
+/** `requestHost` and `useHttps` are for a stand-in of Postmark's API. */
+export type PostmarkOptions = { messageStream?: string; requestHost?: string; useHttps?: boolean }
+
+export function postmarkTransport(token: string, { messageStream, ...client }: PostmarkOptions = {}): MailTransport {
+  const postmark = new ServerClient(token, { timeout: 30, ...client })
+  return {
+    name: 'postmark',
+    async send(email) {
+      const message = postmarkMessage(email, messageStream)
+      const answer = await postmark.sendEmail(message).catch((error: unknown) => {
+        throw asMailError(error, token)
+      })
+      if (typeof answer.MessageID === 'string') return { message_id: answer.MessageID }
+      throw new MailError(false, 'Postmark: the answer names no MessageID.')
+    },
+    async close() {},
+  }
+}
+
+function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Message {
+  const headers = { ...headersOfPrograms, 'Message-ID': email.messageId, 'X-PM-KeepID': 'true' }
+  return {
+    MessageStream: messageStream,
+    From: mailboxText(email.from),
+    To: mailboxText(email.to),
+    ...(email.replyTo && { ReplyTo: mailboxText(email.replyTo) }),
+    Subject: email.subject,
+    HtmlBody: email.html,
+    TextBody: email.text,
+    TrackOpens: false,
+    TrackLinks: Models.LinkTrackingOptions.None,
+    // Comes back with every webhook about this e-mail, also when the answer to this call is lost.
+    Metadata: { ticket_email_id: email.id },
+    Headers: Object.entries(headers).map(([Name, Value]) => ({ Name, Value })),
+    Attachments: email.attachments.map(({ filename, contentType, content, cid }) => ({
+      Name: filename,
+      ContentType: contentType,
+      Content: content.toString('base64'),
+      ContentID: cid === undefined ? null : `cid:${cid}`,
+    })),
+  }
+}
+
+// https://postmarkapp.com/developer/api/overview#error-codes. These are about our account or about now, not about this e-mail:
+// bad token, maintenance, sender signature missing or unconfirmed, out of credits, account pending or suspended, rate limit.
+// Once somebody has seen to it the e-mail passes, so it is not given up.
+const notAboutTheEmail = new Set([10, 100, 400, 401, 405, 412, 413, 429])
+
+function asMailError(error: unknown, token: string): MailError {
+  if (!(error instanceof Errors.PostmarkError)) return new MailError(false, `Postmark: ${String(error)}`, [token])
+  const { code, statusCode, message } = error
+  // Without an ErrorCode something in between has answered: a proxy, or nobody at all.
+  const permanent =
+    code > 0 && !notAboutTheEmail.has(code) && statusCode >= 400 && statusCode < 500 && statusCode !== 429
+  return new MailError(permanent, `Postmark${code > 0 ? ` ${code}` : ''}: ${message}`, [token])
+}

@@ -1,0 +1,53 @@
+// Sends through an SMTP server over a few kept connections. In comes an SMTP URL, out goes a transport. It tries an e-mail
+// once and shows nobody the password of the URL.
+
+import nodemailer, { type NodemailerError } from 'nodemailer'
+import { mimeMessage } from './mime.ts'
+import { MailError, type MailTransport } from './transport.ts'
+
+const options = {
+  pool: true,
+  maxConnections: 4,
+  // Whoever owes the e-mail repeats it, and counts.
+  maxRequeues: 0,
+  // Servers drop idle connections after a minute or more; ours should be gone before.
+  idleTimeout: 30_000,
+  connectionTimeout: 10_000,
+  greetingTimeout: 10_000,
+  dnsTimeout: 10_000,
+  socketTimeout: 60_000,
+} as const
+
+/** `smtps://user:password@host:465`, or `smtp://…:587` with `?requireTLS=true`; further query parameters as nodemailer has them. */
+export function smtpTransport(url: string): MailTransport {
+  const pool = nodemailer.createTransport({ ...options, url })
+  const secrets = secretsOf(url)
+  return {
+    name: 'smtp',
+    async send(email) {
+      const message = mimeMessage(email)
+      try {
+        const { messageId } = await pool.sendMail(message)
+        return { message_id: messageId }
+      } catch (error) {
+        throw asMailError(error as NodemailerError, secrets)
+      }
+    },
+    async close() {
+      pool.close()
+    },
+  }
+}
+
+// The server's word on the recipient or the content is about this e-mail. A refused login or sender is about our account: once
+// somebody has seen to that the e-mail passes, so it is not given up.
+function asMailError(error: NodemailerError, secrets: string[]): MailError {
+  const isAboutTheEmail = error.command === 'RCPT TO' || error.command === 'DATA'
+  return new MailError(isAboutTheEmail && error.permanent === true, `SMTP: ${error.message}`, secrets)
+}
+
+function secretsOf(url: string): string[] {
+  const { username, password } = new URL(url)
+  const plain = decodeURIComponent(password)
+  return [plain, password, btoa(plain), btoa(`\0${decodeURIComponent(username)}\0${plain}`)].filter(() => plain !== '')
+}

@@ -1,0 +1,43 @@
+// A real SMTP server that keeps what it is given, parsed by a library that did not write it; or that refuses, at any step.
+
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import PostalMime, { type Email } from 'postal-mime'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { onTestFinished } from 'vitest'
+
+export type Received = Email & { envelope: { from: string; to: string[] }; raw: string }
+
+/** An answer that refuses: `refuse(550, 'No such user')`. */
+export const refuse = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode })
+
+export async function startMailServer(options: SMTPServerOptions = {}) {
+  const received: Received[] = []
+  let connections = 0
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    disableReverseLookup: true,
+    onConnect(_session, callback) {
+      connections++
+      callback()
+    },
+    onData(stream, { envelope }, callback) {
+      stream.toArray().then(async (chunks: Buffer[]) => {
+        const bytes = Buffer.concat(chunks)
+        const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address
+        const to = envelope.rcptTo.map(({ address }) => address)
+        received.push({ ...(await PostalMime.parse(bytes)), envelope: { from, to }, raw: bytes.toString() })
+        callback()
+      }, callback)
+    },
+    ...options,
+  })
+  // A client that hangs up, as tests make it, is no fault of the server.
+  server.on('error', () => {})
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
+  const { port } = server.server.address() as AddressInfo
+  return { url: `smtp://127.0.0.1:${port}`, port, received, connections: () => connections }
+}
