@@ -7,7 +7,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type pg from 'pg'
 import { AdminError, createOrganisation, issueKey, listKeys, revokeKey, rotateKey, withDatabase } from './admin.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { runningDatabaseUrl } from './embedded/stack.ts'
+import { findRunningStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { prefixOf } from './gateway/api-key.ts'
 import { type Scope, scopes } from './operation.ts'
@@ -49,9 +49,7 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
       import('./demo.ts'),
     ])
     // From the first moment, so that no signal finds nobody listening.
-    const stopped = new Promise<string>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal))
-    })
+    const stopped = untilSignal()
     const running = await start(config, createLog(config.logLevel), say)
     print(
       `Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp   Docs ${running.url}/docs`,
@@ -65,6 +63,26 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     say(failure ?? 'Stopping …')
     await running.stop()
     process.exitCode = failure === null ? 0 : 1
+  })
+
+usher
+  .command('courier')
+  .description('Deliver webhooks and ticket e-mails, and nothing else; any number may run beside the API')
+  .addHelpText(
+    'after',
+    `
+usher start delivers as well. With no SUPABASE_URL it joins the Usher that runs on USHER_DATA_DIR.
+Stop it with Ctrl-C or SIGTERM: what is under way is finished first.`,
+  )
+  .action(async () => {
+    const config = readConfig(process.env)
+    const [{ runCourier }, { createLog }] = await Promise.all([import('./start.ts'), import('./gateway/log.ts')])
+    const stopped = untilSignal()
+    const courier = await runCourier(config, createLog(config.logLevel))
+    print('The courier is ready.')
+    await stopped
+    say('Stopping …')
+    await courier.stop()
   })
 
 const organisations = usher.command('organisations').description('Create the owners of events')
@@ -150,18 +168,24 @@ usher
   .addHelpText('after', '\nExample:\n  $ psql "$(usher db-url)"')
   .action(async () => print(await databaseUrl(readConfig(process.env))))
 
+function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+  })
+}
+
 async function databaseUrl(config: Config): Promise<string> {
   if (config.databaseUrl !== undefined) return config.databaseUrl
   if (config.database.kind === 'supabase') {
     throw new ConfigError('DATABASE_URL must be set beside SUPABASE_URL: the connection string of the role postgres.')
   }
-  const url = await runningDatabaseUrl(config.database.dataDir)
-  if (url === null) {
+  const running = await findRunningStack(config.database.dataDir)
+  if (running === null) {
     throw new StartError(
       `No Usher runs on ${config.database.dataDir}. Start it with: npm start (USHER_DATA_DIR names another folder, DATABASE_URL another database.)`,
     )
   }
-  return url
+  return running.databaseUrl
 }
 
 async function onDatabase<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {

@@ -2,8 +2,10 @@
 // says what is allowed. Nothing else reads the environment of the API. `.env.example` explains each variable.
 
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
+import { join } from 'node:path'
 import type { JWK } from 'jose'
 import * as z from 'zod'
+import type { MailOptions } from './courier/mail/index.ts'
 import type { SigningKey } from './gateway/tokens.ts'
 
 export class ConfigError extends Error {}
@@ -63,6 +65,24 @@ const Environment = z.object({
       return z.NEVER
     })
     .optional(),
+  POSTMARK_SERVER_TOKEN: text.optional(),
+  POSTMARK_WEBHOOK_SECRET: z.string().min(16, 'must be at least 16 characters').optional(),
+  SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be an smtp:// or smtps:// URL' }).optional(),
+  MAIL_FROM: z.email('must be an e-mail address').optional(),
+  RETENTION_DAYS: z
+    .string()
+    .regex(/^[1-9]\d{0,3}$/, 'must be a number of days from 1 to 9999')
+    .transform(Number)
+    .default(30),
+  WEBHOOK_TIMEOUT_SECONDS: z
+    .string()
+    .regex(/^([1-9]|[1-5]\d)$/, 'must be a number of seconds from 1 to 59')
+    .transform(Number)
+    .default(15),
+  WEBHOOKS_TO_LOOPBACK: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
 })
 
@@ -84,6 +104,16 @@ export type Config = {
   trustProxy: boolean | number | string
   redisUrl: string | undefined
   database: Database
+  mail: MailOptions
+  /** The address that tickets come from. */
+  mailFrom: string
+  /** With it Postmark may tell what became of e-mails. */
+  postmarkWebhookSecret: string | undefined
+  /** How long settled deliveries, sent e-mails and notifications are kept. */
+  retentionDays: number
+  webhookTimeoutSeconds: number
+  /** Whether webhooks may go to this machine, without TLS. */
+  webhooksToLoopback: boolean
   /** For the command line: Postgres as the role Studio uses. Undefined: ask the embedded stack. */
   databaseUrl: string | undefined
 }
@@ -105,8 +135,27 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     trustProxy: env.TRUST_PROXY,
     redisUrl: env.REDIS_URL,
     database: databaseOf(env),
+    ...mailOf(env),
+    postmarkWebhookSecret: env.POSTMARK_WEBHOOK_SECRET,
+    retentionDays: env.RETENTION_DAYS,
+    webhookTimeoutSeconds: env.WEBHOOK_TIMEOUT_SECONDS,
+    webhooksToLoopback: env.WEBHOOKS_TO_LOOPBACK ?? env.SUPABASE_URL === undefined,
     databaseUrl: env.DATABASE_URL,
   }
+}
+
+/** Without a mail service tickets are written to files beside the data. */
+function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {
+  if (env.POSTMARK_SERVER_TOKEN !== undefined && env.SMTP_URL !== undefined) {
+    throw new ConfigError('POSTMARK_SERVER_TOKEN and SMTP_URL are both set: set the one that is to send.')
+  }
+  if (env.POSTMARK_SERVER_TOKEN === undefined && env.SMTP_URL === undefined) {
+    return { mail: { directory: join(env.USHER_DATA_DIR, 'outbox') }, mailFrom: env.MAIL_FROM ?? 'tickets@localhost' }
+  }
+  if (env.MAIL_FROM === undefined) throw new ConfigError('MAIL_FROM must be set: the address that tickets come from.')
+  const mail =
+    env.SMTP_URL === undefined ? { postmarkToken: env.POSTMARK_SERVER_TOKEN as string } : { smtpUrl: env.SMTP_URL }
+  return { mail, mailFrom: env.MAIL_FROM }
 }
 
 function databaseOf(env: z.infer<typeof Environment>): Database {

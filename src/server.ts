@@ -2,7 +2,7 @@
 // here starts or stops anything.
 
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
 import type { Store } from 'express-rate-limit'
 import helmet from 'helmet'
 import type { Logger } from 'pino'
@@ -17,6 +17,7 @@ import { Refusal, toRefusal } from './gateway/refusal.ts'
 import type { Tokens } from './gateway/tokens.ts'
 import { mcpRouter } from './mcp.ts'
 import { operations } from './operations/index.ts'
+import { outboxRouter } from './outbox-page.ts'
 import { restRouter } from './rest.ts'
 
 export type AppParts = {
@@ -28,11 +29,27 @@ export type AppParts = {
   /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
   trustProxy: boolean | number | string
   stores: { requests?: Store; failures?: Store }
+  /** What Postmark tells of e-mails, where it may. */
+  postmark?: Router
+  /** Where tickets are written to instead of being sent, to be looked at from this machine. */
+  outbox?: string
+  /** Told of every write, when it is committed. */
+  onWritten?: () => void
 }
 
-export function createApp({ dataApi, tokens, log, allowedHosts, trustProxy, stores }: AppParts): Express {
+export function createApp({
+  dataApi,
+  tokens,
+  log,
+  allowedHosts,
+  trustProxy,
+  stores,
+  postmark,
+  outbox,
+  onWritten,
+}: AppParts): Express {
   const principals = createPrincipals(dataApi, tokens)
-  const call = createCall({ dataApi, tokens, principals })
+  const call = createCall({ dataApi, tokens, principals, onWritten })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
 
@@ -44,6 +61,8 @@ export function createApp({ dataApi, tokens, log, allowedHosts, trustProxy, stor
   app.use(helmet())
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   app.use(publicRouter(operations))
+  if (postmark !== undefined) app.use(postmark)
+  if (outbox !== undefined) app.use(outboxRouter(outbox))
 
   app.use('/api/v1', authenticate(principals, 'api', countFailure), rate, restRouter(operations, call))
   app.use(

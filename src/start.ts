@@ -5,13 +5,21 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
-import type { Config } from './config.ts'
+import type { Config, Database } from './config.ts'
+import { startCourier } from './courier/courier.ts'
+import { startHousekeeping } from './courier/housekeeping.ts'
+import { openMail } from './courier/mail/index.ts'
+import { createOutbox } from './courier/outbox.ts'
+import { createWebhookSender } from './courier/send-webhook.ts'
+import { ticketEmailLane } from './courier/ticket-emails.ts'
+import { webhookLane } from './courier/webhooks.ts'
 import { type Demo, seedDemo } from './demo.ts'
-import { runningDatabaseUrl, startEmbeddedStack } from './embedded/stack.ts'
+import { findRunningStack, startEmbeddedStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createLimitStores, type LimitStores } from './gateway/rate-limit.ts'
-import { createTokens, type SigningKey } from './gateway/tokens.ts'
+import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
+import { postmarkRouter } from './postmark-webhook.ts'
 import { createApp } from './server.ts'
 
 export type Running = {
@@ -35,6 +43,8 @@ type Backend = {
 const never = new Promise<string>(() => {})
 // Requests under way get this long to finish; the children need the rest of the ten seconds a supervisor waits.
 const drainMilliseconds = 3_000
+// So do deliveries; one that takes longer is sent again when its claim has run out.
+const settleMilliseconds = 3_000
 
 export async function start(config: Config, log: Logger, progress: (message: string) => void): Promise<Running> {
   // The port first: finding it taken must not cost the start of a database.
@@ -46,14 +56,24 @@ export async function start(config: Config, log: Logger, progress: (message: str
     const backend = await connectBackend(config, progress)
     opened.push(backend.stop)
 
+    const tokens = await createTokens(backend.signingKey)
+    const courier = createCourier(config, backend.dataApi, tokens, log)
+    opened.push(courier.stop)
+
     door.serve(
       createApp({
         dataApi: backend.dataApi,
-        tokens: await createTokens(backend.signingKey),
+        tokens,
         log,
         allowedHosts: config.allowedHosts,
         trustProxy: config.trustProxy,
         stores,
+        ...(config.postmarkWebhookSecret !== undefined && {
+          postmark: postmarkRouter(config.postmarkWebhookSecret, courier.outbox),
+        }),
+        // Tickets in files are shown where everything runs on one machine.
+        ...(config.database.kind === 'embedded' && 'directory' in config.mail && { outbox: config.mail.directory }),
+        onWritten: courier.nudge,
       }),
     )
     return {
@@ -62,6 +82,7 @@ export async function start(config: Config, log: Logger, progress: (message: str
       failed: backend.failed,
       async stop() {
         await door.close()
+        await courier.stop()
         await Promise.all([backend.stop(), stores.close()])
       },
     }
@@ -70,6 +91,46 @@ export async function start(config: Config, log: Logger, progress: (message: str
     throw error
   }
 }
+
+/** `usher courier`: deliveries alone, beside an API that runs elsewhere. */
+export async function runCourier(config: Config, log: Logger): Promise<{ stop(): Promise<void> }> {
+  const { dataApi, signingKey } = await joinBackend(config)
+  return createCourier(config, dataApi, await createTokens(signingKey), log)
+}
+
+function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, log: Logger) {
+  const outbox = createOutbox(dataApi, tokens)
+  const sender = createWebhookSender({
+    allowLoopback: config.webhooksToLoopback,
+    timeoutMilliseconds: config.webhookTimeoutSeconds * 1000,
+  })
+  const mail = openMail(config.mail)
+  const lanes = [webhookLane(outbox, sender, log), ticketEmailLane(outbox, mail, config.mailFrom, log)]
+  const courier = startCourier(lanes, log)
+  const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
+  return {
+    outbox,
+    nudge: courier.nudge,
+    async stop() {
+      housekeeping.stop()
+      await courier.stop(settleMilliseconds)
+      sender.close()
+      await mail.close()
+    },
+  }
+}
+
+async function joinBackend({ database }: Config): Promise<Pick<Backend, 'dataApi' | 'signingKey'>> {
+  if (database.kind === 'supabase') return connectProject(database)
+  const running = await findRunningStack(database.dataDir)
+  if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
+  return { dataApi: createDataApi(running.dataApiUrl), signingKey: { secret: running.jwtSecret } }
+}
+
+const connectProject = ({ url, publishableKey, signingKey }: Extract<Database, { kind: 'supabase' }>) => ({
+  dataApi: createDataApi(url, publishableKey),
+  signingKey,
+})
 
 async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<LimitStores> {
   try {
@@ -82,13 +143,7 @@ async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<Li
 async function connectBackend(config: Config, progress: (message: string) => void): Promise<Backend> {
   const { database } = config
   if (database.kind === 'supabase') {
-    return {
-      dataApi: createDataApi(database.url, database.publishableKey),
-      signingKey: database.signingKey,
-      demo: null,
-      failed: never,
-      stop: async () => {},
-    }
+    return { ...connectProject(database), demo: null, failed: never, stop: async () => {} }
   }
   const stack = await startEmbeddedStack({ dataDir: database.dataDir, progress })
   try {
@@ -115,7 +170,7 @@ async function openDoor({ host, port, database }: Config): Promise<Door> {
   try {
     await listen(server, host, port)
   } catch (error) {
-    if (isCode(error, 'EADDRINUSE') && database.kind === 'embedded' && (await runningDatabaseUrl(database.dataDir))) {
+    if (isCode(error, 'EADDRINUSE') && database.kind === 'embedded' && (await findRunningStack(database.dataDir))) {
       throw new StartError(
         `Usher is already running on ${database.dataDir}. Stop it first, or set both USHER_DATA_DIR and PORT for another one.`,
       )

@@ -9,6 +9,7 @@ export type RunRecord = {
   usher: ProcessIdentity
   postgres?: ProcessIdentity & { port: number }
   postgrest?: ProcessIdentity
+  dataApiUrl?: string
   /** True once the database is bootstrapped and migrated, and PostgREST answers. */
   ready: boolean
 }

@@ -52,13 +52,20 @@ export async function startEmbeddedStack(options: { dataDir: string; progress: P
   }
 }
 
-/** For the command line while a server runs on the data directory: its connection string, or null when nothing runs there. */
-export async function runningDatabaseUrl(dataDir: string): Promise<string | null> {
+export type RunningStack = Pick<EmbeddedStack, 'databaseUrl' | 'dataApiUrl' | 'jwtSecret'>
+
+/** For other commands while a server runs on the data directory: how to reach its parts, or null when nothing runs there. */
+export async function findRunningStack(dataDir: string): Promise<RunningStack | null> {
   const directory = findDataDirectory(dataDir)
   const record = directory === null ? null : readRunRecord(directory)
   if (directory === null || !record?.ready || record.postgres === undefined || !isRunning(record.postgres)) return null
   const secrets = readSecrets(directory)
-  return secrets === null ? null : databaseUrlFor('postgres', secrets.postgresPassword, record.postgres.port)
+  if (secrets === null || record.dataApiUrl === undefined) return null
+  return {
+    databaseUrl: databaseUrlFor('postgres', secrets.postgresPassword, record.postgres.port),
+    dataApiUrl: record.dataApiUrl,
+    jwtSecret: secrets.jwtSecret,
+  }
 }
 
 async function startLocked(
@@ -103,7 +110,7 @@ async function startLocked(
       signal,
     })
     servers.push(postgrest)
-    note({ ready: true })
+    note({ dataApiUrl: postgrest.url, ready: true })
 
     let stopped: Promise<void> | null = null
     const failed = new Promise<string>((resolve) => {

@@ -52,10 +52,13 @@ export function createCall({
   dataApi,
   tokens,
   principals,
+  onWritten = () => {},
 }: {
   dataApi: DataApi
   tokens: Tokens
   principals: Principals
+  /** Something was written, and something may be owed to somebody. */
+  onWritten?: (() => void) | undefined
 }): Call {
   async function run(operation: Operation, caller: Caller, args: Record<string, unknown>): Promise<unknown> {
     const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
@@ -97,6 +100,7 @@ export function createCall({
       ...(idempotency_key !== undefined && { idempotency_key, request_fingerprint: fingerprint(operation, args) }),
     })) as Outcome
     const { status, data, effect, error, replayed = false } = outcome
+    if (!replayed) onWritten()
     if (error) throw new Refusal(status, error.code, error.message, { ...error, replayed })
     return { status, body: effect === undefined ? { data } : { data, effect }, replayed }
   }

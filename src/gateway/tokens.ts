@@ -13,6 +13,8 @@ export type SigningKey = { secret: string } | { jwk: JWK }
 export type Tokens = {
   /** For the one call that resolves a key hash. */
   forGateway(): Promise<string>
+  /** For claiming and settling what is owed. */
+  forCourier(): Promise<string>
   forPrincipal(principal: Principal, role: string, source: Source): Promise<string>
 }
 
@@ -33,6 +35,7 @@ export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
 
   return {
     forGateway: () => mint('gateway', { role: 'gateway' }),
+    forCourier: () => mint('courier', { role: 'courier' }),
     forPrincipal: (principal, role, source) =>
       mint(`${principal.api_key_id} ${role} ${source}`, {
         role,

@@ -63,5 +63,5 @@ comment on schema private is 'Key hashes, idempotency records and the helpers of
 -- function is closed until a grant beside it opens it.
 alter default privileges revoke execute on functions from public;
 
-grant usage on schema api to gateway, api_key;
+grant usage on schema api to gateway, api_key, courier;
 grant usage on schema private to gateway, api_key, courier, authenticated, service_role;

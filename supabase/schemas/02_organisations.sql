@@ -20,15 +20,20 @@ create table public.organisations (
   name text not null,
   slug text not null,
   plan text not null default 'standard',
+  reply_to_email text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint organisations_pkey primary key (id),
   constraint organisations_slug_key unique (slug),
   constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
   constraint organisations_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint organisations_reply_to_email_is_an_address check (
+    reply_to_email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(reply_to_email) <= 254
+  ),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'The owners of events. Nothing is ever visible across organisations.';
+comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
 create trigger organisations_900_updated_at before update on public.organisations
@@ -83,7 +88,7 @@ create policy organisations_select_membership on public.organisations for select
 create policy organisations_update_ownership on public.organisations for update to authenticated
   using (id in (select private.owned_organisation_ids()));
 grant select on public.organisations to api_key, authenticated;
-grant update (name, slug) on public.organisations to authenticated;
+grant update (name, slug, reply_to_email) on public.organisations to authenticated;
 
 alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated

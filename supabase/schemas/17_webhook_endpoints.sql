@@ -40,6 +40,7 @@ create table public.webhook_endpoints (
   types public.notification_type[] not null,
   status public.webhook_endpoint_status not null default 'enabled',
   disabled_reason text,
+  failing_since timestamptz,
   version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -63,6 +64,7 @@ create table public.webhook_endpoints (
 comment on table public.webhook_endpoints is 'Addresses that hear of what happens. Set status to disabled to stop sending, delete the row to forget it.';
 comment on column public.webhook_endpoints.url is 'An https address. http only for this machine, while developing.';
 comment on column public.webhook_endpoints.types is 'What it hears of.';
+comment on column public.webhook_endpoints.failing_since is 'Since when nothing that was sent to it succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher stopped sending. Empty where a person did.';
 
 create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
@@ -120,6 +122,10 @@ begin
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if new.status = 'enabled' then
     new.disabled_reason := null;
+    -- Enabled again, it gets its five days again.
+    if tg_op = 'UPDATE' and old.status = 'disabled' then
+      new.failing_since := null;
+    end if;
   end if;
   return new;
 end
@@ -130,7 +136,7 @@ create trigger webhook_endpoints_100_guard before insert or update on public.web
   for each row execute function private.tg_webhook_endpoints__guard();
 create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
   for each row execute function private.tg__set_updated_at();
-create trigger webhook_endpoints_900_version before update on public.webhook_endpoints
+create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
   for each row execute function private.tg__count_version();
 
 -- 256 bits, drawn through sha256 from two random UUIDs, in the form that libraries for Standard Webhooks take.

@@ -31,6 +31,8 @@ create table public.webhook_deliveries (
   status public.webhook_delivery_status not null default 'pending',
   attempts integer not null default 0,
   next_attempt_at timestamptz default now(),
+  claim uuid,
+  claimed_until timestamptz,
   last_attempt_at timestamptz,
   last_response_status integer,
   last_response_body text,
@@ -49,6 +51,7 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
 comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went.';
+comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
 
@@ -56,6 +59,10 @@ create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_delive
 create index webhook_deliveries_notification_id_idx on public.webhook_deliveries (notification_id);
 create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
 create index webhook_deliveries_next_attempt_at_idx on public.webhook_deliveries (next_attempt_at) where status = 'pending';
+create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
+  on public.webhook_deliveries (webhook_endpoint_id, next_attempt_at) where status = 'pending';
+create index webhook_deliveries_webhook_endpoint_id_claimed_idx
+  on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
 
 -- Nothing is sent to an endpoint that is disabled, nor of a type that it does not hear of any more.
 create function private.refuse_unsendable(webhook_endpoint_id uuid, type public.notification_type) returns void
@@ -90,6 +97,8 @@ begin
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
   elsif new.status <> 'pending' then
     new.next_attempt_at := null;
+    new.claim := null;
+    new.claimed_until := null;
   end if;
   return new;
 end

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOrganisation, issueKey, revokeKey, withDatabase } from '../../src/admin.ts'
-import { runningDatabaseUrl } from '../../src/embedded/stack.ts'
+import { findRunningStack } from '../../src/embedded/stack.ts'
 import { isWellFormedKey, prefixOf } from '../../src/gateway/api-key.ts'
 import { scopes } from '../../src/operation.ts'
 import { rest } from '../support/rest.ts'
@@ -25,8 +25,8 @@ const as = (key: string) => rest(key, running.url)
 
 // What a test only needs to be there is made without a command: each costs a third of a second.
 async function onDatabase<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
-  const url = await runningDatabaseUrl(running.dataDir)
-  if (url === null) throw new Error('Usher does not run')
+  const url = (await findRunningStack(running.dataDir))?.databaseUrl
+  if (url === undefined) throw new Error('Usher does not run')
   return withDatabase(url, work)
 }
 

@@ -18,6 +18,16 @@ export type SqlFunction = {
   comment: string | null
 }
 
+/** Functions in schema api that only the courier calls: what it claims and settles is no operation. */
+export const courierFunctions = [
+  'claim_webhooks',
+  'settle_webhook',
+  'claim_ticket_emails',
+  'settle_ticket_email',
+  'record_ticket_email_event',
+  'purge',
+]
+
 export async function functionsIn(...schemas: string[]): Promise<SqlFunction[]> {
   const { rows } = await studio.query<SqlFunction>(
     `select n.nspname as schema,

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { isRead, type Operation, roleOf, scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
-import { enums, functionsIn, type SqlFunction } from './catalogue.ts'
+import { courierFunctions, enums, functionsIn, type SqlFunction } from './catalogue.ts'
 
 /** Called by the gateway before it knows who calls, so it is no operation. */
 const resolveApiKey = 'resolve_api_key'
@@ -89,8 +89,19 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
   })
 })
 
-test('every function in schema api is an operation, but the one that resolves a key', () => {
-  expect(functions.map((f) => f.name)).toEqual([...operations.map((o) => o.name), resolveApiKey].sort())
+test("every function in schema api is an operation, but the one that resolves a key and the courier's", () => {
+  expect(functions.map((f) => f.name)).toEqual(
+    [...operations.map((o) => o.name), resolveApiKey, ...courierFunctions].sort(),
+  )
+})
+
+test.each(courierFunctions)('%s may be called by the courier alone, with the rights of the function', (name) => {
+  expect(functions.find((f) => f.name === name)).toMatchObject({
+    callers: ['courier'],
+    securityDefiner: true,
+    settings: ['search_path=""'],
+    volatility: 'v',
+  })
 })
 
 test('only the gateway may resolve a key, with the rights of the function', () => {

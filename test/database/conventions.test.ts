@@ -32,7 +32,13 @@ test('schema public holds no functions: Supabase would open them to everybody', 
 test('the functions that lend somebody the rights of their owner are these', async () => {
   const lent = (await functionsIn('api', 'private')).filter((f) => f.securityDefiner && f.callers.length > 0)
   expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
+    'api.claim_ticket_emails': ['courier'],
+    'api.claim_webhooks': ['courier'],
+    'api.purge': ['courier'],
+    'api.record_ticket_email_event': ['courier'],
     'api.resolve_api_key': ['gateway'],
+    'api.settle_ticket_email': ['courier'],
+    'api.settle_webhook': ['courier'],
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.event_effect': ['scope_events_write'],
     'private.lock_order_of': ['scope_attendees_write'],

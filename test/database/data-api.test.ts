@@ -118,7 +118,7 @@ describe('a role that is not of this API', () => {
     },
   )
 
-  test.each(['service_role', 'authenticated', 'courier'])('such as %s reaches no function', async (role) => {
+  test.each(['service_role', 'authenticated', 'courier'])('such as %s reaches no operation', async (role) => {
     const { claims } = await keyOf(await createOrganisation())
     const token = await sign({ ...claims, role, sub: randomUUID() })
     for (const name of [...operations.map((o) => o.name), 'resolve_api_key']) {

@@ -45,7 +45,7 @@ export const roles: Record<string, { inherits?: string[]; becomes?: string[]; by
 export const schemas: Record<string, string[]> = {
   // Supabase's own doing: whoever could see into public can do nothing there without a grant on a table.
   public: ['anon', 'authenticated', 'public', 'service_role'],
-  api: ['api_key', 'gateway'],
+  api: ['api_key', 'courier', 'gateway'],
   private: ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
 }
 
@@ -69,7 +69,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
   },
   'public.organisations': {
     api_key: { select: '*' },
-    authenticated: { select: '*', update: 'name, slug' },
+    authenticated: { select: '*', update: 'name, slug, reply_to_email' },
   },
   'public.organisation_members': {
     authenticated: { select: '*', insert: 'organisation_id, user_id, role', update: 'role', delete: '*' },
@@ -177,6 +177,9 @@ export const tables: Record<string, Record<string, Privileges>> = {
   'public.webhook_deliveries': {
     authenticated: { select: '*' },
     scope_events_write: { select: '*', update: 'status, attempts, next_attempt_at' },
+  },
+  'public.ticket_emails': {
+    authenticated: { select: '*' },
   },
   'private.webhook_secrets': {},
   'private.api_key_hashes': {},

@@ -7,7 +7,7 @@ import { roleOf } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
 import { studio } from '../support/database.ts'
 import { actAs } from './actor.ts'
-import { columnsOf, functionsIn, tablesIn } from './catalogue.ts'
+import { columnsOf, courierFunctions, functionsIn, tablesIn } from './catalogue.ts'
 import {
   columnList,
   type Privileges,
@@ -182,12 +182,13 @@ describe('calling functions', () => {
   const callable = [
     ...operations.map((operation) => ({ name: operation.name, role: roleOf(operation) })),
     { name: 'resolve_api_key', role: 'gateway' },
+    ...courierFunctions.map((name) => ({ name, role: 'courier' })),
   ]
 
   test.each(callable)('$name is refused by Postgres to every role but $role', async ({ name, role }) => {
     const fn = (await functionsIn('api')).find((f) => f.name === name)
     const required = fn?.arguments.slice(0, fn.arguments.length - fn.optional.length) ?? []
-    const call = `select api.${name}(${required.map((argument) => `${argument} => null`).join(', ')})`
+    const call = `select api.${name}(${required.map((argument) => `"${argument}" => null`).join(', ')})`
 
     const refused = await inTurn(roleNames, async (caller) =>
       (await actAs(caller, { organisation_id: randomUUID() }, ({ attempt }) => attempt(call))) === '42501'

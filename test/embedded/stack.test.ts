@@ -18,7 +18,7 @@ import { join, relative } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openDataDirectory } from '../../src/embedded/data-directory.ts'
 import { withClient } from '../../src/embedded/database.ts'
-import { type EmbeddedStack, runningDatabaseUrl, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { StartError } from '../../src/embedded/start-error.ts'
 import {
   cleanUp,
@@ -109,12 +109,16 @@ test('a restart finds another port when another program took the old one', { tim
 
 test('the command line finds the database while a server runs, and nothing before or after', { timeout }, async () => {
   const dataDir = copyOf(firstStart.dataDir)
-  expect(await runningDatabaseUrl(join(dataDir, 'nowhere'))).toBeNull()
-  expect(await runningDatabaseUrl(dataDir)).toBeNull()
+  expect(await findRunningStack(join(dataDir, 'nowhere'))).toBeNull()
+  expect(await findRunningStack(dataDir)).toBeNull()
   const stack = await start(dataDir)
-  expect(await runningDatabaseUrl(dataDir)).toBe(stack.databaseUrl)
+  expect(await findRunningStack(dataDir)).toEqual({
+    databaseUrl: stack.databaseUrl,
+    dataApiUrl: stack.dataApiUrl,
+    jwtSecret: stack.jwtSecret,
+  })
   await stack.stop()
-  expect(await runningDatabaseUrl(dataDir)).toBeNull()
+  expect(await findRunningStack(dataDir)).toBeNull()
 })
 
 test('stop leaves no process behind, may be called twice, and is no failure', { timeout }, async () => {
@@ -259,7 +263,7 @@ test('records of processes that are dead, or whose number another program has no
       '\n',
     ),
   )
-  expect(await runningDatabaseUrl(dataDir)).toBeNull()
+  expect(await findRunningStack(dataDir)).toBeNull()
   const stack = await start(dataDir)
   expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
   expect(stranger.exitCode ?? stranger.signalCode).toBeNull()

@@ -33,6 +33,12 @@ test('an empty environment is an embedded stack in .usher on port 3000, for this
     trustProxy: false,
     redisUrl: undefined,
     database: { kind: 'embedded', dataDir: '.usher' },
+    mail: { directory: '.usher/outbox' },
+    mailFrom: 'tickets@localhost',
+    postmarkWebhookSecret: undefined,
+    retentionDays: 30,
+    webhookTimeoutSeconds: 15,
+    webhooksToLoopback: true,
     databaseUrl: undefined,
   })
 })
@@ -47,6 +53,12 @@ test('every variable is read', () => {
       ALLOWED_HOSTS: 'api.example.com, tickets.example.com,',
       TRUST_PROXY: '2',
       REDIS_URL: 'rediss://user:secret@redis.example.com:6380/1',
+      SMTP_URL: 'smtps://user:secret@mail.example.com',
+      MAIL_FROM: 'tickets@example.com',
+      POSTMARK_WEBHOOK_SECRET: 's'.repeat(16),
+      RETENTION_DAYS: '7',
+      WEBHOOK_TIMEOUT_SECONDS: '5',
+      WEBHOOKS_TO_LOOPBACK: 'true',
       DATABASE_URL: 'postgresql://postgres:secret@db.example.com:5432/postgres',
     }),
   ).toEqual({
@@ -62,6 +74,12 @@ test('every variable is read', () => {
       publishableKey: 'sb_publishable_abc',
       signingKey: { secret: 'x'.repeat(32) },
     },
+    mail: { smtpUrl: 'smtps://user:secret@mail.example.com' },
+    mailFrom: 'tickets@example.com',
+    postmarkWebhookSecret: 's'.repeat(16),
+    retentionDays: 7,
+    webhookTimeoutSeconds: 5,
+    webhooksToLoopback: true,
     databaseUrl: 'postgresql://postgres:secret@db.example.com:5432/postgres',
   })
 })
@@ -91,6 +109,12 @@ test.each([
   ['TRUST_PROXY', '10.0.0.0/99', /true, false, a number .+ addresses or subnets/],
   ['REDIS_URL', 'localhost:6379', /redis:\/\/ or rediss:\/\//],
   ['REDIS_URL', 'https://redis.example.com', /redis:\/\/ or rediss:\/\//],
+  ['SMTP_URL', 'mail.example.com', /smtp:\/\/ or smtps:\/\//],
+  ['MAIL_FROM', 'tickets', /an e-mail address/],
+  ['POSTMARK_WEBHOOK_SECRET', 'short', /at least 16 characters/],
+  ['RETENTION_DAYS', '0', /days from 1 to 9999/],
+  ['WEBHOOK_TIMEOUT_SECONDS', '60', /seconds from 1 to 59/],
+  ['WEBHOOKS_TO_LOOPBACK', 'yes', /true or false/],
   ['SUPABASE_URL', 'abc.supabase.co', /http or https/],
   ['SUPABASE_URL', 'ftp://abc.supabase.co', /http or https/],
   ['SUPABASE_PUBLISHABLE_KEY', ' ', /not be empty/],
@@ -148,6 +172,20 @@ test.each([
   const said = complaints({ ...supabase, ...unset }).join('\n')
   for (const variable of missing) expect(said).toContain(variable)
   expect(said).toContain('SUPABASE_URL')
+})
+
+test('a mail service needs the address that tickets come from, and is one or the other', () => {
+  expect(complaints({ SMTP_URL: 'smtp://localhost' })[0]).toMatch(/^MAIL_FROM must be set/)
+  expect(complaints({ POSTMARK_SERVER_TOKEN: 'token' })[0]).toMatch(/^MAIL_FROM must be set/)
+  const both = { POSTMARK_SERVER_TOKEN: 'token', SMTP_URL: 'smtp://localhost', MAIL_FROM: 'tickets@example.com' }
+  expect(complaints(both)[0]).toMatch(/^POSTMARK_SERVER_TOKEN and SMTP_URL are both set/)
+  expect(readConfig({ ...both, SMTP_URL: '' }).mail).toEqual({ postmarkToken: 'token' })
+})
+
+test('webhooks go to this machine only where all of it is here, unless that is said', () => {
+  expect(readConfig(supabase).webhooksToLoopback).toBe(false)
+  expect(readConfig({ ...supabase, WEBHOOKS_TO_LOOPBACK: 'true' }).webhooksToLoopback).toBe(true)
+  expect(readConfig({ WEBHOOKS_TO_LOOPBACK: 'false' }).webhooksToLoopback).toBe(false)
 })
 
 test('the rest of Supabase does not matter without SUPABASE_URL', () => {

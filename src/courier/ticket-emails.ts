@@ -1,0 +1,45 @@
+// The lane of ticket e-mails: claims what is owed, composes it, hands it to the mail transport, and settles it with what the
+// transport says. When a failure is tried again is decided in SQL (supabase/schemas/20_ticket_emails.sql).
+
+import type { Logger } from 'pino'
+import type { Lane } from './courier.ts'
+import { MailError, type MailTransport } from './mail/index.ts'
+import type { Outbox } from './outbox.ts'
+import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
+
+type Sent = { message_id: string } | { error: string; permanent: boolean }
+
+/** @param from address that tickets come from; the name beside it is the organiser's. */
+export function ticketEmailLane(outbox: Outbox, mail: MailTransport, from: string, log: Logger): Lane<OwedTicketEmail> {
+  async function send(owed: OwedTicketEmail): Promise<Sent> {
+    try {
+      return await mail.send(await ticketEmail(owed, from))
+    } catch (error) {
+      if (error instanceof MailError) return { error: error.message, permanent: error.permanent }
+      log.error({ err: error, delivery_id: owed.id }, 'ticket e-mail could not be composed')
+      return { error: 'The e-mail could not be made.', permanent: false }
+    }
+  }
+
+  return {
+    name: 'ticket e-mails',
+    atOnce: 16,
+    claim: async (limit) => (await outbox('claim_ticket_emails', { limit })) as OwedTicketEmail[],
+    async deliver(owed) {
+      const startedAt = performance.now()
+      const sent = await send(owed)
+      await outbox('settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
+      log.info(
+        {
+          delivery_id: owed.id,
+          attendee_id: owed.attendee.id,
+          attempt: owed.attempt,
+          transport: mail.name,
+          duration_ms: Math.round(performance.now() - startedAt),
+          ...('error' in sent ? { failed: sent.permanent ? 'permanently' : 'for now' } : {}),
+        },
+        'ticket e-mail',
+      )
+    },
+  }
+}

@@ -1,0 +1,42 @@
+// The lane of webhooks: claims deliveries, sends them signed, and settles them with what the endpoint answered. When a
+// delivery is tried again, and when an endpoint is given up, is decided in SQL (supabase/schemas/19_courier.sql).
+
+import type { Logger } from 'pino'
+import type { Lane } from './courier.ts'
+import type { Outbox } from './outbox.ts'
+import type { OwedWebhook, WebhookSender } from './send-webhook.ts'
+
+export function webhookLane(outbox: Outbox, sender: WebhookSender, log: Logger): Lane<OwedWebhook> {
+  return {
+    name: 'webhooks',
+    atOnce: 64,
+    claim: async (limit) => (await outbox('claim_webhooks', { limit })) as OwedWebhook[],
+    async deliver(owed) {
+      const result = await sender.send(owed)
+      const { milliseconds } = result
+      await outbox('settle_webhook', {
+        webhook_delivery_id: owed.id,
+        claim: owed.claim,
+        milliseconds,
+        ...(result.kind === 'answered'
+          ? {
+              response_status: result.status,
+              response_body: result.body,
+              retry_after_seconds: result.retryAfterSeconds,
+            }
+          : { error: result.error }),
+      })
+      log.info(
+        {
+          delivery_id: owed.id,
+          notification_id: owed.webhook_id,
+          type: owed.type,
+          attempt: owed.attempt,
+          duration_ms: milliseconds,
+          ...(result.kind === 'answered' ? { status: result.status } : { reason: result.error }),
+        },
+        'webhook',
+      )
+    },
+  }
+}

@@ -1,0 +1,46 @@
+// What Postmark tells of e-mails it took: delivered, or bounced and why. In come its webhooks, authenticated by the secret that
+// stands in their address (https://usher:SECRET@…/webhooks/postmark), out go events for the database. What it tells besides
+// is taken and forgotten, or it would be sent again and again.
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import express, { type RequestHandler, Router } from 'express'
+import * as z from 'zod'
+import type { Outbox } from './courier/outbox.ts'
+import { Refusal } from './gateway/refusal.ts'
+
+const Told = z.discriminatedUnion('RecordType', [
+  z.object({ RecordType: z.literal('Delivery'), MessageID: z.string().max(200) }),
+  z.object({ RecordType: z.literal('Bounce'), MessageID: z.string().max(200), Description: z.string().optional() }),
+])
+
+export function postmarkRouter(secret: string, outbox: Outbox): Router {
+  const router = Router()
+  router.post('/webhooks/postmark', authenticate(secret), express.json({ limit: '256kb' }), async (req, res) => {
+    const told = Told.safeParse(req.body)
+    if (told.success) {
+      await outbox('record_ticket_email_event', {
+        message_id: told.data.MessageID,
+        ...(told.data.RecordType === 'Delivery'
+          ? { status: 'delivered' }
+          : { status: 'bounced', error: told.data.Description?.slice(0, 300) ?? 'It bounced.' }),
+      })
+    }
+    res.json({ status: 'ok' })
+  })
+  return router
+}
+
+function authenticate(secret: string): RequestHandler {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const expected = digest(secret)
+  return (req, _res, next) => {
+    const [, credentials = ''] = /^Basic ([A-Za-z0-9+/=]+)$/.exec(req.headers.authorization ?? '') ?? []
+    const given = Buffer.from(credentials, 'base64')
+      .toString()
+      .replace(/^[^:]*:/, '')
+    if (timingSafeEqual(digest(given), expected)) return next()
+    throw new Refusal(401, 'invalid_credentials', 'The password in the address of the webhook is not valid.', {
+      headers: { 'WWW-Authenticate': 'Basic realm="Postmark webhook"' },
+    })
+  }
+}

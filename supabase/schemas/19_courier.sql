@@ -1,0 +1,149 @@
+-- The courier's side of the outbox: it claims what is due, sends it, and says how that went. A claim is a lease: whoever dies
+-- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
+-- All security definer: the courier has no right to any table, and these are the only functions it may call.
+
+-- What is due to endpoints that are enabled, oldest first, to each a few at a time, so that one that is slow or dead holds up
+-- nobody else. Claimed rows are due again when the lease runs out.
+create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_at_once constant integer := 4; -- to one endpoint
+  v_owed json;
+  v_claim uuid := gen_random_uuid();
+  v_until timestamptz := now() + make_interval(secs => lease_seconds);
+begin
+  if not exists (
+    select from public.webhook_deliveries d where d.status = 'pending' and d.next_attempt_at <= now()
+  ) then
+    return '[]';
+  end if;
+
+  with due as (
+    select d.id
+    from public.webhook_endpoints w
+    cross join lateral (
+      select count(*)::integer as under_way
+      from public.webhook_deliveries d
+      where d.webhook_endpoint_id = w.id and d.claimed_until > now()
+    ) c
+    cross join lateral (
+      select d.id, d.next_attempt_at
+      from public.webhook_deliveries d
+      where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
+      order by d.next_attempt_at
+      limit greatest(v_at_once - c.under_way, 0)
+      for no key update skip locked
+    ) d
+    where w.status = 'enabled'
+    order by d.next_attempt_at
+    limit claim_webhooks."limit"
+  ),
+  claimed as (
+    update public.webhook_deliveries d
+    set claim = v_claim,
+      claimed_until = v_until,
+      next_attempt_at = v_until,
+      attempts = d.attempts + 1,
+      last_attempt_at = now()
+    from due
+    where d.id = due.id
+    returning d.*
+  )
+  select coalesce(
+    json_agg(json_build_object(
+      'id', c.id,
+      'claim', c.claim,
+      'attempt', c.attempts,
+      'url', w.url,
+      'secrets', (
+        select json_agg(s.secret order by s.expires_at desc nulls first)
+        from private.webhook_secrets s
+        where s.webhook_endpoint_id = w.id and (s.expires_at is null or s.expires_at > now())
+      ),
+      'webhook_id', n.id,
+      'type', n.type,
+      'timestamp', private.rfc3339(n.created_at),
+      'data', n.data
+    )),
+    '[]'
+  ) into v_owed
+  from claimed c
+  join public.webhook_endpoints w on w.id = c.webhook_endpoint_id
+  join public.notifications n on n.id = c.notification_id;
+  return v_owed;
+end
+$$;
+comment on function api.claim_webhooks(integer, integer) is
+  'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, url, secrets, webhook_id, type, timestamp, data }].';
+grant execute on function api.claim_webhooks(integer, integer) to courier;
+
+-- After the attempt of this number: ten of them within some three days, as Standard Webhooks proposes.
+create function private.retry_delay(attempts integer) returns interval
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- A fifth more or less, so that what failed together does not come back together.
+  return (0.8 + 0.4 * random()) * (
+    '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}'::interval[]
+  )[attempts];
+end
+$$;
+
+-- What the endpoint answered, or why it did not. 2xx is delivered; 410 says never again; everything else is tried again, not
+-- before the endpoint asks for it. An endpoint that has failed for five days is disabled.
+create function api.settle_webhook(
+  webhook_delivery_id uuid,
+  claim uuid,
+  response_status integer default null,
+  response_body text default null,
+  milliseconds integer default null,
+  error text default null,
+  retry_after_seconds integer default null
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_delivered boolean := coalesce(response_status between 200 and 299, false);
+  v_delivery public.webhook_deliveries;
+begin
+  update public.webhook_deliveries d
+  set claim = null,
+    claimed_until = null,
+    last_response_status = settle_webhook.response_status,
+    last_response_body = left(settle_webhook.response_body, 1024),
+    last_response_milliseconds = milliseconds,
+    last_error = settle_webhook.error,
+    delivered_at = case when v_delivered then now() else d.delivered_at end,
+    status = case
+      when v_delivered then 'delivered'
+      when response_status = 410 or d.attempts >= 10 then 'failed'
+      else 'pending'
+    end::public.webhook_delivery_status,
+    next_attempt_at = greatest(
+      now() + private.retry_delay(d.attempts), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
+    )
+  where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending'
+  returning * into v_delivery;
+  if not found then
+    return;
+  end if;
+
+  if v_delivered then
+    update public.webhook_endpoints w set failing_since = null
+    where w.id = v_delivery.webhook_endpoint_id and w.failing_since is not null;
+  elsif response_status = 410 then
+    update public.webhook_endpoints w set status = 'disabled', disabled_reason = 'It answered 410 Gone.'
+    where w.id = v_delivery.webhook_endpoint_id and w.status = 'enabled';
+  else
+    update public.webhook_endpoints w set failing_since = now()
+    where w.id = v_delivery.webhook_endpoint_id and w.failing_since is null;
+    update public.webhook_endpoints w
+    set status = 'disabled', disabled_reason = 'Nothing that was sent to it for five days succeeded.'
+    where w.id = v_delivery.webhook_endpoint_id and w.status = 'enabled' and w.failing_since < now() - interval '5 days';
+  end if;
+end
+$$;
+comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer) is
+  'Says how sending a claimed webhook went; nothing happens when the claim has passed to somebody else.';
+grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer) to courier;

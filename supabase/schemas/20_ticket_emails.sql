@@ -1,0 +1,217 @@
+-- Ticket e-mails: one row for each that is owed, written when a ticket is queued, claimed and settled by the courier like a
+-- webhook. What became of it is shown on the attendee as ticket_email.
+
+create table public.ticket_emails (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  attendee_id uuid not null,
+  status public.ticket_email_status not null default 'queued',
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  claim uuid,
+  claimed_until timestamptz,
+  sent_to text,
+  sent_code text,
+  sent_at timestamptz,
+  message_id text,
+  last_error text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint ticket_emails_pkey primary key (id),
+  constraint ticket_emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
+  constraint ticket_emails_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint ticket_emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null))
+);
+comment on table public.ticket_emails is 'Ticket e-mails, owed and sent. Written by Usher alone; queue one by setting ticket_email_status of the attendee.';
+comment on column public.ticket_emails.sent_to is 'The address it was claimed for, as the attendee had it then.';
+comment on column public.ticket_emails.sent_code is 'The ticket code it was claimed with: an e-mail that was overtaken by a new code is followed by another.';
+comment on column public.ticket_emails.message_id is 'What the mail service calls it.';
+
+create index ticket_emails_next_attempt_at_idx on public.ticket_emails (next_attempt_at) where status = 'queued';
+create index ticket_emails_attendee_id_idx on public.ticket_emails (attendee_id);
+create index ticket_emails_organisation_id_idx on public.ticket_emails (organisation_id);
+create unique index ticket_emails_message_id_key on public.ticket_emails (message_id) where message_id is not null;
+
+create trigger ticket_emails_900_updated_at before update on public.ticket_emails
+  for each row execute function private.tg__set_updated_at();
+
+revoke all on public.ticket_emails from anon, authenticated, service_role;
+
+alter table public.ticket_emails enable row level security;
+create policy ticket_emails_select_membership on public.ticket_emails for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.ticket_emails to authenticated;
+
+-- Security definer: what is owed is nobody's to write.
+create function private.tg_attendees__owe_ticket_email() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.ticket_email_status = 'queued' then
+    insert into public.ticket_emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
+  else
+    update public.ticket_emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+    where e.attendee_id = new.id and e.status = 'queued';
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_500_owe_ticket_email_insert after insert on public.attendees
+  for each row when (new.ticket_email_status = 'queued')
+  execute function private.tg_attendees__owe_ticket_email();
+create trigger attendees_500_owe_ticket_email_update after update on public.attendees
+  for each row when (
+    new.ticket_email_status <> old.ticket_email_status and 'queued' in (new.ticket_email_status, old.ticket_email_status)
+  )
+  execute function private.tg_attendees__owe_ticket_email();
+
+-- What is due, oldest first, with all that the e-mail says. Security definer, like its twins in 19_courier.sql.
+create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 120) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_owed json;
+  v_claim uuid := gen_random_uuid();
+  v_until timestamptz := now() + make_interval(secs => lease_seconds);
+begin
+  with due as (
+    select e.id
+    from public.ticket_emails e
+    where e.status = 'queued' and e.next_attempt_at <= now()
+    order by e.next_attempt_at
+    limit claim_ticket_emails."limit"
+    for no key update skip locked
+  ),
+  claimed as (
+    update public.ticket_emails e
+    set claim = v_claim,
+      claimed_until = v_until,
+      next_attempt_at = v_until,
+      attempts = e.attempts + 1,
+      sent_to = a.email,
+      sent_code = a.ticket_code
+    from due
+    join public.ticket_emails d on d.id = due.id
+    join public.attendees a on a.id = d.attendee_id
+    where e.id = due.id and a.status = 'active'
+    returning e.*
+  )
+  select coalesce(
+    json_agg(json_build_object(
+      'id', c.id,
+      'claim', c.claim,
+      'attempt', c.attempts,
+      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email),
+      'event', private.event_json(v),
+      'ticket_type', json_build_object('name', t.name),
+      'order', json_build_object('reference', o.reference),
+      'attendee', json_build_object(
+        'id', a.id, 'name', a.name, 'email', a.email, 'company', a.company, 'ticket_code', a.ticket_code
+      )
+    )),
+    '[]'
+  ) into v_owed
+  from claimed c
+  join public.attendees a on a.id = c.attendee_id
+  join public.orders o on o.id = a.order_id
+  join public.ticket_types t on t.id = a.ticket_type_id
+  join public.events v on v.id = a.event_id
+  join public.organisations g on g.id = a.organisation_id;
+  return v_owed;
+end
+$$;
+comment on function api.claim_ticket_emails(integer, integer) is
+  'Ticket e-mails that are due, claimed for lease_seconds: [{ id, claim, attempt, organisation, event, ticket_type, order, attendee }].';
+grant execute on function api.claim_ticket_emails(integer, integer) to courier;
+
+-- Sent, with what the mail service calls it; or failed, for good or for now. Transient failures are tried again for a day.
+create function api.settle_ticket_email(
+  ticket_email_id uuid,
+  claim uuid,
+  message_id text default null,
+  error text default null,
+  permanent boolean default false
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_email public.ticket_emails;
+  v_attendee public.attendees;
+begin
+  -- The attendee before the e-mail, as whoever cancels or re-issues the ticket has them.
+  select a.* into v_attendee
+  from public.attendees a
+  where a.id = (select e.attendee_id from public.ticket_emails e where e.id = settle_ticket_email.ticket_email_id)
+  for no key update;
+
+  update public.ticket_emails e
+  set claim = null,
+    claimed_until = null,
+    status = case
+      when error is null then 'sent'
+      when permanent or e.attempts >= 8 then 'failed'
+      else 'queued'
+    end::public.ticket_email_status,
+    sent_at = case when error is null then now() end,
+    message_id = settle_ticket_email.message_id,
+    last_error = settle_ticket_email.error,
+    next_attempt_at = case
+      when error is not null and not permanent and e.attempts < 8 then now() + (0.8 + 0.4 * random()) * (
+        '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours}'::interval[]
+      )[e.attempts]
+    end
+  where e.id = settle_ticket_email.ticket_email_id and e.claim = settle_ticket_email.claim and e.status = 'queued'
+  returning * into v_email;
+  if not found or v_attendee.ticket_email_status <> 'queued' then
+    return;
+  end if;
+
+  if v_email.status = 'queued' then
+    update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
+  elsif v_email.status = 'sent' and (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
+    -- Overtaken by a new code or address while it was under way: the ticket is still owed.
+    insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
+  else
+    update public.attendees a
+    set ticket_email_status = v_email.status,
+      ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
+      ticket_email_last_error = v_email.last_error
+    where a.id = v_attendee.id;
+  end if;
+end
+$$;
+comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
+  'Says how sending a claimed ticket e-mail went; nothing happens when the claim has passed to somebody else.';
+grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
+
+-- What the mail service tells later: delivered, or bounced and why.
+create function api.record_ticket_email_event(message_id text, status public.ticket_email_status, error text default null) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_email public.ticket_emails;
+begin
+  update public.ticket_emails e
+  set status = record_ticket_email_event.status, last_error = record_ticket_email_event.error
+  where e.message_id = record_ticket_email_event.message_id
+    and e.status in ('sent', 'delivered')
+    and record_ticket_email_event.status in ('delivered', 'bounced')
+  returning * into v_email;
+  if not found then
+    return;
+  end if;
+  -- Of the latest that was sent: what becomes of an earlier one is no news.
+  update public.attendees a
+  set ticket_email_status = v_email.status, ticket_email_last_error = v_email.last_error
+  where a.id = v_email.attendee_id
+    and a.ticket_email_status in ('sent', 'delivered')
+    and not exists (
+      select from public.ticket_emails l
+      where l.attendee_id = a.id and l.id > v_email.id and l.status not in ('cancelled', 'failed')
+    );
+end
+$$;
+comment on function api.record_ticket_email_event(text, public.ticket_email_status, text) is
+  'Says what became of an e-mail that was sent: delivered or bounced.';
+grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text) to courier;

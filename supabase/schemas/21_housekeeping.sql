@@ -1,0 +1,53 @@
+-- What is kept for a while only: first outcomes under their idempotency keys, settled deliveries and e-mails, and the log of
+-- notifications. Purged by the courier, a few at a time, so that nobody waits for it.
+
+create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+create index notifications_created_at_idx on public.notifications (created_at);
+create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
+
+-- Answers how many rows went, so that the caller goes on while there are more. What is still owed is kept, however old.
+create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_before timestamptz := now() - make_interval(days => greatest(retention_days, 1));
+  v_purged integer;
+  v_rows integer;
+begin
+  delete from private.idempotency_records r
+  where (r.family_id, r.idempotency_key) in (
+    select e.family_id, e.idempotency_key from private.idempotency_records e
+    where e.expires_at < now() order by e.expires_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_purged = row_count;
+
+  delete from public.webhook_deliveries d
+  where d.id in (
+    select o.id from public.webhook_deliveries o
+    where o.created_at < v_before and o.status <> 'pending' order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from public.notifications n
+  where n.id in (
+    select o.id from public.notifications o
+    where o.created_at < v_before
+      and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)
+    order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from public.ticket_emails e
+  where e.id in (
+    select o.id from public.ticket_emails o
+    where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  return v_purged + v_rows;
+end
+$$;
+comment on function api.purge(integer, integer) is
+  'Deletes what is older than its retention, at most "limit" rows of each kind: how many it were.';
+grant execute on function api.purge(integer, integer) to courier;

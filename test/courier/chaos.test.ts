@@ -1,0 +1,154 @@
+// Couriers are killed at random while an endpoint fails a third of the time: afterwards everything that was owed has arrived,
+// nothing is left claimed, and every ticket was e-mailed exactly once, but where its courier died between sending and saying so.
+// Time passes by SQL: what would be tried again in five minutes is due now.
+
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, expect, test } from 'vitest'
+import { createOrganisation, issueKey } from '../../src/admin.ts'
+import { startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { createLog } from '../../src/gateway/log.ts'
+import { scopes } from '../../src/operation.ts'
+import { cleanUp, spawnUsher, waitFor } from '../cli/support.ts'
+import { rest } from '../support/rest.ts'
+import { serveApp } from '../support/serve-app.ts'
+import { hang, reset, startWebhookReceiver, status } from '../support/webhook-receiver.ts'
+
+afterAll(cleanUp)
+
+const registrations = 500
+const endpoints = ['a', 'b', 'c']
+const failures = [status(500), hang, reset, status(302, { Location: '/elsewhere' })]
+
+test('nothing that was owed is lost, whoever dies', { timeout: 150_000 }, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'usher-chaos-'))
+  const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
+  const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('silent') })
+  const database = new pg.Client({ connectionString: stack.databaseUrl })
+  const receiver = await startWebhookReceiver()
+  try {
+    await database.connect()
+    const one = async (sql: string, values: unknown[] = []) => (await database.query(sql, values)).rows[0]
+
+    /** Webhooks that an endpoint said it has: its path and the webhook-id. */
+    const accepted = new Set<string>()
+    let calm = false
+    receiver.answerWith((response, webhook) => {
+      const failure = calm || Math.random() > 1 / 3 ? undefined : failures[Math.floor(Math.random() * failures.length)]
+      if (failure) return failure(response, webhook)
+      accepted.add(`${webhook.path} ${webhook.headers['webhook-id']}`)
+      status(204)(response, webhook)
+    })
+
+    const organisation = await createOrganisation(database, { name: 'Chaos', slug: 'chaos', plan: 'enterprise' })
+    const send = rest(await issueKey(database, { organisation: 'chaos', name: 'test', scopes }), app.url)
+    const event = await one(
+      `insert into public.events (organisation_id, name, slug, starts_at, ends_at)
+       values ($1, 'Chaos', 'chaos', now() + interval '1 day', now() + interval '2 days') returning id`,
+      [organisation.id],
+    )
+    const ticketType = await one("insert into public.ticket_types (event_id, name) values ($1, 'G') returning id", [
+      event.id,
+    ])
+    await database.query("update public.events set status = 'published' where id = $1", [event.id])
+    for (const name of endpoints) {
+      const url = `${receiver.url}/${name}`
+      await send('POST', '/webhook-endpoints', { url, types: ['order.completed', 'attendee.checked_in'] })
+    }
+
+    async function registerAndArrive(): Promise<void> {
+      const one = async (i: number) => {
+        const body = { ticket_type_id: ticketType.id, name: `Guest ${i}`, email: `g${i}@example.com` }
+        const answer = await send('POST', `/events/${event.id}/registrations`, body)
+        expect(answer.status).toBe(201)
+        if (i % 2 === 0) return
+        const code = answer.body.data.attendees[0].ticket_code
+        expect((await send('POST', '/check-ins', { event_id: event.id, code })).status).toBe(200)
+      }
+      for (let i = 0; i < registrations; i += 10) {
+        await Promise.all(Array.from({ length: 10 }, (_, k) => one(i + k)))
+      }
+    }
+
+    const courier = async () => {
+      const started = spawnUsher(['courier'], { dataDir, env: { WEBHOOK_TIMEOUT_SECONDS: '2', LOG_LEVEL: 'error' } })
+      await waitFor(() => started.stdout().includes('ready') || started.child.exitCode !== null)
+      expect(started.child.exitCode, started.stderr()).toBeNull()
+      return started
+    }
+    const emails = async () =>
+      (await readdir(join(dataDir, 'outbox')).catch(() => [])).filter((n) => n.endsWith('.eml'))
+    const timesSent = async (id: string) => (await emails()).filter((name) => name.includes(id)).length
+
+    /** By ticket e-mail: how many couriers died after they had sent it and before they said so. */
+    const unsettled = new Map<string, number>()
+    async function killedCouriers(): Promise<void> {
+      const couriers = await Promise.all([courier(), courier()])
+      await sleep(1_000 + Math.random() * 1_500)
+      for (const { child } of couriers) child.kill('SIGKILL')
+      await Promise.all(couriers.map(({ ended }) => ended))
+      // PostgREST finishes what the dead had asked for.
+      await sleep(300)
+      const { rows } = await database.query(
+        "select id from public.ticket_emails where claim is not null and status = 'queued'",
+      )
+      for (const { id } of rows) {
+        const known = unsettled.get(id) ?? 0
+        if ((await timesSent(id)) > known) unsettled.set(id, known + 1)
+      }
+      await timePasses()
+    }
+    const timePasses = async () => {
+      await database.query(
+        "update public.ticket_emails set next_attempt_at = now(), claimed_until = null where status = 'queued'",
+      )
+      await database.query(
+        "update public.webhook_deliveries set next_attempt_at = now(), claimed_until = null where status = 'pending'",
+      )
+    }
+
+    const working = registerAndArrive()
+    for (let round = 0; round < 5; round++) await killedCouriers()
+    await working
+
+    calm = true
+    const last = await Promise.all([courier(), courier()])
+    const owed = () =>
+      one(`select
+        (select count(*)::int from public.webhook_deliveries where status = 'pending') as webhooks,
+        (select count(*)::int from public.ticket_emails where status = 'queued') as emails`)
+    for (let i = 0; i < 60 && Object.values(await owed()).some((n) => Number(n) > 0); i++) {
+      await database.query(
+        "update public.webhook_deliveries set next_attempt_at = now() where status = 'pending' and claim is null",
+      )
+      await sleep(500)
+    }
+    for (const { child } of last) child.kill('SIGTERM')
+    expect((await Promise.all(last.map(({ ended }) => ended))).map(({ code }) => code)).toEqual([0, 0])
+
+    expect(await owed()).toEqual({ webhooks: 0, emails: 0 })
+    const { rows: deliveries } = await database.query(
+      `select w.url, d.notification_id as id, d.status, d.claim from public.webhook_deliveries d
+       join public.webhook_endpoints w on w.id = d.webhook_endpoint_id`,
+    )
+    expect(deliveries).toHaveLength(endpoints.length * registrations * 1.5)
+    expect(deliveries.filter(({ status, claim }) => status !== 'delivered' || claim !== null)).toEqual([])
+    expect(deliveries.filter(({ url, id }) => !accepted.has(`${new URL(url).pathname} ${id}`))).toEqual([])
+
+    const { rows: sent } = await database.query('select id, status, claim from public.ticket_emails')
+    expect(sent).toHaveLength(registrations)
+    expect(sent.filter(({ status, claim }) => status !== 'sent' || claim !== null)).toEqual([])
+    const files = await emails()
+    const counted = sent.map(({ id }) => [id, files.filter((name) => name.includes(id)).length])
+    expect(counted.filter(([id, n]) => n !== 1 + (unsettled.get(id) ?? 0))).toEqual([])
+  } finally {
+    await database.end()
+    await receiver.close()
+    await app.close()
+    await stack.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,84 @@
+// What Postmark tells of e-mails comes back to the attendee, from whoever knows the secret and from nobody else.
+
+import { randomUUID } from 'node:crypto'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { createOutbox } from '../../src/courier/outbox.ts'
+import { createDataApi } from '../../src/gateway/data-api.ts'
+import { createLog } from '../../src/gateway/log.ts'
+import { createTokens } from '../../src/gateway/tokens.ts'
+import { postmarkRouter } from '../../src/postmark-webhook.ts'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { serveApp } from '../support/serve-app.ts'
+
+const secret = 'a secret of Postmark'
+
+/** A ticket that was sent, and a way to tell of it. */
+async function arrange() {
+  const [dataApiUrl, jwtSecret] = [inject('dataApiUrl'), inject('jwtSecret')]
+  const outbox = createOutbox(createDataApi(dataApiUrl), await createTokens({ secret: jwtSecret }))
+  const app = await serveApp({
+    dataApiUrl,
+    jwtSecret,
+    log: createLog('silent'),
+    postmark: postmarkRouter(secret, outbox),
+  })
+  onTestFinished(() => app.close())
+
+  const { attendeeId } = await (await (await createOrganisation()).event()).guest()
+  const messageId = randomUUID()
+  await studio.query(
+    `update public.ticket_emails set status = 'sent', next_attempt_at = null, sent_at = now(), message_id = $2 where attendee_id = $1`,
+    [attendeeId, messageId],
+  )
+  await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [attendeeId])
+  return {
+    messageId,
+    tell: (body: unknown, password = secret) =>
+      fetch(`${app.url}/webhooks/postmark`, {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          Authorization: `Basic ${Buffer.from(`usher:${password}`).toString('base64')}`,
+        },
+        body: JSON.stringify(body),
+      }),
+    shown: () =>
+      row(
+        'select ticket_email_status as status, ticket_email_last_error as error from public.attendees where id = $1',
+        [attendeeId],
+      ),
+  }
+}
+
+test('a delivery is shown on the attendee, and a bounce with its reason', async () => {
+  const { messageId, tell, shown } = await arrange()
+  expect((await tell({ RecordType: 'Delivery', MessageID: messageId, Recipient: 'guest@example.com' })).status).toBe(
+    200,
+  )
+  expect(await shown()).toEqual({ status: 'delivered', error: null })
+  await tell({ RecordType: 'Bounce', Type: 'HardBounce', MessageID: messageId, Description: 'No such mailbox.' })
+  expect(await shown()).toEqual({ status: 'bounced', error: 'No such mailbox.' })
+})
+
+test('what is told of others, or of something else, is taken and changes nothing', async () => {
+  const { messageId, tell, shown } = await arrange()
+  for (const body of [
+    { RecordType: 'Delivery', MessageID: randomUUID() },
+    { RecordType: 'Open', MessageID: messageId },
+    { RecordType: 'Bounce', MessageID: 7 },
+    [],
+  ]) {
+    expect((await tell(body)).status).toBe(200)
+  }
+  expect(await shown()).toEqual({ status: 'sent', error: null })
+})
+
+test('whoever does not know the secret is refused', async () => {
+  const { messageId, tell, shown } = await arrange()
+  for (const password of ['', 'wrong', `${secret} `]) {
+    const answer = await tell({ RecordType: 'Bounce', MessageID: messageId }, password)
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Basic realm="Postmark webhook"'])
+  }
+  expect(await shown()).toEqual({ status: 'sent', error: null })
+})

@@ -1,0 +1,333 @@
+// What the courier is handed and what becomes of what it says: claims that are leases, and settlements that decide when to try
+// again. In a transaction that is rolled back, as the courier's role, since it claims from every organisation.
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint } from '../support/outbox.ts'
+
+type Owed = {
+  id: string
+  claim: string
+  attempt: number
+  url: string
+  secrets: string[]
+  webhook_id: string
+  type: string
+  timestamp: string
+  data: { object: string; id: string }
+}
+
+type Desk = {
+  organisationId: string
+  endpointId: string
+  /** What is claimed of this organisation. */
+  claim(limit?: number, leaseSeconds?: number): Promise<Owed[]>
+  settle(owed: Pick<Owed, 'id' | 'claim'>, how: Record<string, unknown>): Promise<void>
+  sql<T = Record<string, unknown>>(text: string, values?: unknown[]): Promise<T[]>
+}
+
+/** An organisation with one endpoint that hears of new orders, and so many of those. */
+async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Promise<void> {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const endpointId = await addEndpoint(organisation.id, ['order.created'])
+  const client = await studio.connect()
+  const sql: Desk['sql'] = async (text, values = []) => (await client.query(text, values)).rows
+  const asCourier = async <T>(text: string, values: unknown[]): Promise<T> => {
+    await client.query('set local role courier')
+    const { rows } = await client.query({ text, values, rowMode: 'array' })
+    await client.query('reset role')
+    return rows[0]?.[0] as T
+  }
+  try {
+    await client.query('begin')
+    // Others of the run are not ours to claim, nor to hold up.
+    await client.query(
+      `update public.webhook_deliveries set next_attempt_at = now() + interval '1 day'
+       where id in (
+         select d.id from public.webhook_deliveries d
+         where d.status = 'pending' and d.organisation_id <> $1 for no key update skip locked
+       )`,
+      [organisation.id],
+    )
+    for (let i = 0; i < orders; i++) {
+      await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
+        event.id,
+      ])
+    }
+    await client.query('set constraints all immediate')
+    await work({
+      organisationId: organisation.id,
+      endpointId,
+      sql,
+      claim: async (limit = 100, leaseSeconds = 60) => {
+        const owed = await asCourier<Owed[]>('select api.claim_webhooks($1, $2)', [limit, leaseSeconds])
+        const ours = await sql<{ id: string }>('select id from public.webhook_deliveries where organisation_id = $1', [
+          organisation.id,
+        ])
+        return owed.filter(({ id }) => ours.some((d) => d.id === id))
+      },
+      settle: async ({ id, claim }, { status, body, error, retryAfter, milliseconds = 12 }) =>
+        void (await asCourier('select api.settle_webhook($1, $2, $3, $4, $5, $6, $7)', [
+          id,
+          claim,
+          status ?? null,
+          body ?? null,
+          milliseconds,
+          error ?? null,
+          retryAfter ?? null,
+        ])),
+    })
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
+const first = <T>(items: T[]): T => {
+  if (items[0] === undefined) throw new Error('nothing was claimed')
+  return items[0]
+}
+
+const deliveryOf = async ({ sql }: Desk, id: string) =>
+  first(
+    await sql<{ status: string; attempts: number; wait: number | null; claim: string | null }>(
+      `select status, attempts, claim, claimed_until, last_response_status, last_response_body,
+         last_response_milliseconds, last_error, delivered_at is not null as delivered,
+         extract(epoch from next_attempt_at - now())::float8 as wait
+       from public.webhook_deliveries where id = $1`,
+      [id],
+    ),
+  )
+
+const endpointOf = async ({ sql, endpointId }: Desk) =>
+  first(
+    await sql(
+      `select status, disabled_reason, failing_since is not null as failing, version
+       from public.webhook_endpoints where id = $1`,
+      [endpointId],
+    ),
+  )
+
+describe('a claim', () => {
+  test('holds all that is to be sent, and is made once', async () => {
+    await atDesk(1, async (desk) => {
+      const owed = await desk.claim()
+      expect(owed).toEqual([
+        {
+          id: expect.any(String),
+          claim: expect.any(String),
+          attempt: 1,
+          url: 'https://hooks.example.com/usher',
+          secrets: [expect.stringMatching(/^whsec_/)],
+          webhook_id: expect.any(String),
+          type: 'order.created',
+          timestamp: expect.stringMatching(/Z$/),
+          data: expect.objectContaining({ object: 'order' }),
+        },
+      ])
+      expect(await desk.claim()).toEqual([])
+      // A lease: whoever died with it leaves it to the next.
+      await desk.sql(
+        'update public.webhook_deliveries set next_attempt_at = now(), claimed_until = now() where id = $1',
+        [first(owed).id],
+      )
+      const again = first(await desk.claim())
+      expect([again.id, again.attempt, again.webhook_id]).toEqual([first(owed).id, 2, first(owed).webhook_id])
+      expect(again.claim).not.toBe(first(owed).claim)
+    })
+  })
+
+  test('takes at most four of an endpoint at once, and the next when one of them is settled', async () => {
+    await atDesk(6, async (desk) => {
+      const owed = await desk.claim()
+      expect(owed).toHaveLength(4)
+      expect(await desk.claim()).toEqual([])
+      await desk.settle(first(owed), { status: 200 })
+      expect(await desk.claim()).toHaveLength(1)
+    })
+  })
+
+  test('takes no more than there is room for', async () => {
+    await atDesk(3, async (desk) => {
+      expect(await desk.claim(2)).toHaveLength(2)
+      expect(await desk.claim(2)).toHaveLength(1)
+    })
+  })
+
+  test('takes nothing for an endpoint that is disabled until it is enabled again', async () => {
+    await atDesk(1, async (desk) => {
+      const set = (status: string) =>
+        desk.sql('update public.webhook_endpoints set status = $2 where id = $1', [desk.endpointId, status])
+      await set('disabled')
+      expect(await desk.claim()).toEqual([])
+      await set('enabled')
+      expect(await desk.claim()).toHaveLength(1)
+    })
+  })
+
+  test('has both secrets while one replaces the other, the new one first', async () => {
+    await atDesk(1, async (desk) => {
+      const secrets = async () =>
+        (
+          await desk.sql<{ secret: string }>(
+            `select secret from private.webhook_secrets where webhook_endpoint_id = $1
+             order by expires_at desc nulls first`,
+            [desk.endpointId],
+          )
+        ).map(({ secret }) => secret)
+      const [old] = await secrets()
+      await desk.sql(
+        "update private.webhook_secrets set expires_at = now() + interval '1 hour' where webhook_endpoint_id = $1",
+        [desk.endpointId],
+      )
+      await desk.sql('select private.add_webhook_secret($1)', [desk.endpointId])
+      const both = await secrets()
+      expect([both.length, both[1]]).toEqual([2, old])
+      expect(first(await desk.claim()).secrets).toEqual(both)
+    })
+  })
+})
+
+describe('a settlement', () => {
+  test.each([200, 204, 299])('of %i is delivered', async (status) => {
+    await atDesk(1, async (desk) => {
+      const owed = first(await desk.claim())
+      await desk.settle(owed, { status, body: 'OK' })
+      expect(await deliveryOf(desk, owed.id)).toEqual({
+        status: 'delivered',
+        attempts: 1,
+        claim: null,
+        claimed_until: null,
+        last_response_status: status,
+        last_response_body: 'OK',
+        last_response_milliseconds: 12,
+        last_error: null,
+        delivered: true,
+        wait: null,
+      })
+    })
+  })
+
+  test.each([{ status: 500 }, { status: 302 }, { status: 404 }, { error: 'Connection refused.' }])(
+    'of %j is tried again, ever later, ten times within some three days',
+    async (how) => {
+      await atDesk(1, async (desk) => {
+        const { id } = first(await desk.claim())
+        const planned = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
+        for (const [i, seconds] of planned.entries()) {
+          if (i > 0) {
+            await desk.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [id])
+            await desk.claim()
+          }
+          const { claim } = await deliveryOf(desk, id)
+          await desk.settle({ id, claim: String(claim) }, how)
+          const { status, attempts, wait } = await deliveryOf(desk, id)
+          expect([status, attempts]).toEqual(['pending', i + 1])
+          expect(wait).toBeGreaterThanOrEqual(seconds * 0.79)
+          expect(wait).toBeLessThanOrEqual(seconds * 1.21)
+        }
+        await desk.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [id])
+        const last = first(await desk.claim())
+        expect(last.attempt).toBe(10)
+        await desk.settle(last, how)
+        expect(await deliveryOf(desk, id)).toMatchObject({ status: 'failed', wait: null, delivered: false })
+      })
+    },
+  )
+
+  test.each([
+    [60, 60],
+    [1, 4],
+    [9_999_999, 86_400],
+  ])('that asks to be left alone for %i s is tried again after %i s at the earliest', async (retryAfter, atLeast) => {
+    await atDesk(1, async (desk) => {
+      const owed = first(await desk.claim())
+      await desk.settle(owed, { status: 429, retryAfter })
+      const { wait } = await deliveryOf(desk, owed.id)
+      expect(wait).toBeGreaterThanOrEqual(atLeast)
+      expect(wait).toBeLessThanOrEqual(Math.max(atLeast, 6))
+    })
+  })
+
+  test('of 410 gives the delivery up and disables the endpoint, which says why', async () => {
+    await atDesk(2, async (desk) => {
+      const owed = first(await desk.claim(1))
+      await desk.settle(owed, { status: 410 })
+      expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'failed' })
+      expect(await endpointOf(desk)).toMatchObject({ status: 'disabled', disabled_reason: 'It answered 410 Gone.' })
+      expect(await desk.claim()).toEqual([])
+    })
+  })
+
+  test('disables an endpoint that has failed for five days, and no earlier; a success begins anew', async () => {
+    await atDesk(4, async (desk) => {
+      const [one, two, three, four] = await desk.claim()
+      if (!one || !two || !three || !four) throw new Error('four were owed')
+      await desk.settle(one, { status: 500 })
+      expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: true })
+      await desk.settle(two, { status: 200 })
+      expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: false, version: 1 })
+      await desk.settle(three, { status: 500 })
+      await desk.sql("update public.webhook_endpoints set failing_since = now() - interval '121 hours' where id = $1", [
+        desk.endpointId,
+      ])
+      await desk.settle(four, { error: 'No such host.' })
+      expect(await endpointOf(desk)).toMatchObject({
+        status: 'disabled',
+        disabled_reason: 'Nothing that was sent to it for five days succeeded.',
+      })
+      await desk.sql("update public.webhook_endpoints set status = 'enabled' where id = $1", [desk.endpointId])
+      expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', disabled_reason: null, failing: false })
+    })
+  })
+
+  test('by somebody whose claim has passed to another does not count', async () => {
+    await atDesk(1, async (desk) => {
+      const owed = first(await desk.claim())
+      await desk.settle({ id: owed.id, claim: randomUUID() }, { status: 200 })
+      expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', claim: owed.claim })
+      await desk.settle(owed, { status: 200 })
+      await desk.settle(owed, { status: 500 })
+      expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'delivered', last_response_status: 200 })
+    })
+  })
+})
+
+test('two couriers at once never claim the same', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  for (let i = 0; i < 3; i++) await addEndpoint(organisation.id, ['order.created'])
+  for (let i = 0; i < 4; i++) await event.guest()
+  const claim = async () => {
+    const client = await studio.connect()
+    try {
+      await client.query('begin')
+      await client.query('set local role courier')
+      const { owed } = (await client.query('select api.claim_webhooks(1000) as owed')).rows[0]
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      return { ids: (owed as Owed[]).map(({ id }) => id), client }
+    } catch (error) {
+      client.release()
+      throw error
+    }
+  }
+  const both = await Promise.all([claim(), claim()])
+  for (const { client } of both) {
+    await client.query('rollback')
+    client.release()
+  }
+  const ours = (
+    await studio.query<{ id: string }>('select id from public.webhook_deliveries where organisation_id = $1', [
+      organisation.id,
+    ])
+  ).rows.map(({ id }) => id)
+  const claimed = both.flatMap(({ ids }) => ids).filter((id) => ours.includes(id))
+  expect(new Set(claimed).size).toBe(claimed.length)
+  expect(claimed.length).toBe(12)
+  expect(
+    await row('select count(*)::int as n from public.webhook_deliveries where organisation_id = $1', [organisation.id]),
+  ).toEqual({ n: 12 })
+})

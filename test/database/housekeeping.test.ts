@@ -1,0 +1,81 @@
+// What is purged and what is kept. In a transaction that is rolled back: purging knows no organisations.
+
+import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint } from '../support/outbox.ts'
+
+const tables = [
+  'private.idempotency_records',
+  'public.webhook_deliveries',
+  'public.notifications',
+  'public.ticket_emails',
+]
+
+test('what is older than its retention goes, a few at a time; what is owed or newer stays', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await addEndpoint(organisation.id, ['order.created'])
+  for (let i = 0; i < 3; i++) await event.guest()
+  const client = await studio.connect()
+  try {
+    await client.query('begin')
+    const counts = async () =>
+      Promise.all(
+        tables.map(async (table) => {
+          const sql = `select count(*)::int as n from ${table} where organisation_id = $1`
+          return (await client.query(sql, [organisation.id])).rows[0].n
+        }),
+      )
+    const age = (table: string, and = '') =>
+      client.query(`update ${table} set created_at = now() - interval '8 days' where organisation_id = $1 ${and}`, [
+        organisation.id,
+      ])
+    const purge = async (days: number, limit: number) => {
+      await client.query('set local role courier')
+      const { rows } = await client.query('select api.purge($1, $2) as n', [days, limit])
+      await client.query('reset role')
+      return rows[0].n
+    }
+    for (const [key, expiry] of [
+      ['old', "now() - interval '1 second'"],
+      ['new', "now() + interval '1 hour'"],
+    ]) {
+      await client.query(
+        `insert into private.idempotency_records (organisation_id, family_id, idempotency_key, request_fingerprint, outcome, expires_at)
+         values ($1, $1, $2, 'f', '{}', ${expiry})`,
+        [organisation.id, key],
+      )
+    }
+    // One record expired; three orders are told of, created and completed, and so are their guests; three e-mails are owed.
+    await purge(7, 100_000)
+    const [records, deliveries, notifications, emails] = await counts()
+    expect([records, deliveries, emails]).toEqual([1, 3, 3])
+
+    await age('public.webhook_deliveries')
+    await age('public.notifications')
+    await age('public.ticket_emails')
+    // Owed still, however old: with their notifications.
+    await purge(7, 100_000)
+    expect(await counts()).toEqual([1, 3, 3, 3])
+
+    await client.query("update public.webhook_deliveries set status = 'delivered' where organisation_id = $1", [
+      organisation.id,
+    ])
+    await client.query(
+      "update public.ticket_emails set status = 'sent', next_attempt_at = null where organisation_id = $1",
+      [organisation.id],
+    )
+    await purge(9, 100_000)
+    expect(await counts()).toEqual([1, 3, 3, 3])
+    expect(notifications).toBeGreaterThan(3)
+    // Notifications go when the last of their deliveries has gone.
+    expect(await purge(7, 2)).toBe(2 + 2 + 2)
+    expect(await purge(7, 2)).toBe(1 + 1 + 1)
+    expect(await counts()).toEqual([1, 0, 0, 0])
+    expect(await purge(7, 2)).toBe(0)
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+})

@@ -1,0 +1,241 @@
+// Ticket e-mails as they are owed, claimed and settled, and what the attendee shows of them. In a transaction that is rolled
+// back, as the courier's role, since it claims from every organisation.
+
+import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+
+type Owed = { id: string; claim: string; attempt: number; attendee: { id: string; email: string; ticket_code: string } }
+
+type Desk = {
+  attendeeId: string
+  claim(): Promise<Owed[]>
+  settle(
+    owed: Pick<Owed, 'id' | 'claim'>,
+    how: { messageId?: string; error?: string; permanent?: boolean },
+  ): Promise<void>
+  event(messageId: string, status: string, error?: string): Promise<void>
+  edit(assignments: string): Promise<void>
+  /** What the attendee shows. */
+  shown(): Promise<{ status: string; sent: boolean; error: string | null }>
+  /** The rows of what is and was owed, oldest first. */
+  emails(): Promise<{ status: string; attempts: number; wait: number | null }[]>
+  expire(): Promise<void>
+}
+
+/** A guest with a ticket to be e-mailed. */
+async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {}): Promise<void> {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await studio.query("update public.organisations set reply_to_email = 'desk@example.com' where id = $1", [
+    organisation.id,
+  ])
+  const client = await studio.connect()
+  const call = async (text: string, values: unknown[]): Promise<unknown> => {
+    await client.query('set local role courier')
+    const { rows } = await client.query({ text, values, rowMode: 'array' })
+    await client.query('reset role')
+    return rows[0]?.[0]
+  }
+  try {
+    await client.query('begin')
+    const order = await client.query(
+      "insert into public.orders (event_id, name, email, payment_method) values ($1, 'G', 'g@example.com', $2) returning id",
+      [event.id, paid ? null : 'invoice'],
+    )
+    const ticketTypeId = event.ticketTypeId
+    await client.query('update public.ticket_types set price = 4900 where id = $1', [ticketTypeId])
+    const { rows } = await client.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email, company)
+       values ($1, $2, 'Mary Jackson', 'mary@example.com', 'NASA') returning id`,
+      [order.rows[0].id, ticketTypeId],
+    )
+    const attendeeId = String(rows[0].id)
+    await work({
+      attendeeId,
+      claim: async () =>
+        ((await call('select api.claim_ticket_emails(1000)', [])) as Owed[]).filter(
+          (o) => o.attendee.id === attendeeId,
+        ),
+      settle: async ({ id, claim }, { messageId, error, permanent = false }) =>
+        void (await call('select api.settle_ticket_email($1, $2, $3, $4, $5)', [
+          id,
+          claim,
+          messageId ?? null,
+          error ?? null,
+          permanent,
+        ])),
+      event: async (messageId, status, error) =>
+        void (await call('select api.record_ticket_email_event($1, $2, $3)', [messageId, status, error ?? null])),
+      edit: async (assignments) =>
+        void (await client.query(`update public.attendees set ${assignments} where id = $1`, [attendeeId])),
+      shown: async () =>
+        (
+          await client.query(
+            `select ticket_email_status as status, ticket_email_sent_at is not null as sent, ticket_email_last_error as error
+             from public.attendees where id = $1`,
+            [attendeeId],
+          )
+        ).rows[0],
+      emails: async () =>
+        (
+          await client.query(
+            `select status, attempts, extract(epoch from next_attempt_at - now())::float8 as wait
+             from public.ticket_emails where attendee_id = $1 order by id`,
+            [attendeeId],
+          )
+        ).rows,
+      expire: async () =>
+        void (await client.query(
+          "update public.ticket_emails set next_attempt_at = now() where attendee_id = $1 and status = 'queued'",
+          [attendeeId],
+        )),
+    })
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
+const first = <T>(items: T[]): T => {
+  if (items[0] === undefined) throw new Error('nothing was claimed')
+  return items[0]
+}
+
+test('a ticket is owed once, with all that its e-mail says, and is shown as sent', async () => {
+  await atDesk(async ({ claim, settle, shown, emails }) => {
+    const owed = await claim()
+    expect(owed).toEqual([
+      {
+        id: expect.any(String),
+        claim: expect.any(String),
+        attempt: 1,
+        organisation: { name: expect.any(String), reply_to: 'desk@example.com' },
+        event: expect.objectContaining({ object: 'event', timezone: 'Europe/Berlin' }),
+        ticket_type: { name: 'General' },
+        order: { reference: expect.stringMatching(/^[0-9A-Z]{8}$/) },
+        attendee: {
+          id: expect.any(String),
+          name: 'Mary Jackson',
+          email: 'mary@example.com',
+          company: 'NASA',
+          ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/),
+        },
+      },
+    ])
+    expect(await claim()).toEqual([])
+    await settle(first(owed), { messageId: 'm-1' })
+    expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
+    expect(await emails()).toEqual([{ status: 'sent', attempts: 1, wait: null }])
+  })
+})
+
+test('nothing is owed before the order is paid', async () => {
+  await atDesk(
+    async ({ claim, emails }) => {
+      expect(await emails()).toEqual([])
+      expect(await claim()).toEqual([])
+    },
+    { paid: false },
+  )
+})
+
+test('a ticket that is cancelled before it was sent is not sent', async () => {
+  await atDesk(async ({ claim, edit, shown, emails }) => {
+    await edit("status = 'cancelled'")
+    expect(await claim()).toEqual([])
+    expect(await shown()).toEqual({ status: 'cancelled', sent: false, error: null })
+    expect(await emails()).toMatchObject([{ status: 'cancelled' }])
+  })
+})
+
+test('a ticket that is cancelled while its e-mail is under way stays cancelled', async () => {
+  await atDesk(async ({ claim, edit, settle, shown }) => {
+    const owed = first(await claim())
+    await edit("status = 'cancelled'")
+    await settle(owed, { messageId: 'm-2' })
+    expect(await shown()).toMatchObject({ status: 'cancelled' })
+  })
+})
+
+test('a transient failure is tried again for a day, ever later, and then shown as failed', async () => {
+  await atDesk(async ({ claim, settle, shown, emails, expire }) => {
+    for (const seconds of [30, 120, 600, 1800, 7200, 21_600, 43_200]) {
+      await settle(first(await claim()), { error: 'The mail service is busy.' })
+      const { status, wait } = first(await emails())
+      expect(status).toBe('queued')
+      expect(wait).toBeGreaterThanOrEqual(seconds * 0.79)
+      expect(wait).toBeLessThanOrEqual(seconds * 1.21)
+      expect(await shown()).toEqual({ status: 'queued', sent: false, error: 'The mail service is busy.' })
+      await expire()
+    }
+    await settle(first(await claim()), { error: 'The mail service is busy.' })
+    expect(await shown()).toEqual({ status: 'failed', sent: false, error: 'The mail service is busy.' })
+    expect(await emails()).toEqual([{ status: 'failed', attempts: 8, wait: null }])
+  })
+})
+
+test('a permanent failure is not tried again', async () => {
+  await atDesk(async ({ claim, settle, shown }) => {
+    await settle(first(await claim()), { error: 'No such mailbox.', permanent: true })
+    expect(await shown()).toEqual({ status: 'failed', sent: false, error: 'No such mailbox.' })
+    expect(await claim()).toEqual([])
+  })
+})
+
+test('a ticket that is sent again is owed again', async () => {
+  await atDesk(async ({ claim, settle, edit, shown, emails }) => {
+    await settle(first(await claim()), { messageId: 'm-3' })
+    await edit("ticket_email_status = 'queued'")
+    await settle(first(await claim()), { messageId: 'm-4' })
+    expect(await shown()).toMatchObject({ status: 'sent' })
+    expect((await emails()).map(({ status }) => status)).toEqual(['sent', 'sent'])
+  })
+})
+
+test.each([
+  ['code', 'ticket_code = null'],
+  ['address', "email = 'new@example.com'"],
+])(
+  'a ticket whose %s changes while its e-mail is under way is owed again, as it is now',
+  async (_what, assignments) => {
+    await atDesk(async ({ claim, settle, edit, shown }) => {
+      const old = first(await claim())
+      await edit(assignments)
+      await settle(old, { messageId: 'm-5' })
+      expect(await shown()).toMatchObject({ status: 'queued' })
+      const { attendee, claim: name, id } = first(await claim())
+      expect(attendee).not.toEqual(old.attendee)
+      await settle({ id, claim: name }, { messageId: 'm-6' })
+      expect(await shown()).toMatchObject({ status: 'sent' })
+    })
+  },
+)
+
+test('whoever died with a claim leaves it to the next, and what they say afterwards does not count', async () => {
+  await atDesk(async ({ claim, settle, expire, shown }) => {
+    const dead = first(await claim())
+    await expire()
+    const next = first(await claim())
+    expect([next.id, next.attempt]).toEqual([dead.id, 2])
+    await settle(dead, { error: 'No such mailbox.', permanent: true })
+    expect(await shown()).toMatchObject({ status: 'queued' })
+    await settle(next, { messageId: 'm-7' })
+    expect(await shown()).toMatchObject({ status: 'sent' })
+  })
+})
+
+test('what the mail service tells later is shown, of the latest e-mail only', async () => {
+  await atDesk(async ({ claim, settle, event, edit, shown }) => {
+    await settle(first(await claim()), { messageId: 'm-8' })
+    await event('m-8', 'delivered')
+    expect(await shown()).toMatchObject({ status: 'delivered' })
+    await event('m-8', 'bounced', 'Mailbox full.')
+    expect(await shown()).toMatchObject({ status: 'bounced', error: 'Mailbox full.' })
+    await edit("ticket_email_status = 'queued'")
+    await settle(first(await claim()), { messageId: 'm-9' })
+    await event('m-8', 'bounced', 'Late.')
+    await event('nobody', 'bounced', 'Strange.')
+    expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
+  })
+})
