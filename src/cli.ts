@@ -33,7 +33,7 @@ First steps:
 
 usher
   .command('start')
-  .description('Start the API; with no SUPABASE_URL also Postgres and PostgREST on this machine')
+  .description('Start the API and the courier; with no SUPABASE_URL also Postgres and PostgREST on this machine')
   .addHelpText(
     'after',
     `
@@ -54,6 +54,9 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     print(
       `Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp   Docs ${running.url}/docs`,
     )
+    if (config.database.kind === 'embedded' && 'directory' in config.mail) {
+      print(`Ticket e-mails are not sent but shown at ${running.url}/outbox`)
+    }
     if (running.demo) print(describeDemo(running.url, running.demo))
     else if (config.database.kind === 'embedded') {
       print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')

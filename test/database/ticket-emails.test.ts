@@ -53,10 +53,16 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
     const attendeeId = String(rows[0].id)
     await work({
       attendeeId,
-      claim: async () =>
-        ((await call('select api.claim_ticket_emails(1000)', [])) as Owed[]).filter(
-          (o) => o.attendee.id === attendeeId,
-        ),
+      // One, and ours is the oldest: others of the run are left to themselves.
+      claim: async () => {
+        await client.query(
+          `update public.ticket_emails set next_attempt_at = '2000-01-01'
+           where attendee_id = $1 and status = 'queued' and next_attempt_at <= now()`,
+          [attendeeId],
+        )
+        const owed = (await call('select api.claim_ticket_emails(1)', [])) as Owed[]
+        return owed.filter((o) => o.attendee.id === attendeeId)
+      },
       settle: async ({ id, claim }, { messageId, error, permanent = false }) =>
         void (await call('select api.settle_ticket_email($1, $2, $3, $4, $5)', [
           id,
