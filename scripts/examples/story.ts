@@ -271,6 +271,10 @@ async function lookingBack({ show, refuse }: Player, endpointId: string): Promis
     limit: 2,
   })
   await show('redeliver_webhook', 'Once more', { webhook_delivery_id: data[0].id })
+  await show('redeliver_webhooks', 'After an outage', {
+    webhook_endpoint_id: endpointId,
+    since: '2027-06-12T07:00:00Z',
+  })
   await show('list_notifications', 'The first order', { type: 'order.completed', limit: 1 })
   const gone = { after: '01926b5c-0000-7000-8000-000000000000' }
   await refuse('list_notifications', 'not_found', 'No longer kept', gone)

@@ -38,7 +38,7 @@ const chapters: readonly Tag[] = [
   {
     name: 'Webhooks',
     description: 'Addresses that hear of what happens, what was sent to them, and the log of all there was to hear.',
-    kinds: ['webhook_endpoint', 'webhook_delivery', 'notification'],
+    kinds: ['webhook_endpoint', 'webhook_delivery', 'webhook_redelivery', 'notification'],
   },
 ]
 

@@ -14,7 +14,13 @@ import {
   unpublishEvent,
   updateEvent,
 } from './events.ts'
-import { listNotifications, listWebhookDeliveries, redeliverWebhook, testWebhookEndpoint } from './notifications.ts'
+import {
+  listNotifications,
+  listWebhookDeliveries,
+  redeliverWebhook,
+  redeliverWebhooks,
+  testWebhookEndpoint,
+} from './notifications.ts'
 import { cancelOrder, getOrder, listOrders, recordInvoicePayment } from './orders.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { registerAttendee } from './registrations.ts'
@@ -70,5 +76,6 @@ export const operations: readonly Operation[] = [
   testWebhookEndpoint,
   listWebhookDeliveries,
   redeliverWebhook,
+  redeliverWebhooks,
   listNotifications,
 ]

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
 import { EventSchema } from './events.ts'
-import { id, listOf, one, paging, timestamp } from './fields.ts'
+import { id, listOf, one, paging, timestamp, timestampInput } from './fields.ts'
 import { OrderSchema } from './orders.ts'
 import { notificationTypes, WebhookEndpointSchema } from './webhook-endpoints.ts'
 
@@ -99,6 +99,34 @@ export const redeliverWebhook = {
   scope: 'events:write',
   input: z.strictObject({ webhook_delivery_id: id('delivery') }),
   output: one(WebhookDeliverySchema),
+  hints: { destructive: false, idempotent: false },
+} satisfies Operation
+
+export const WebhookRedeliverySchema = z.strictObject({
+  object: z.literal('webhook_redelivery'),
+  webhook_endpoint_id: id('webhook endpoint'),
+  redelivered: z.int().describe('How many deliveries are owed once more; 10,000 at most in one call.'),
+})
+
+export const redeliverWebhooks = {
+  name: 'redeliver_webhooks',
+  title: 'Redeliver webhooks',
+  summary: 'Send an endpoint once more what failed since a time.',
+  description:
+    'Sends a webhook endpoint once more what it was not sent since a time, say after an outage: by default all that failed, of the types it hears of. With status delivered it sends again what had arrived. At most 10,000 in one call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint first.',
+  method: 'POST',
+  path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
+  scope: 'events:write',
+  input: z.strictObject({
+    webhook_endpoint_id: id('webhook endpoint'),
+    since: timestampInput.describe('Only deliveries of what happened at or after this time: RFC 3339 with offset.'),
+    until: timestampInput.optional().describe('Only of what happened before this time: RFC 3339 with offset.'),
+    status: z
+      .enum(deliveryStatuses, `must be one of ${deliveryStatuses.join(', ')}`)
+      .optional()
+      .describe('Only deliveries with this status; failed when left out.'),
+  }),
+  output: one(WebhookRedeliverySchema),
   hints: { destructive: false, idempotent: false },
 } satisfies Operation
 

@@ -444,6 +444,62 @@ comment on function api.redeliver_webhook(uuid, text, text) is
   'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
 
+-- All that failed since a time, say after an outage of the endpoint; at most ten thousand at once, the oldest first.
+create function api.redeliver_webhooks(
+  webhook_endpoint_id uuid,
+  since timestamptz,
+  until timestamptz default null,
+  status public.webhook_delivery_status default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+  v_redelivered integer;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = redeliver_webhooks.webhook_endpoint_id;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
+
+  update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
+  where d.id in (
+    select f.id
+    from public.webhook_deliveries f
+    where f.webhook_endpoint_id = v_webhook_endpoint.id
+      and f.status = coalesce(redeliver_webhooks.status, 'failed')
+      and f.type = any (v_webhook_endpoint.types)
+      and f.created_at >= since
+      and (until is null or f.created_at < until)
+    order by f.id
+    limit 10000
+    for no key update
+  );
+  get diagnostics v_redelivered = row_count;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object(
+      'object', 'webhook_redelivery', 'webhook_endpoint_id', webhook_endpoint_id, 'redelivered', v_redelivered
+    )
+  ));
+end
+$$;
+comment on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text) is
+  'Owes a webhook endpoint once more what failed since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text)
+  to scope_events_write;
+
 -- Tells one endpoint of itself. Security definer: the outbox is nobody's to write.
 create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
 language plpgsql volatile security definer set search_path = ''

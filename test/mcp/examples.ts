@@ -126,6 +126,12 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     )
     return { webhook_delivery_id: delivery.id }
   },
+  redeliver_webhooks: async (event) => ({
+    webhook_endpoint_id: await webhookEndpoint(event),
+    since: '2026-01-01T00:00:00Z',
+    until: '2030-01-01T00:00:00+01:00',
+    status: 'delivered',
+  }),
   list_notifications: async (event) => {
     await event.guest()
     return { type: 'order.created' }

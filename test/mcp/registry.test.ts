@@ -95,6 +95,7 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   rotate_webhook_secret: [false, true, false],
   test_webhook_endpoint: [false, false, false],
   redeliver_webhook: [false, false, false],
+  redeliver_webhooks: [false, false, false],
 }
 
 test('every tool says what it does to the world: only what the database calls stable is read-only', async () => {

@@ -147,3 +147,37 @@ test.each([
   const { status, body } = await send('GET', `/webhook-deliveries?${query}`)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
+
+test('what failed since a time is owed once more, and nothing else', async () => {
+  const { everything, created, list, send } = await desk()
+  const all = await list()
+  const ofEverything = all.filter((d) => d.webhook_endpoint_id === everything)
+  const [failed, delivered, pending] = ofEverything
+  const other = all.find((d) => d.webhook_endpoint_id === created)
+  if (!failed || !delivered || !pending || !other) throw new Error('four are owed')
+  await settle(failed.id, 'failed')
+  await settle(delivered.id, 'delivered')
+  await settle(other.id, 'failed')
+  const again = (body: object) => send('POST', `/webhook-endpoints/${everything}/redeliver`, body)
+  const since = new Date(Date.now() - 60_000).toISOString()
+
+  // Not what failed before or after.
+  expect((await again({ since: new Date(Date.now() + 60_000).toISOString() })).body.data.redelivered).toBe(0)
+  expect((await again({ since: '2020-01-01T00:00:00Z', until: since })).body.data.redelivered).toBe(0)
+  expect((await list('?status=failed')).map(({ id }) => id).sort()).toEqual([failed.id, other.id].sort())
+
+  expect((await again({ since })).body.data).toEqual({
+    object: 'webhook_redelivery',
+    webhook_endpoint_id: everything,
+    redelivered: 1,
+  })
+  expect(await list('?status=failed')).toMatchObject([{ id: other.id }])
+  expect((await list('?status=pending')).find(({ id }) => id === failed.id)).toMatchObject({ attempts: 0 })
+  expect((await again({ since, status: 'delivered' })).body.data.redelivered).toBe(1)
+  expect(await list('?status=delivered')).toEqual([])
+
+  await send('PATCH', `/webhook-endpoints/${everything}`, { status: 'disabled' })
+  expect((await again({ since })).body.error.code).toBe('webhook_endpoint_disabled')
+  const strange = rest(await (await createOrganisation()).key())
+  expect((await strange('POST', `/webhook-endpoints/${everything}/redeliver`, { since })).status).toBe(404)
+})

@@ -33,6 +33,7 @@ const noTransitions = {
   create_promo_code: 'what is new is active',
   create_webhook_endpoint: 'what is new is enabled',
   delete_webhook_endpoint: 'what is gone has no state',
+  redeliver_webhooks: 'it is redeliver_webhook for many: see test/rest/webhook-deliveries.test.ts',
   rotate_webhook_secret: 'a secret signs or is gone: see test/rest/webhook-endpoints.test.ts',
   check_in_batch: 'it judges like check_in, by the same trigger: see test/rest/check-in-batch.test.ts',
 }
