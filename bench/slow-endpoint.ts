@@ -1,0 +1,94 @@
+// Does an endpoint that hangs hold up another? `npm run bench:slow-endpoint`: registers guests at a steady pace on a stack of its
+// own and measures how long after its registration each webhook arrives at a good endpoint, first alone, then beside one that
+// never answers, then alone again, so that a machine that warms up is noticed. Out go p50 and p95 of each, and their ratio.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readConfig } from '../src/config.ts'
+import { createLog } from '../src/gateway/log.ts'
+import { start } from '../src/start.ts'
+
+const guests = 300
+const everyMilliseconds = 40
+
+const arrivals = new Map<string, number>()
+const receiver = createServer((req, res) => {
+  let body = ''
+  req.on('data', (chunk) => {
+    body += chunk
+  })
+  req.on('end', () => {
+    // The other one takes what it is sent, and says nothing for ever.
+    if (req.url === '/hangs') return
+    arrivals.set(JSON.parse(body).data.id, performance.now())
+    res.writeHead(204).end()
+  })
+})
+await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+
+const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
+const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})
+try {
+  if (usher.demo === null) throw new Error('a first start has a demo')
+  const { key, eventId } = usher.demo
+  const send = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${usher.url}/api/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const answer = (await response.json()) as { data: { id: string } }
+    if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
+    return answer.data
+  }
+  await send('PATCH', `/events/${eventId}`, { capacity: null })
+  const ticketType = await send('POST', `/events/${eventId}/ticket-types`, { name: 'Bench' })
+  const endpoint = (path: string) =>
+    send('POST', '/webhook-endpoints', { url: `${receiverUrl}${path}`, types: ['order.completed'] })
+
+  async function measure(): Promise<{ p50: number; p95: number }> {
+    const registered: [id: string, at: number][] = []
+    const working: Promise<void>[] = []
+    for (let i = 0; i < guests; i++) {
+      const body = { ticket_type_id: ticketType.id, name: `Guest ${i}`, email: 'guest@example.com', send_email: false }
+      working.push(
+        send('POST', `/events/${eventId}/registrations`, body).then(({ id }) => {
+          registered.push([id, performance.now()])
+        }),
+      )
+      await sleep(everyMilliseconds)
+    }
+    await Promise.all(working)
+    for (let i = 0; i < 200 && registered.some(([id]) => !arrivals.has(id)); i++) await sleep(50)
+    // A webhook may overtake the answer to its registration.
+    const times = registered.map(([id, at]) => Math.max((arrivals.get(id) ?? Number.POSITIVE_INFINITY) - at, 0))
+    const sorted = times.toSorted((a, b) => a - b)
+    const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] as number
+    return { p50: at(0.5), p95: at(0.95) }
+  }
+
+  await endpoint('/answers')
+  await measure()
+  const alone = await measure()
+  const slow = await endpoint('/hangs')
+  const beside = await measure()
+  await send('DELETE', `/webhook-endpoints/${slow.id}`)
+  const again = await measure()
+
+  const line = (name: string, { p50, p95 }: { p50: number; p95: number }) =>
+    console.log(`${name.padEnd(28)} p50 ${p50.toFixed(1)} ms   p95 ${p95.toFixed(1)} ms`)
+  line('alone', alone)
+  line('beside one that hangs', beside)
+  line('alone again', again)
+  console.log(`p95 beside / alone           ${(beside.p95 / Math.max(alone.p95, again.p95)).toFixed(2)}`)
+} finally {
+  await usher.stop()
+  receiver.closeAllConnections()
+  receiver.close()
+  await rm(dataDir, { recursive: true, force: true })
+}
