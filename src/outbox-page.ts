@@ -94,10 +94,19 @@ function withPictures({ html: body = '', attachments }: Email): string {
 }
 
 /** Anybody else finds nothing here. The name of the host, too: a page of another site must not read it through a name of its own. */
-const forThisMachine: RequestHandler = (req, _res, next) => {
+const forThisMachine: RequestHandler = (req, res, next) => {
+  res.set('Cache-Control', 'no-store')
   const address = req.socket.remoteAddress?.replace(/^::ffff:/, '') ?? ''
   const loopback = address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
-  if (loopback && validateHostHeader(req.headers.host, localhostAllowedHostnames()).ok) return next()
+  const throughProxy = [
+    'forwarded',
+    'via',
+    'x-forwarded-for',
+    'x-forwarded-host',
+    'x-real-ip',
+    'cf-connecting-ip',
+  ].some((header) => header in req.headers)
+  if (loopback && !throughProxy && validateHostHeader(req.headers.host, localhostAllowedHostnames()).ok) return next()
   next('router')
 }
 

@@ -8,9 +8,24 @@ import * as z from 'zod'
 import type { Outbox } from './courier/outbox.ts'
 import { Refusal } from './gateway/refusal.ts'
 
+// Of Postmark's bounce types those after which the e-mail will not arrive; a holiday notice or a full mailbox is not among them.
+const forGood = [
+  'HardBounce',
+  'BadEmailAddress',
+  'Blocked',
+  'SpamNotification',
+  'ManuallyDeactivated',
+  'DMARCPolicy',
+] as const
+
 const Told = z.discriminatedUnion('RecordType', [
   z.object({ RecordType: z.literal('Delivery'), MessageID: z.string().max(200) }),
-  z.object({ RecordType: z.literal('Bounce'), MessageID: z.string().max(200), Description: z.string().optional() }),
+  z.object({
+    RecordType: z.literal('Bounce'),
+    Type: z.enum(forGood),
+    MessageID: z.string().max(200),
+    Description: z.string().optional(),
+  }),
 ])
 
 export function postmarkRouter(secret: string, outbox: Outbox): Router {

@@ -72,7 +72,9 @@ export async function start(config: Config, log: Logger, progress: (message: str
           postmark: postmarkRouter(config.postmarkWebhookSecret, courier.outbox),
         }),
         // Tickets in files are shown where everything runs on one machine.
-        ...(config.database.kind === 'embedded' && 'directory' in config.mail && { outbox: config.mail.directory }),
+        ...(config.database.kind === 'embedded' &&
+          config.trustProxy === false &&
+          'directory' in config.mail && { outbox: config.mail.directory }),
         onWritten: courier.nudge,
       }),
     )
@@ -81,8 +83,7 @@ export async function start(config: Config, log: Logger, progress: (message: str
       demo: backend.demo,
       failed: backend.failed,
       async stop() {
-        await door.close()
-        await courier.stop()
+        await Promise.all([door.close(), courier.stop()])
         await Promise.all([backend.stop(), stores.close()])
       },
     }
@@ -105,7 +106,10 @@ function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, log: Lo
     timeoutMilliseconds: config.webhookTimeoutSeconds * 1000,
   })
   const mail = openMail(config.mail)
-  const lanes = [webhookLane(outbox, sender, log), ticketEmailLane(outbox, mail, config.mailFrom, log)]
+  const lanes = [
+    webhookLane(outbox, sender, config.webhookTimeoutSeconds + 45, log),
+    ticketEmailLane(outbox, mail, config.mailFrom, log),
+  ]
   const courier = startCourier(lanes, log)
   const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
   return {

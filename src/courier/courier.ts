@@ -43,13 +43,15 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
   const underWay = new Set<Promise<void>>()
   const bell = createBell()
   let stopping = false
+  // What is still under way then is sent again by whoever finds its claim run out.
+  let abandoned = false
   let failures = 0
 
   async function carry(owed: Owed): Promise<void> {
     try {
       await lane.deliver(owed)
     } catch (error) {
-      log.error({ err: error, lane: lane.name, delivery_id: owed.id }, 'delivery could not be settled')
+      if (!abandoned) log.error({ err: error, lane: lane.name, delivery_id: owed.id }, 'delivery could not be settled')
     }
   }
 
@@ -85,8 +87,11 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
     async stop(patienceMilliseconds: number) {
       stopping = true
       bell.ring()
-      await loop
-      await within(patienceMilliseconds, Promise.all(underWay))
+      await within(
+        patienceMilliseconds,
+        loop.then(() => Promise.all(underWay)),
+      )
+      abandoned = true
     },
   }
 }

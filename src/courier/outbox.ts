@@ -1,7 +1,9 @@
 // The courier's way to the database: in come the names and arguments of the functions that role may call, out goes what they
 // return. Through the Data API like everything else, so that it runs wherever the API does.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { DataApi } from '../gateway/data-api.ts'
+import { Refusal } from '../gateway/refusal.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 
 /** @throws Refusal, when the database cannot be reached. */
@@ -9,4 +11,20 @@ export type Outbox = (fn: string, args: Record<string, unknown>) => Promise<unkn
 
 export function createOutbox(dataApi: DataApi, tokens: Tokens): Outbox {
   return async (fn, args) => dataApi.rpc(fn, args, await tokens.forCourier())
+}
+
+const pauses = [200, 1_000, 5_000]
+
+/** What was sent must be said, or it is sent again. Saying it twice does no harm: the claim is gone with the first time. */
+export async function settle(outbox: Outbox, fn: string, args: Record<string, unknown>): Promise<void> {
+  for (const pause of pauses) {
+    try {
+      await outbox(fn, args)
+      return
+    } catch (error) {
+      if (!(error instanceof Refusal && error.status >= 500)) throw error
+      await sleep(pause)
+    }
+  }
+  await outbox(fn, args)
 }

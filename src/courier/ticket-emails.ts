@@ -4,7 +4,7 @@
 import type { Logger } from 'pino'
 import type { Lane } from './courier.ts'
 import { MailError, type MailTransport } from './mail/index.ts'
-import type { Outbox } from './outbox.ts'
+import { type Outbox, settle } from './outbox.ts'
 import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
@@ -23,12 +23,13 @@ export function ticketEmailLane(outbox: Outbox, mail: MailTransport, from: strin
 
   return {
     name: 'ticket e-mails',
-    atOnce: 16,
+    // As many as the SMTP transport has connections: what waits for one uses up its claim.
+    atOnce: 4,
     claim: async (limit) => (await outbox('claim_ticket_emails', { limit })) as OwedTicketEmail[],
     async deliver(owed) {
       const startedAt = performance.now()
       const sent = await send(owed)
-      await outbox('settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
+      await settle(outbox, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
       log.info(
         {
           delivery_id: owed.id,

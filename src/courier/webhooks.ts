@@ -3,18 +3,24 @@
 
 import type { Logger } from 'pino'
 import type { Lane } from './courier.ts'
-import type { Outbox } from './outbox.ts'
+import { type Outbox, settle } from './outbox.ts'
 import type { OwedWebhook, WebhookSender } from './send-webhook.ts'
 
-export function webhookLane(outbox: Outbox, sender: WebhookSender, log: Logger): Lane<OwedWebhook> {
+/** @param leaseSeconds longer than the sender may take, and than saying how that went. */
+export function webhookLane(
+  outbox: Outbox,
+  sender: WebhookSender,
+  leaseSeconds: number,
+  log: Logger,
+): Lane<OwedWebhook> {
   return {
     name: 'webhooks',
     atOnce: 64,
-    claim: async (limit) => (await outbox('claim_webhooks', { limit })) as OwedWebhook[],
+    claim: async (limit) => (await outbox('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as OwedWebhook[],
     async deliver(owed) {
       const result = await sender.send(owed)
       const { milliseconds } = result
-      await outbox('settle_webhook', {
+      await settle(outbox, 'settle_webhook', {
         webhook_delivery_id: owed.id,
         claim: owed.claim,
         milliseconds,

@@ -11,7 +11,9 @@ alter table public.organisations
   add constraint organisations_reply_to_email_is_an_address check (
     reply_to_email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(reply_to_email) <= 254
   );
-alter table public.webhook_endpoints add column failing_since timestamptz;
+alter table public.webhook_endpoints
+  add column failing_since timestamptz,
+  add column last_failed_at timestamptz;
 alter table public.webhook_deliveries
   add column claim uuid,
   add column claimed_until timestamptz;
@@ -39,8 +41,8 @@ begin
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if new.status = 'enabled' then
     new.disabled_reason := null;
-    -- Enabled again, it gets its five days again.
-    if tg_op = 'UPDATE' and old.status = 'disabled' then
+    -- Enabled again, or at another address, it gets its five days again.
+    if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
       new.failing_since := null;
     end if;
   end if;
@@ -68,6 +70,9 @@ begin
     perform private.refuse_unsendable(new.webhook_endpoint_id, new.type);
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
+  elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
+    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
+    new.claim := null;
   elsif new.status <> 'pending' then
     new.next_attempt_at := null;
     new.claim := null;
@@ -139,24 +144,19 @@ grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz,
 -- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
 -- All security definer: the courier has no right to any table, and these are the only functions it may call.
 
--- What is due to endpoints that are enabled, oldest first, to each a few at a time, so that one that is slow or dead holds up
--- nobody else. Claimed rows are due again when the lease runs out.
+-- What is due to endpoints that are enabled: to each a few at a time, and to one that is failing one at a time, so that those
+-- that are slow or dead hold up nobody else; first what would be the first of its endpoint, and then the oldest. Found without
+-- locks, and then locked. Claimed rows are due again when the lease runs out.
 create or replace function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_at_once constant integer := 4; -- to one endpoint
   v_owed json;
   v_claim uuid := gen_random_uuid();
   v_until timestamptz := now() + make_interval(secs => lease_seconds);
+  v_candidates uuid[];
 begin
-  if not exists (
-    select from public.webhook_deliveries d where d.status = 'pending' and d.next_attempt_at <= now()
-  ) then
-    return '[]';
-  end if;
-
-  with due as (
+  v_candidates := array(
     select d.id
     from public.webhook_endpoints w
     cross join lateral (
@@ -165,16 +165,30 @@ begin
       where d.webhook_endpoint_id = w.id and d.claimed_until > now()
     ) c
     cross join lateral (
-      select d.id, d.next_attempt_at
-      from public.webhook_deliveries d
-      where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
-      order by d.next_attempt_at
-      limit greatest(v_at_once - c.under_way, 0)
-      for no key update skip locked
+      select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
+      from (
+        select d.id, d.next_attempt_at
+        from public.webhook_deliveries d
+        where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
+        order by d.webhook_endpoint_id, d.next_attempt_at
+        limit greatest(case when w.failing_since is null then 4 else 1 end - c.under_way, 0)
+      ) f
     ) d
     where w.status = 'enabled'
-    order by d.next_attempt_at
+    order by c.under_way + d.place, d.next_attempt_at
+    limit claim_webhooks."limit" * 2 -- Another courier may be after the same.
+  );
+  if v_candidates = '{}' then
+    return '[]';
+  end if;
+
+  with due as (
+    select d.id
+    from public.webhook_deliveries d
+    where d.id = any (v_candidates) and d.status = 'pending' and d.next_attempt_at <= now()
+    order by array_position(v_candidates, d.id)
     limit claim_webhooks."limit"
+    for no key update skip locked
   ),
   claimed as (
     update public.webhook_deliveries d
@@ -246,6 +260,14 @@ declare
   v_delivered boolean := coalesce(response_status between 200 and 299, false);
   v_delivery public.webhook_deliveries;
 begin
+  -- The endpoint before its deliveries, as whoever changes or deletes it has them.
+  perform 1
+  from public.webhook_endpoints w
+  where w.id = (
+    select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
+  )
+  for no key update;
+
   update public.webhook_deliveries d
   set claim = null,
     claimed_until = null,
@@ -275,8 +297,14 @@ begin
     update public.webhook_endpoints w set status = 'disabled', disabled_reason = 'It answered 410 Gone.'
     where w.id = v_delivery.webhook_endpoint_id and w.status = 'enabled';
   else
-    update public.webhook_endpoints w set failing_since = now()
-    where w.id = v_delivery.webhook_endpoint_id and w.failing_since is null;
+    -- A failure long after the one before it, for nothing was sent meanwhile, is the first of a new series: a retry comes
+    -- within thirty hours.
+    update public.webhook_endpoints w
+    set failing_since = case
+        when w.last_failed_at > now() - interval '30 hours' then coalesce(w.failing_since, now()) else now()
+      end,
+      last_failed_at = now()
+    where w.id = v_delivery.webhook_endpoint_id;
     update public.webhook_endpoints w
     set status = 'disabled', disabled_reason = 'Nothing that was sent to it for five days succeeded.'
     where w.id = v_delivery.webhook_endpoint_id and w.status = 'enabled' and w.failing_since < now() - interval '5 days';
@@ -329,7 +357,7 @@ create index ticket_emails_attendee_id_idx on public.ticket_emails (attendee_id)
 
 create index ticket_emails_organisation_id_idx on public.ticket_emails (organisation_id);
 
-create unique index ticket_emails_message_id_key on public.ticket_emails (message_id) where message_id is not null;
+create index ticket_emails_message_id_idx on public.ticket_emails (message_id) where message_id is not null;
 
 create or replace trigger ticket_emails_900_updated_at before update on public.ticket_emails
   for each row execute function private.tg__set_updated_at();
@@ -369,7 +397,7 @@ create or replace trigger attendees_500_owe_ticket_email_update after update on 
   execute function private.tg_attendees__owe_ticket_email();
 
 -- What is due, oldest first, with all that the e-mail says. Security definer, like its twins in 19_courier.sql.
-create or replace function api.claim_ticket_emails("limit" integer, lease_seconds integer default 120) returns json
+create or replace function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -473,7 +501,7 @@ begin
 
   if v_email.status = 'queued' then
     update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
-  elsif v_email.status = 'sent' and (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
+  elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
     -- Overtaken by a new code or address while it was under way: the ticket is still owed.
     insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
   else

@@ -41,6 +41,7 @@ create table public.webhook_endpoints (
   status public.webhook_endpoint_status not null default 'enabled',
   disabled_reason text,
   failing_since timestamptz,
+  last_failed_at timestamptz,
   version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -122,8 +123,8 @@ begin
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if new.status = 'enabled' then
     new.disabled_reason := null;
-    -- Enabled again, it gets its five days again.
-    if tg_op = 'UPDATE' and old.status = 'disabled' then
+    -- Enabled again, or at another address, it gets its five days again.
+    if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
       new.failing_since := null;
     end if;
   end if;

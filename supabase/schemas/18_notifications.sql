@@ -95,6 +95,9 @@ begin
     perform private.refuse_unsendable(new.webhook_endpoint_id, new.type);
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
+  elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
+    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
+    new.claim := null;
   elsif new.status <> 'pending' then
     new.next_attempt_at := null;
     new.claim := null;

@@ -31,7 +31,7 @@ comment on column public.ticket_emails.message_id is 'What the mail service call
 create index ticket_emails_next_attempt_at_idx on public.ticket_emails (next_attempt_at) where status = 'queued';
 create index ticket_emails_attendee_id_idx on public.ticket_emails (attendee_id);
 create index ticket_emails_organisation_id_idx on public.ticket_emails (organisation_id);
-create unique index ticket_emails_message_id_key on public.ticket_emails (message_id) where message_id is not null;
+create index ticket_emails_message_id_idx on public.ticket_emails (message_id) where message_id is not null;
 
 create trigger ticket_emails_900_updated_at before update on public.ticket_emails
   for each row execute function private.tg__set_updated_at();
@@ -67,7 +67,7 @@ create trigger attendees_500_owe_ticket_email_update after update on public.atte
   execute function private.tg_attendees__owe_ticket_email();
 
 -- What is due, oldest first, with all that the e-mail says. Security definer, like its twins in 19_courier.sql.
-create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 120) returns json
+create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -169,7 +169,7 @@ begin
 
   if v_email.status = 'queued' then
     update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
-  elsif v_email.status = 'sent' and (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
+  elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
     -- Overtaken by a new code or address while it was under way: the ticket is still owed.
     insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
   else

@@ -66,7 +66,8 @@ test('what is told of others, or of something else, is taken and changes nothing
   for (const body of [
     { RecordType: 'Delivery', MessageID: randomUUID() },
     { RecordType: 'Open', MessageID: messageId },
-    { RecordType: 'Bounce', MessageID: 7 },
+    { RecordType: 'Bounce', Type: 'HardBounce', MessageID: 7 },
+    { RecordType: 'Bounce', Type: 'AutoResponder', MessageID: messageId },
     [],
   ]) {
     expect((await tell(body)).status).toBe(200)
@@ -77,7 +78,7 @@ test('what is told of others, or of something else, is taken and changes nothing
 test('whoever does not know the secret is refused', async () => {
   const { messageId, tell, shown } = await arrange()
   for (const password of ['', 'wrong', `${secret} `]) {
-    const answer = await tell({ RecordType: 'Bounce', MessageID: messageId }, password)
+    const answer = await tell({ RecordType: 'Bounce', Type: 'HardBounce', MessageID: messageId }, password)
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Basic realm="Postmark webhook"'])
   }
   expect(await shown()).toEqual({ status: 'sent', error: null })

@@ -53,8 +53,8 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
       organisationId: organisation.id,
       endpointId,
       sql,
-      claim: async (limit = 10, leaseSeconds = 60) => {
-        // Ours are the oldest: others of the run are left to themselves.
+      claim: async (limit = 1000, leaseSeconds = 60) => {
+        // Ours are the oldest, so that they come first among the first of their endpoints.
         await sql(
           `update public.webhook_deliveries set next_attempt_at = '2000-01-01'
            where organisation_id = $1 and status = 'pending' and next_attempt_at <= now()`,
@@ -147,10 +147,22 @@ describe('a claim', () => {
     })
   })
 
-  test('takes no more than there is room for', async () => {
+  test('takes no more than there is room for, and of one endpoint its oldest first', async () => {
     await atDesk(3, async (desk) => {
-      expect(await desk.claim(2)).toHaveLength(2)
-      expect(await desk.claim(2)).toHaveLength(1)
+      expect(await desk.claim(1)).toHaveLength(1)
+      const [{ n }] = (await desk.sql('select json_array_length(api.claim_webhooks(2)) as n')) as [{ n: number }]
+      expect(n).toBeLessThanOrEqual(2)
+    })
+  })
+
+  test('takes one at a time of an endpoint that is failing', async () => {
+    await atDesk(5, async (desk) => {
+      await desk.sql('update public.webhook_endpoints set failing_since = now() where id = $1', [desk.endpointId])
+      const owed = await desk.claim()
+      expect(owed).toHaveLength(1)
+      expect(await desk.claim()).toEqual([])
+      await desk.settle(first(owed), { status: 200 })
+      expect(await desk.claim()).toHaveLength(4)
     })
   })
 
@@ -268,9 +280,13 @@ describe('a settlement', () => {
       await desk.settle(two, { status: 200 })
       expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: false, version: 1 })
       await desk.settle(three, { status: 500 })
-      await desk.sql("update public.webhook_endpoints set failing_since = now() - interval '121 hours' where id = $1", [
-        desk.endpointId,
-      ])
+      const failedBefore = (hours: number) =>
+        desk.sql(
+          `update public.webhook_endpoints set failing_since = now() - interval '121 hours',
+             last_failed_at = now() - make_interval(hours => $2) where id = $1`,
+          [desk.endpointId, hours],
+        )
+      await failedBefore(1)
       await desk.settle(four, { error: 'No such host.' })
       expect(await endpointOf(desk)).toMatchObject({
         status: 'disabled',
@@ -290,6 +306,29 @@ describe('a settlement', () => {
       await desk.settle(owed, { status: 500 })
       expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'delivered', last_response_status: 200 })
     })
+  })
+})
+
+test('a failure long after the one before begins a new series, and does not disable the endpoint', async () => {
+  await atDesk(1, async (desk) => {
+    await desk.sql(
+      `update public.webhook_endpoints set failing_since = now() - interval '60 days', last_failed_at = now() - interval '59 days'
+       where id = $1`,
+      [desk.endpointId],
+    )
+    await desk.settle(first(await desk.claim()), { status: 503 })
+    expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: true })
+  })
+})
+
+test('what is owed once more while it is under way is sent once more, whatever becomes of that attempt', async () => {
+  await atDesk(1, async (desk) => {
+    const owed = first(await desk.claim())
+    await desk.sql('update public.webhook_deliveries set attempts = 0, next_attempt_at = now() where id = $1', [
+      owed.id,
+    ])
+    await desk.settle(owed, { status: 200 })
+    expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
   })
 })
 
