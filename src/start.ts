@@ -1,5 +1,5 @@
-// `usher start`: brings everything up in order and takes it down in the opposite one. In comes configuration, out goes a
-// running service; it answers /health with 503 until all of it is there.
+// `usher start` and `usher courier`: bring everything up in order, and take down first what calls and then what is called. In
+// comes configuration, out goes a running service; it answers /health with 503 until all of it is there.
 
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

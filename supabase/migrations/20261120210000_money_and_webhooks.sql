@@ -768,18 +768,6 @@ begin
     ) c;
   end if;
 
-  if tg_op = 'INSERT' and exists (
-    select from public.orders o
-    where o.id = any (v_order_ids)
-      and o.promo_code_id is not null
-      and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
-  ) then
-    perform private.refuse(
-      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
-    );
-  end if;
-
   if v_order_ids <> '{}' then
     -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
     perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
@@ -801,6 +789,16 @@ begin
       where o.id = any (v_order_ids)
         and o.status <> 'cancelled'
         and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
+    elsif exists (
+      select from public.orders o
+      where o.id = any (v_order_ids)
+        and o.promo_code_id is not null
+        and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
+    ) then
+      perform private.refuse(
+        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+      );
     end if;
   end if;
 
@@ -1106,7 +1104,7 @@ declare
   v_organisation_id uuid;
   v_foreign record;
   v_order public.orders;
-  v_attendees public.attendees[];
+  v_attendees json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -1168,17 +1166,14 @@ begin
   if v_order.payment_method is not null then
     select o.* into v_order from public.orders o where o.id = v_order.id;
   end if;
-  v_attendees := array(select a from public.attendees a where a.order_id = v_order.id order by a.id);
+  select json_agg(private.attendee_json(a) order by a.id) into v_attendees
+  from public.attendees a
+  where a.order_id = v_order.id;
 
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object(
-      'status', 201,
-      'data', private.order_json(
-        v_order, (select json_agg(private.attendee_json(a) order by a.id) from unnest(v_attendees) a), '[]'
-      )
-    )
+    json_build_object('status', 201, 'data', private.order_json(v_order, v_attendees, '[]'))
   );
 end
 $$;

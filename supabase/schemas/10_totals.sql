@@ -101,18 +101,6 @@ begin
     ) c;
   end if;
 
-  if tg_op = 'INSERT' and exists (
-    select from public.orders o
-    where o.id = any (v_order_ids)
-      and o.promo_code_id is not null
-      and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
-  ) then
-    perform private.refuse(
-      409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
-      hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
-    );
-  end if;
-
   if v_order_ids <> '{}' then
     -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
     perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
@@ -134,6 +122,16 @@ begin
       where o.id = any (v_order_ids)
         and o.status <> 'cancelled'
         and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
+    elsif exists (
+      select from public.orders o
+      where o.id = any (v_order_ids)
+        and o.promo_code_id is not null
+        and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
+    ) then
+      perform private.refuse(
+        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+      );
     end if;
   end if;
 

@@ -30,7 +30,7 @@ declare
   v_organisation_id uuid;
   v_foreign record;
   v_order public.orders;
-  v_attendees public.attendees[];
+  v_attendees json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -92,17 +92,14 @@ begin
   if v_order.payment_method is not null then
     select o.* into v_order from public.orders o where o.id = v_order.id;
   end if;
-  v_attendees := array(select a from public.attendees a where a.order_id = v_order.id order by a.id);
+  select json_agg(private.attendee_json(a) order by a.id) into v_attendees
+  from public.attendees a
+  where a.order_id = v_order.id;
 
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object(
-      'status', 201,
-      'data', private.order_json(
-        v_order, (select json_agg(private.attendee_json(a) order by a.id) from unnest(v_attendees) a), '[]'
-      )
-    )
+    json_build_object('status', 201, 'data', private.order_json(v_order, v_attendees, '[]'))
   );
 end
 $$;

@@ -87,15 +87,13 @@ comment on function api.claim_webhooks(integer, integer) is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks(integer, integer) to courier;
 
--- After the attempt of this number: ten of them within some three days, as Standard Webhooks proposes.
-create function private.retry_delay(attempts integer) returns interval
+-- How long to wait after the attempt of this number; null after the last. A fifth more or less, so that what failed together
+-- does not come back together.
+create function private.retry_delay(attempts integer, pauses interval[]) returns interval
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- A fifth more or less, so that what failed together does not come back together.
-  return (0.8 + 0.4 * random()) * (
-    '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}'::interval[]
-  )[attempts];
+  return (0.8 + 0.4 * random()) * pauses[attempts];
 end
 $$;
 
@@ -114,6 +112,8 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_delivered boolean := coalesce(response_status between 200 and 299, false);
+  -- Ten attempts within some three days, as Standard Webhooks proposes.
+  v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
   v_delivery public.webhook_deliveries;
 begin
   -- The endpoint before its deliveries, as whoever changes or deletes it has them.
@@ -134,11 +134,11 @@ begin
     delivered_at = case when v_delivered then now() else d.delivered_at end,
     status = case
       when v_delivered then 'delivered'
-      when response_status = 410 or d.attempts >= 10 then 'failed'
+      when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
       else 'pending'
     end::public.webhook_delivery_status,
     next_attempt_at = greatest(
-      now() + private.retry_delay(d.attempts), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
+      now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
     )
   where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending'
   returning * into v_delivery;

@@ -136,6 +136,7 @@ create function api.settle_ticket_email(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  v_pauses constant interval[] := '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours}';
   v_email public.ticket_emails;
   v_attendee public.attendees;
 begin
@@ -150,16 +151,14 @@ begin
     claimed_until = null,
     status = case
       when error is null then 'sent'
-      when permanent or e.attempts >= 8 then 'failed'
+      when permanent or e.attempts > cardinality(v_pauses) then 'failed'
       else 'queued'
     end::public.ticket_email_status,
     sent_at = case when error is null then now() end,
     message_id = settle_ticket_email.message_id,
     last_error = settle_ticket_email.error,
     next_attempt_at = case
-      when error is not null and not permanent and e.attempts < 8 then now() + (0.8 + 0.4 * random()) * (
-        '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours}'::interval[]
-      )[e.attempts]
+      when error is not null and not permanent then now() + private.retry_delay(e.attempts, v_pauses)
     end
   where e.id = settle_ticket_email.ticket_email_id and e.claim = settle_ticket_email.claim and e.status = 'queued'
   returning * into v_email;

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint } from '../support/outbox.ts'
+import { first, rolledBack } from './as-courier.ts'
 
 type Owed = {
   id: string
@@ -33,16 +34,8 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const endpointId = await addEndpoint(organisation.id, ['order.created'])
-  const client = await studio.connect()
-  const sql: Desk['sql'] = async (text, values = []) => (await client.query(text, values)).rows
-  const asCourier = async <T>(text: string, values: unknown[]): Promise<T> => {
-    await client.query('set local role courier')
-    const { rows } = await client.query({ text, values, rowMode: 'array' })
-    await client.query('reset role')
-    return rows[0]?.[0] as T
-  }
-  try {
-    await client.query('begin')
+  await rolledBack(async (client, asCourier) => {
+    const sql: Desk['sql'] = async (text, values = []) => (await client.query(text, values)).rows
     for (let i = 0; i < orders; i++) {
       await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
         event.id,
@@ -60,7 +53,7 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
            where organisation_id = $1 and status = 'pending' and next_attempt_at <= now()`,
           [organisation.id],
         )
-        const owed = await asCourier<Owed[]>('select api.claim_webhooks($1, $2)', [limit, leaseSeconds])
+        const owed = (await asCourier('select api.claim_webhooks($1, $2)', [limit, leaseSeconds])) as Owed[]
         const ours = await sql<{ id: string }>('select id from public.webhook_deliveries where organisation_id = $1', [
           organisation.id,
         ])
@@ -77,15 +70,7 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
           retryAfter ?? null,
         ])),
     })
-  } finally {
-    await client.query('rollback')
-    client.release()
-  }
-}
-
-const first = <T>(items: T[]): T => {
-  if (items[0] === undefined) throw new Error('nothing was claimed')
-  return items[0]
+  })
 }
 
 const deliveryOf = async ({ sql }: Desk, id: string) =>

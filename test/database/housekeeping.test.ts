@@ -1,9 +1,9 @@
 // What is purged and what is kept. In a transaction that is rolled back: purging knows no organisations.
 
 import { expect, test } from 'vitest'
-import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint } from '../support/outbox.ts'
+import { rolledBack } from './as-courier.ts'
 
 const tables = [
   'private.idempotency_records',
@@ -17,9 +17,7 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
   const event = await organisation.event()
   await addEndpoint(organisation.id, ['order.created'])
   for (let i = 0; i < 3; i++) await event.guest()
-  const client = await studio.connect()
-  try {
-    await client.query('begin')
+  await rolledBack(async (client, asCourier) => {
     const counts = async () =>
       Promise.all(
         tables.map(async (table) => {
@@ -31,12 +29,7 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
       client.query(`update ${table} set created_at = now() - interval '8 days' where organisation_id = $1 ${and}`, [
         organisation.id,
       ])
-    const purge = async (days: number, limit: number) => {
-      await client.query('set local role courier')
-      const { rows } = await client.query('select api.purge($1, $2) as n', [days, limit])
-      await client.query('reset role')
-      return rows[0].n
-    }
+    const purge = (days: number, limit: number) => asCourier('select api.purge($1, $2)', [days, limit])
     for (const [key, expiry] of [
       ['old', "now() - interval '1 second'"],
       ['new', "now() + interval '1 hour'"],
@@ -74,8 +67,5 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
     expect(await purge(7, 2)).toBe(1 + 1 + 1)
     expect(await counts()).toEqual([1, 0, 0, 0])
     expect(await purge(7, 2)).toBe(0)
-  } finally {
-    await client.query('rollback')
-    client.release()
-  }
+  })
 })

@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { first, rolledBack } from './as-courier.ts'
 
 type Owed = { id: string; claim: string; attempt: number; attendee: { id: string; email: string; ticket_code: string } }
 
@@ -30,15 +31,7 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
   await studio.query("update public.organisations set reply_to_email = 'desk@example.com' where id = $1", [
     organisation.id,
   ])
-  const client = await studio.connect()
-  const call = async (text: string, values: unknown[]): Promise<unknown> => {
-    await client.query('set local role courier')
-    const { rows } = await client.query({ text, values, rowMode: 'array' })
-    await client.query('reset role')
-    return rows[0]?.[0]
-  }
-  try {
-    await client.query('begin')
+  await rolledBack(async (client, asCourier) => {
     const order = await client.query(
       "insert into public.orders (event_id, name, email, payment_method) values ($1, 'G', 'g@example.com', $2) returning id",
       [event.id, paid ? null : 'invoice'],
@@ -60,11 +53,11 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
            where attendee_id = $1 and status = 'queued' and next_attempt_at <= now()`,
           [attendeeId],
         )
-        const owed = (await call('select api.claim_ticket_emails(1)', [])) as Owed[]
+        const owed = (await asCourier('select api.claim_ticket_emails(1)')) as Owed[]
         return owed.filter((o) => o.attendee.id === attendeeId)
       },
       settle: async ({ id, claim }, { messageId, error, permanent = false }) =>
-        void (await call('select api.settle_ticket_email($1, $2, $3, $4, $5)', [
+        void (await asCourier('select api.settle_ticket_email($1, $2, $3, $4, $5)', [
           id,
           claim,
           messageId ?? null,
@@ -72,7 +65,7 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
           permanent,
         ])),
       event: async (messageId, status, error) =>
-        void (await call('select api.record_ticket_email_event($1, $2, $3)', [messageId, status, error ?? null])),
+        void (await asCourier('select api.record_ticket_email_event($1, $2, $3)', [messageId, status, error ?? null])),
       edit: async (assignments) =>
         void (await client.query(`update public.attendees set ${assignments} where id = $1`, [attendeeId])),
       shown: async () =>
@@ -97,15 +90,7 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
           [attendeeId],
         )),
     })
-  } finally {
-    await client.query('rollback')
-    client.release()
-  }
-}
-
-const first = <T>(items: T[]): T => {
-  if (items[0] === undefined) throw new Error('nothing was claimed')
-  return items[0]
+  })
 }
 
 test('a ticket is owed once, with all that its e-mail says, and is shown as sent', async () => {
