@@ -2104,7 +2104,10 @@ create policy webhook_deliveries_select_own on public.webhook_deliveries for sel
   );
 
 create policy webhook_deliveries_update_own on public.webhook_deliveries for update to scope_events_write
-  using (organisation_id = (select private.current_organisation_id()));
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and type = any ((select private.readable_types())::public.notification_type[])
+  );
 
 create policy webhook_deliveries_select_membership on public.webhook_deliveries for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));

@@ -142,3 +142,15 @@ describe('an endpoint added in Studio', () => {
     await expect(move).rejects.toMatchObject({ code: 'PT409' })
   })
 })
+
+test('a key that may not read orders owes no delivery of theirs once more, not even without a condition', async () => {
+  const { id, event, claims } = await createParty()
+  await event.guest()
+  const edit = "update public.webhook_deliveries set next_attempt_at = now() + interval '1 hour'"
+  const touched = () => actAs('scope_events_write', claims, (actor) => actor.touched(edit))
+  expect(await touched()).toBeGreaterThan(0)
+  await studio.query("update public.api_keys set scopes = '{events:write,events:read}' where organisation_id = $1", [
+    id,
+  ])
+  expect(await touched()).toBe(0)
+})
