@@ -1,105 +1,100 @@
-// Where a webhook may go. In comes a URL that a customer chose, out goes what node:http needs to reach it, or
+// Where a webhook may go. In comes a URL that a customer chose, out goes what undici needs to reach it, or
 // AddressNotAllowed. It must never open a connection to a private, reserved or local address, whatever the URL says, the
-// DNS answers, or the DNS answers the next time: names are checked as they are connected to, and not before.
+// DNS answers, or the DNS answers the next time: a name is looked up here, its addresses are checked here, and what is
+// connected to is one of these, on every runtime.
 
-import * as dns from 'node:dns'
-import * as http from 'node:http'
-import * as https from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
-import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent'
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { Agent, buildConnector } from 'undici'
 
 /** Its message is a sentence for the customer. It holds nothing of the URL, which may hold a secret. */
 export class AddressNotAllowed extends Error {}
 
-export type Route = {
-  request: typeof http.request
-  options: http.RequestOptions
+/** Finds the addresses of a host name, one at least, or fails. */
+export type FindAddresses = (hostname: string) => Promise<string[]>
+
+export type Routes = {
+  /** @throws AddressNotAllowed, where the URL itself says that it must not be reached. */
+  to(url: string): { origin: string; path: string }
+  /** Fails a request with AddressNotAllowed where it must not connect, and with the network's word where it cannot. */
+  dispatcher: Agent
 }
 
-const LOOPBACK = ['127.0.0.1', '::1']
-const LOOPBACK_HOSTS = ['localhost', ...LOOPBACK]
+const loopbackAddresses = ['127.0.0.1', '::1']
+const loopbackHosts = ['localhost', '127.0.0.1', '[::1]']
+const mostAddresses = 4
 
 /** Connections are reused, which saves the handshakes of a burst, and dropped soon after it. How many are open at once is
  * for whoever sends to bound: one that waited here would use up its time while waiting. */
-const reuse = { keepAlive: true, maxFreeSockets: 2, timeout: 5_000 }
+const reuse = { pipelining: 1, keepAliveTimeout: 4_000, keepAliveMaxTimeout: 4_000 }
 
 export function createRoutes({
   allowLoopback,
-  lookup = dns.lookup,
+  findAddresses = askSystem,
 }: {
   allowLoopback: boolean
-  lookup?: LookupFunction | undefined
-}): { to(url: string): Route; close(): void } {
-  const filter = { allowIPAddressList: allowLoopback ? LOOPBACK : [] }
-  const overTls = {
-    // Said here, for NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise have the last word.
-    agent: new RequestFilteringHttpsAgent({ ...reuse, ...filter, rejectUnauthorized: true }),
-    isRefused: passesFilterButIsNotPublic,
+  findAddresses?: FindAddresses | undefined
+}): Routes {
+  // Certificates are checked, which is said here, for NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise have the last word.
+  const connect = buildConnector({ rejectUnauthorized: true, allowH2: false })
+
+  const isAllowed = (protocol: string, address: string): boolean =>
+    (protocol === 'https:' && isPublic(address)) || (allowLoopback && loopbackAddresses.includes(address))
+
+  /** By now URL has turned 0x7f.1, 2130706433 and their like into 127.0.0.1. */
+  async function allowedAddresses({ hostname, protocol }: buildConnector.Options): Promise<string[]> {
+    const addresses = isIP(hostname) === 0 ? await findAddresses(hostname) : [hostname]
+    // One that is public does not make up for one that is not.
+    if (!addresses.every((address) => isAllowed(protocol, address))) {
+      throw new AddressNotAllowed('The address is not allowed: it is private or reserved.')
+    }
+    // IPv4 first: not every network has IPv6.
+    return addresses.toSorted((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses)
   }
-  const inTheClear = {
-    agent: new RequestFilteringHttpAgent({ ...reuse, ...filter }),
-    isRefused: (address: string) => !LOOPBACK.includes(address),
+
+  /** To the first of the addresses that lets us; if none does, what the first of them said. */
+  function connectTo([address, ...others]: string[], options: buildConnector.Options, done: buildConnector.Callback) {
+    // The name stays in `host`: the certificate has to be for it.
+    connect({ ...options, hostname: address as string }, (...result) => {
+      if (result[0] === null || others.length === 0) done(...result)
+      else connectTo(others, options, (...next) => done(...(next[0] === null ? next : result)))
+    })
   }
 
   return {
+    dispatcher: new Agent({
+      ...reuse,
+      connect(options, done) {
+        allowedAddresses(options)
+          .then((addresses) => connectTo(addresses, options, done))
+          .catch((error) => done(error, null))
+      },
+    }),
     to(text) {
-      const url = parse(text)
-      // URL has by now turned 0x7f.1, 2130706433 and their like into 127.0.0.1. The brackets of IPv6 are only notation.
-      const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
-      const isTls = url.protocol === 'https:'
-      if (!isTls && !(url.protocol === 'http:' && allowLoopback && LOOPBACK_HOSTS.includes(hostname))) {
+      const url = URL.parse(text)
+      if (url === null) throw new AddressNotAllowed('The address is not a URL.')
+      if (url.username !== '' || url.password !== '') {
+        throw new AddressNotAllowed('The address is not allowed: it must not hold a user name or a password.')
+      }
+      const isInTheClear = url.protocol === 'http:' && allowLoopback && loopbackHosts.includes(url.hostname)
+      if (url.protocol !== 'https:' && !isInTheClear) {
         throw new AddressNotAllowed('The address is not allowed: it must begin with https.')
       }
-      const { agent, isRefused } = isTls ? overTls : inTheClear
-      if (isIP(hostname) !== 0 && isRefused(hostname)) throw notPublic()
-      return {
-        request: isTls ? https.request : http.request,
-        options: {
-          protocol: url.protocol,
-          hostname,
-          port: url.port,
-          path: url.pathname + url.search,
-          agent,
-          // Given with each request, although the agent could hold it: Deno 2.1 asks no agent, which would be sending without
-          // any filter. But no Deno takes this option and then asks no agent: 2.1 to 2.5 throw, and 2.9 obeys both.
-          lookup: refusing(isRefused, lookup),
-        },
-      }
-    },
-    close() {
-      overTls.agent.destroy()
-      inTheClear.agent.destroy()
+      return { origin: url.origin, path: url.pathname + url.search }
     },
   }
 }
 
-function parse(text: string): URL {
-  const url = URL.parse(text)
-  if (url === null) throw new AddressNotAllowed('The address is not a URL.')
-  if (url.username !== '' || url.password !== '') {
-    throw new AddressNotAllowed('The address is not allowed: it must not hold a user name or a password.')
-  }
-  return url
+const askSystem: FindAddresses = async (hostname) => {
+  const found = await lookup(hostname, { all: true })
+  return found.map(({ address }) => address)
 }
 
-/** What request-filtering-agent takes for public and is not: IPv6 outside 2000::/3, the only part that is given out
- * (https://www.iana.org/assignments/ipv6-address-space), in which [::127.0.0.1] is; and Azure's metadata service, which has
- * an address of the public range. Loopback is the agent's to allow or refuse. */
-function passesFilterButIsNotPublic(address: string): boolean {
-  if (isIP(address) === 6) return address !== '::1' && !/^[23][0-9a-f]{3}:/i.test(address)
-  return address === '168.63.129.16'
+/** Of IPv6 only 2000::/3 is given out (https://www.iana.org/assignments/ipv6-address-space). Azure's metadata service has an
+ * address of the public range. */
+function isPublic(address: string): boolean {
+  if (!ipaddr.isValid(address) || address === '168.63.129.16') return false
+  const parsed = ipaddr.parse(address)
+  return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(ipaddr.parseCIDR('2000::/3')))
 }
-
-/** A look-up that fails if any address of the name is refused, also if others are not. */
-function refusing(isRefused: (address: string) => boolean, lookup: LookupFunction): LookupFunction {
-  return (hostname, options, callback) =>
-    lookup(hostname, options, (error, found, family) => {
-      const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address)
-      callback(error ?? (addresses.some(isRefused) ? notPublic() : null), found, family)
-    })
-}
-
-const notPublic = () => new AddressNotAllowed('The address is not allowed: it is private or reserved.')
-
-/** The agent's refusals have no class and no code of their own. */
-export const isRefusalOfAgent = (error: Error): boolean => /is not allowed\. Because,? It is /.test(error.message)

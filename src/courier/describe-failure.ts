@@ -1,7 +1,7 @@
 // Why a webhook got no answer, in one short line for the customer who owns the endpoint. In comes whatever was thrown. The
 // line must never hold a secret, a URL or anything that a stranger sent, so no message of an error is passed on as it is.
 
-import { AddressNotAllowed, isRefusalOfAgent } from './allowed-addresses.ts'
+import { AddressNotAllowed } from './allowed-addresses.ts'
 
 export class NoAnswerInTime extends Error {
   constructor(milliseconds: number) {
@@ -22,7 +22,10 @@ const byCode: Record<string, string> = {
   EHOSTUNREACH: 'The host cannot be reached.',
   ENETUNREACH: 'The host cannot be reached.',
   EADDRNOTAVAIL: 'The host cannot be reached.',
-  HPE_HEADER_OVERFLOW: 'The headers of the answer are too long.',
+  UND_ERR_SOCKET: 'The connection was closed before an answer.',
+  UND_ERR_DESTROYED: 'The connection was closed before an answer.',
+  UND_ERR_CONNECT_TIMEOUT: 'The host did not let us connect in time.',
+  UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another host.',
 }
 
@@ -30,14 +33,10 @@ export function describeFailure(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'It could not be sent.'
   if (thrown instanceof AddressNotAllowed || thrown instanceof NoAnswerInTime) return thrown.message
   if (thrown instanceof NothingToSignWith) return 'It could not be signed.'
-  if (isRefusalOfAgent(thrown)) return 'The address is not allowed: it is private or reserved.'
-
-  // An old Deno: see the look-up in allowed-addresses.ts.
-  if (thrown.message.startsWith('Not implemented')) return 'This runtime cannot keep webhooks from private addresses.'
 
   const code = String((thrown as NodeJS.ErrnoException).code ?? '')
   if (Object.hasOwn(byCode, code)) return byCode[code] as string
-  if (code.startsWith('HPE_')) return 'The answer is not HTTP.'
+  if (thrown.name === 'HTTPParserError') return 'The answer is not HTTP.'
   return describeTlsFailure(code, thrown.message) ?? 'It could not be sent.'
 }
 

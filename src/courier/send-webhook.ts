@@ -1,14 +1,11 @@
 // Sends one webhook (https://www.standardwebhooks.com). In comes what is owed to an endpoint, out goes what it answered, or
 // why it did not. Whoever calls decides what follows from that, and when. It must never throw, take longer than its time,
-// follow a redirect, or send anything unsigned or to a place that allowed-addresses.ts refuses. It knows no database, and
-// uses Node's built-ins alone, for it also runs under Deno.
+// follow a redirect, or send anything unsigned or to a place that allowed-addresses.ts refuses. It knows no database.
 
-import { Buffer } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
-import type { LookupFunction } from 'node:net'
 import { Webhook } from 'standardwebhooks'
+import type { Agent, Dispatcher } from 'undici'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createRoutes, type Route } from './allowed-addresses.ts'
+import { createRoutes, type FindAddresses } from './allowed-addresses.ts'
 import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
@@ -58,16 +55,16 @@ export type WebhookSender = {
 export function createWebhookSender({
   allowLoopback,
   timeoutMilliseconds = 15_000,
-  lookup,
+  findAddresses,
 }: {
   /** For development: http, too, to localhost, 127.0.0.1 and [::1]. */
   allowLoopback: boolean
   /** For all of it, from the look-up of the host to the last byte of the answer. */
   timeoutMilliseconds?: number
-  /** Instead of dns.lookup. What it finds is filtered like any other. */
-  lookup?: LookupFunction
+  /** Instead of the system's. What it finds is checked like any other. */
+  findAddresses?: FindAddresses
 }): WebhookSender {
-  const routes = createRoutes({ allowLoopback, lookup })
+  const routes = createRoutes({ allowLoopback, findAddresses })
 
   return {
     async send(owed) {
@@ -76,10 +73,11 @@ export function createWebhookSender({
       const deadline = new AbortController()
       const timer = setTimeout(() => deadline.abort(new NoAnswerInTime(timeoutMilliseconds)), timeoutMilliseconds)
       try {
-        const response = await post(routes.to(owed.url), signed(owed), deadline.signal)
+        const request = { ...routes.to(owed.url), ...signed(owed), method: 'POST', signal: deadline.signal } as const
+        const response = await inTime(deadline.signal, post(routes.dispatcher, request))
         return {
           kind: 'answered',
-          status: response.statusCode ?? 0,
+          status: response.statusCode,
           body: await excerptOf(response),
           milliseconds: milliseconds(),
           retryAfterSeconds: retryAfterSeconds(response.headers['retry-after']),
@@ -90,7 +88,7 @@ export function createWebhookSender({
         clearTimeout(timer)
       }
     },
-    close: routes.close,
+    close: () => void routes.dispatcher.destroy(),
   }
 }
 
@@ -103,7 +101,6 @@ function signed({ secrets, webhook_id, type, timestamp, data }: OwedWebhook): Me
   return {
     headers: {
       'Content-Type': 'application/json',
-      'Content-Length': String(Buffer.byteLength(body)),
       'Accept-Encoding': 'identity',
       'User-Agent': `Usher/${packageJson.version}`,
       'webhook-id': webhook_id,
@@ -124,29 +121,32 @@ function signatures(secrets: string[], sign: (webhook: Webhook) => string): stri
   }
 }
 
+type Request = Dispatcher.RequestOptions & { signal: AbortSignal }
+
 /** Ends with the head of the answer, whose body is then still to be read; the deadline ends that, too. */
-function post(route: Route, message: Message, deadline: AbortSignal): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const request = route.request({ ...route.options, method: 'POST', headers: message.headers })
-    const giveUp = () => {
-      reject(deadline.reason)
-      request.destroy()
-    }
-    if (deadline.aborted) return giveUp()
-    deadline.addEventListener('abort', giveUp, { once: true })
-    request.on('response', resolve)
-    // A 101, which nobody asked for. It is an answer, too, after which no HTTP comes.
-    request.on('upgrade', (response, socket) => {
-      socket.destroy()
-      resolve(response)
-    })
-    request.on('error', (error: NodeJS.ErrnoException) => {
-      // An endpoint may close a connection just as it is used again: that says nothing of this webhook. Posting twice does no
-      // harm, for the webhook-id is the same, and ends with the first connection that is new.
-      const wasStale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
-      if (wasStale && !deadline.aborted) resolve(post(route, message, deadline))
-      else reject(error)
-    })
-    request.end(message.body)
+async function post(agent: Agent, request: Request): Promise<Dispatcher.ResponseData> {
+  let isConnectionNew = false
+  const noteConnection = (origin: URL) => {
+    isConnectionNew ||= origin.origin === request.origin
+  }
+  agent.on('connect', noteConnection)
+  try {
+    return await agent.request(request)
+  } catch (error) {
+    // An endpoint may close a connection just as it is used again: that says nothing of this webhook. Posting twice does no
+    // harm, for the webhook-id is the same, and ends with the first connection that is new.
+    const wasClosed = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(String((error as NodeJS.ErrnoException).code))
+    if (isConnectionNew || !wasClosed || request.signal.aborted) throw error
+    return await post(agent, request)
+  } finally {
+    agent.off('connect', noteConnection)
+  }
+}
+
+/** The client takes note of a deadline only when it is connected. */
+function inTime<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
+  const over = new Promise<never>((_, reject) => {
+    deadline.addEventListener('abort', () => reject(deadline.reason), { once: true })
   })
+  return Promise.race([work, over])
 }

