@@ -2,11 +2,11 @@
 // stands in their address (https://usher:SECRET@…/webhooks/postmark), out go events for the database. What it tells besides
 // is taken and forgotten, or it would be sent again and again.
 
-import { createHash, timingSafeEqual } from 'node:crypto'
 import express, { type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import type { Outbox } from './courier/outbox.ts'
 import { Refusal } from './gateway/refusal.ts'
+import { sharedSecret } from './gateway/shared-secret.ts'
 
 // Of Postmark's bounce types those after which the e-mail will not arrive; a holiday notice or a full mailbox is not among them.
 const forGood = [
@@ -46,14 +46,13 @@ export function postmarkRouter(secret: string, outbox: Outbox): Router {
 }
 
 function authenticate(secret: string): RequestHandler {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  const expected = digest(secret)
+  const isSecret = sharedSecret(secret)
   return (req, _res, next) => {
     const [, credentials = ''] = /^Basic ([A-Za-z0-9+/=]+)$/.exec(req.headers.authorization ?? '') ?? []
     const given = Buffer.from(credentials, 'base64')
       .toString()
       .replace(/^[^:]*:/, '')
-    if (timingSafeEqual(digest(given), expected)) return next()
+    if (isSecret(given)) return next()
     throw new Refusal(401, 'invalid_credentials', 'The password in the address of the webhook is not valid.', {
       headers: { 'WWW-Authenticate': 'Basic realm="Postmark webhook"' },
     })

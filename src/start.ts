@@ -8,11 +8,8 @@ import { withDatabase } from './admin.ts'
 import type { Config, Database } from './config.ts'
 import { startCourier } from './courier/courier.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
-import { openMail } from './courier/mail/index.ts'
+import { openLanes } from './courier/lanes.ts'
 import { createOutbox } from './courier/outbox.ts'
-import { createWebhookSender } from './courier/send-webhook.ts'
-import { ticketEmailLane } from './courier/ticket-emails.ts'
-import { webhookLane } from './courier/webhooks.ts'
 import { type Demo, seedDemo } from './demo.ts'
 import { findRunningStack, startEmbeddedStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
@@ -101,15 +98,7 @@ export async function runCourier(config: Config, log: Logger): Promise<{ stop():
 
 function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, log: Logger) {
   const outbox = createOutbox(dataApi, tokens)
-  const sender = createWebhookSender({
-    allowLoopback: config.webhooksToLoopback,
-    timeoutMilliseconds: config.webhookTimeoutSeconds * 1000,
-  })
-  const mail = openMail(config.mail)
-  const lanes = [
-    webhookLane(outbox, sender, config.webhookTimeoutSeconds + 45, log),
-    ticketEmailLane(outbox, mail, config.mailFrom, log),
-  ]
+  const { lanes, close } = openLanes(config, outbox, log)
   const courier = startCourier(lanes, log)
   const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
   return {
@@ -118,8 +107,7 @@ function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, log: Lo
     async stop() {
       housekeeping.stop()
       await courier.stop(settleMilliseconds)
-      sender.close()
-      await mail.close()
+      await close()
     },
   }
 }

@@ -1,6 +1,8 @@
 // The loop of the courier: claims what is due, hands it to be delivered, and claims again. In come lanes, one for each kind of
-// thing that is owed; out goes something that can be nudged and stopped. It knows neither what it carries nor where to.
+// thing that is owed; out goes something that can be nudged and stopped, or one run that ends by itself. It knows neither what
+// it carries nor where to.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
 /** One kind of thing that is owed, such as webhooks. */
@@ -8,11 +10,16 @@ export type Lane<Owed extends { id: string }> = {
   name: string
   /** How many are under way at once. */
   atOnce: number
+  /** How many one bounded run may claim. */
+  inOneRun: number
   /** At most so many that are due, claimed for us: another courier has others. */
   claim(limit: number): Promise<Owed[]>
   /** Sends one and says how that went. What it throws is logged; the claim then runs out, and somebody tries again. */
   deliver(owed: Owed): Promise<void>
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: lanes carry different things, each its own.
+export type AnyLane = Lane<any>
 
 export type Courier = {
   /** Something may be due: look now, and not at the next poll. */
@@ -26,8 +33,7 @@ const pollMilliseconds = 1_000
 // Where the database cannot be reached, it is not asked more often than this in the end.
 const longestPauseMilliseconds = 30_000
 
-// biome-ignore lint/suspicious/noExplicitAny: lanes carry different things, each its own.
-export function startCourier(lanes: readonly Lane<any>[], log: Logger): Courier {
+export function startCourier(lanes: readonly AnyLane[], log: Logger): Courier {
   const running = lanes.map((lane) => runLane(lane, log))
   return {
     nudge() {
@@ -39,53 +45,89 @@ export function startCourier(lanes: readonly Lane<any>[], log: Logger): Courier 
   }
 }
 
+/**
+ * One run that ends by itself: when nothing is due any more, or when it has claimed its share or used up its time, and then what
+ * is under way is finished.
+ * @returns how many were claimed, by lane.
+ * @throws what claiming threw.
+ */
+export async function runCourierOnce(
+  lanes: readonly AnyLane[],
+  log: Logger,
+  milliseconds: number,
+): Promise<Record<string, number>> {
+  const until = performance.now() + milliseconds
+  const counts = lanes.map(async (lane) => [lane.name, await runLaneOnce(lane, log, until)] as const)
+  return Object.fromEntries(await Promise.all(counts))
+}
+
+async function runLaneOnce(lane: AnyLane, log: Logger, until: number): Promise<number> {
+  const underWay = new Set<Promise<void>>()
+  let left = lane.inOneRun
+  try {
+    while (left > 0 && performance.now() < until) {
+      const claimed = await lane.claim(Math.min(left, lane.atOnce - underWay.size))
+      left -= claimed.length
+      for (const owed of claimed) {
+        const carried = lane.deliver(owed).catch((error) => logUnsettled(log, lane, owed, error))
+        underWay.add(carried)
+        void carried.then(() => underWay.delete(carried))
+      }
+      if (underWay.size === 0) break
+      // A place is free then, and its endpoint may be owed more.
+      await Promise.race(underWay)
+    }
+  } finally {
+    await Promise.all(underWay)
+  }
+  return lane.inOneRun - left
+}
+
 function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
   const underWay = new Set<Promise<void>>()
   const bell = createBell()
-  let stopping = false
+  const stopping = new AbortController()
   // What is still under way then is sent again by whoever finds its claim run out.
   let abandoned = false
-  let failures = 0
 
-  async function carry(owed: Owed): Promise<void> {
-    try {
-      await lane.deliver(owed)
-    } catch (error) {
-      if (!abandoned) log.error({ err: error, lane: lane.name, delivery_id: owed.id }, 'delivery could not be settled')
-    }
-  }
-
-  /** @returns how long to wait for the next look, unless the bell rings before. */
-  async function look(): Promise<number> {
+  async function look(): Promise<void> {
     const free = lane.atOnce - underWay.size
-    if (free === 0) return pollMilliseconds
-    try {
-      const claimed = await lane.claim(free)
-      failures = 0
-      for (const owed of claimed) {
-        const carried = carry(owed).finally(() => {
+    if (free === 0) return
+    for (const owed of await lane.claim(free)) {
+      const carried = lane
+        .deliver(owed)
+        .catch((error) => {
+          if (!abandoned) logUnsettled(log, lane, owed, error)
+        })
+        .finally(() => {
           underWay.delete(carried)
           // Its place is free, and its endpoint may be owed more.
           bell.ring()
         })
-        underWay.add(carried)
-      }
-      return pollMilliseconds
-    } catch (error) {
-      failures += 1
-      log.error({ err: error, lane: lane.name }, 'nothing can be claimed')
-      return Math.min(pollMilliseconds * 2 ** failures, longestPauseMilliseconds)
+      underWay.add(carried)
     }
   }
 
   const loop = (async () => {
-    while (!stopping) await bell.wait(await look())
+    let failures = 0
+    while (!stopping.signal.aborted) {
+      try {
+        await look()
+        failures = 0
+        await bell.wait(pollMilliseconds)
+      } catch (error) {
+        log.error({ err: error, lane: lane.name }, 'nothing can be claimed')
+        // Whoever rings meanwhile: each of them would only find the same.
+        const pause = Math.min(pollMilliseconds * 2 ** failures++, longestPauseMilliseconds)
+        await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
+      }
+    }
   })()
 
   return {
     wake: bell.ring,
     async stop(patienceMilliseconds: number) {
-      stopping = true
+      stopping.abort()
       bell.ring()
       await within(
         patienceMilliseconds,
@@ -94,6 +136,10 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
       abandoned = true
     },
   }
+}
+
+function logUnsettled(log: Logger, lane: AnyLane, owed: { id: string }, error: unknown): void {
+  log.error({ err: error, lane: lane.name, delivery_id: owed.id }, 'delivery could not be settled')
 }
 
 /** Rung while nobody waits, it is heard by whoever waits next. */

@@ -8,25 +8,29 @@ const everyMilliseconds = 600_000
 const pauseMilliseconds = 200
 const rowsAtOnce = 1_000
 
+/** @returns how many rows went; there may be more from `rowsAtOnce` on. */
+export async function purgeOnce(outbox: Outbox, retentionDays: number): Promise<number> {
+  return Number(await outbox('purge', { retention_days: retentionDays, limit: rowsAtOnce }))
+}
+
 export function startHousekeeping(outbox: Outbox, retentionDays: number, log: Logger): { stop(): void } {
   let timer: NodeJS.Timeout
-
-  const purge = async () => {
-    let next = everyMilliseconds
-    try {
-      const purged = await outbox('purge', { retention_days: retentionDays, limit: rowsAtOnce })
-      if (Number(purged) > 0) log.info({ purged }, 'housekeeping')
-      if (Number(purged) >= rowsAtOnce) next = pauseMilliseconds
-    } catch (error) {
-      log.error({ err: error }, 'housekeeping')
-    }
-    plan(next)
-  }
   let stopped = false
+
   const plan = (milliseconds: number) => {
     if (stopped) return
     timer = setTimeout(() => void purge(), milliseconds)
     timer.unref()
+  }
+  const purge = async () => {
+    let purged = 0
+    try {
+      purged = await purgeOnce(outbox, retentionDays)
+      if (purged > 0) log.info({ purged }, 'housekeeping')
+    } catch (error) {
+      log.error({ err: error }, 'housekeeping')
+    }
+    plan(purged >= rowsAtOnce ? pauseMilliseconds : everyMilliseconds)
   }
 
   plan(pauseMilliseconds)

@@ -2,6 +2,7 @@
 // reads no database and no clock, so the same ticket gives the same e-mail; and nothing a person typed reaches a header with a
 // line break, or the HTML unescaped.
 
+import { Buffer } from 'node:buffer'
 import { qrPictures } from '../ticket-qr.ts'
 import type { Attachment, Email } from './email.ts'
 import { clip, oneLine } from './plain-text.ts'

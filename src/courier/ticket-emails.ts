@@ -22,9 +22,10 @@ export function ticketEmailLane(outbox: Outbox, mail: MailTransport, from: strin
   }
 
   return {
-    name: 'ticket e-mails',
+    name: 'ticket_emails',
     // As many as the SMTP transport has connections: what waits for one uses up its claim.
     atOnce: 4,
+    inOneRun: 40,
     claim: async (limit) => (await outbox('claim_ticket_emails', { limit })) as OwedTicketEmail[],
     async deliver(owed) {
       const startedAt = performance.now()

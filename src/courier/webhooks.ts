@@ -16,6 +16,7 @@ export function webhookLane(
   return {
     name: 'webhooks',
     atOnce: 64,
+    inOneRun: 400,
     claim: async (limit) => (await outbox('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as OwedWebhook[],
     async deliver(owed) {
       const result = await sender.send(owed)

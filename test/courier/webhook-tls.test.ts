@@ -13,7 +13,7 @@ import { owedWebhook } from '../support/owed-webhook.ts'
 import { type SelfSigned, selfSigned } from '../support/self-signed.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
-const program = join(import.meta.dirname, '../support/send-one-webhook.ts')
+const program = join(import.meta.dirname, '../support/send-webhooks.ts')
 const valid = selfSigned(2)
 const expired = selfSigned(-1)
 
@@ -81,10 +81,10 @@ test('what does not speak TLS is told so', async () => {
 
 async function sendInOwnProcess(url: string, environment: Record<string, string>): Promise<unknown> {
   const { PATH } = process.env
-  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify(owedWebhook(url))], {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify([owedWebhook(url)])], {
     env: { PATH, ...environment },
   })
-  return JSON.parse(stdout)
+  return JSON.parse(stdout)[0]
 }
 
 /** Counts who comes, and lets nobody through. */

@@ -1,0 +1,45 @@
+// What the function is told by its environment. In come Supabase's own variables and the secrets set beside them, out goes the
+// configuration that the courier has everywhere.
+
+import { type Config, ConfigError, type Database, readConfig } from '../../../src/config.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type FunctionConfig = {
+  courier: Config
+  database: Extract<Database, { kind: 'supabase' }>
+  /** Whoever knows it may call. */
+  secret: string
+}
+
+/** @throws ConfigError, naming what is wrong or missing. */
+export function readFunctionConfig(environment: Environment): FunctionConfig {
+  const { COURIER_SECRET: secret = '', USHER_JWT_SECRET, USHER_SIGNING_KEY } = environment
+  if (!/^[A-Za-z0-9._~+/-]{16,}$/.test(secret)) {
+    throw new ConfigError('COURIER_SECRET must be set, to at least 16 letters, digits or any of . _ ~ + / -')
+  }
+  if (!USHER_JWT_SECRET && !USHER_SIGNING_KEY) {
+    throw new ConfigError(
+      'USHER_JWT_SECRET or USHER_SIGNING_KEY must be set, as SUPABASE_… of the same name for the API.',
+    )
+  }
+  const courier = readConfig({
+    ...environment,
+    SUPABASE_PUBLISHABLE_KEY: publishableKeyOf(environment),
+    // Supabase keeps names that begin with SUPABASE_ to itself.
+    SUPABASE_JWT_SECRET: USHER_JWT_SECRET,
+    SUPABASE_SIGNING_KEY: USHER_SIGNING_KEY,
+  })
+  const { database, mail } = courier
+  if (database.kind !== 'supabase') throw new ConfigError('SUPABASE_URL must be set.')
+  if ('directory' in mail) {
+    throw new ConfigError('POSTMARK_SERVER_TOKEN or SMTP_URL must be set: here is no folder to write e-mails to.')
+  }
+  return { courier, database, secret }
+}
+
+/** The first of those that Supabase gives by name, in a JSON object, or the one it gave before. */
+function publishableKeyOf(environment: Environment): string | undefined {
+  const { SUPABASE_PUBLISHABLE_KEYS: keys, SUPABASE_ANON_KEY: legacy } = environment
+  return keys ? Object.values<string>(JSON.parse(keys))[0] : legacy
+}

@@ -1,0 +1,190 @@
+// The courier as an edge function, under the Deno that Supabase runs: it delivers the rows that the worker would, for whoever
+// knows its secret, and connects to no more places than the worker does.
+
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import packageLock from '../../package-lock.json' with { type: 'json' }
+import { withDatabase } from '../../src/admin.ts'
+import { type Demo, seedDemo } from '../../src/demo.ts'
+import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { createLog } from '../../src/gateway/log.ts'
+import { functionFolder, spawnDeno } from '../support/deno.ts'
+import { owedWebhook } from '../support/owed-webhook.ts'
+import { readPng } from '../support/qr.ts'
+import { rest } from '../support/rest.ts'
+import { selfSigned } from '../support/self-signed.ts'
+import { serveApp } from '../support/serve-app.ts'
+import { startSupabaseGateway } from '../support/supabase-gateway.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { othersOfLoopback, privateHosts } from './hostile-hosts.ts'
+import { startMailServer } from './mail-server.ts'
+
+const secret = 'a-secret-of-this-function'
+const publishableKey = 'sb_publishable_test'
+
+describe('beside a Supabase project', () => {
+  let dataDir: string
+  let stack: EmbeddedStack
+  let gateway: Awaited<ReturnType<typeof startSupabaseGateway>>
+  let app: Awaited<ReturnType<typeof serveApp>>
+  let demo: Demo
+  let send: ReturnType<typeof rest>
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'usher-edge-'))
+    stack = await startEmbeddedStack({ dataDir, progress: () => {} })
+    gateway = await startSupabaseGateway(stack.dataApiUrl, publishableKey)
+    demo = (await withDatabase(stack.databaseUrl, seedDemo)) as Demo
+    app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('silent') })
+    send = rest(demo.key, app.url)
+  })
+  afterAll(async () => {
+    await app.close()
+    await gateway.close()
+    await stack.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  /** The function as Supabase would serve it, until the test ends. */
+  async function serveFunction(environment: Record<string, string> = {}) {
+    const mail = await startMailServer()
+    const deno = spawnDeno('edge-runtime.ts', [join(functionFolder, 'index.ts')], {
+      SUPABASE_URL: gateway.url,
+      SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: publishableKey }),
+      USHER_JWT_SECRET: stack.jwtSecret,
+      COURIER_SECRET: secret,
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'tickets@example.com',
+      WEBHOOKS_TO_LOOPBACK: 'true',
+      ...environment,
+    })
+    const log = text(deno.stderr)
+    onTestFinished(() => void deno.kill('SIGKILL'))
+    const port = Promise.race([once(deno.stdout, 'data').then(String), log.then((said) => Promise.reject(Error(said)))])
+    const url = `http://127.0.0.1:${Number(await port)}/`
+    return {
+      mail,
+      async run(authorization = `Bearer ${secret}`, method = 'POST') {
+        const response = await fetch(url, { method, headers: { Authorization: authorization } })
+        return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) }
+      },
+    }
+  }
+
+  async function register() {
+    const guest = { ticket_type_id: demo.ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
+    const { body } = await send('POST', `/events/${demo.eventId}/registrations`, guest)
+    return body.data.attendees[0] as { id: string; ticket_code: string }
+  }
+
+  test('delivers what is owed, signed and with a ticket, once', async () => {
+    const receiver = await startWebhookReceiver()
+    onTestFinished(() => receiver.close())
+    const url = `${receiver.url}/hooks`
+    const endpoint = (await send('POST', '/webhook-endpoints', { url, types: ['order.completed'] })).body.data
+    const attendee = await register()
+    const { run, mail } = await serveFunction()
+
+    expect(await run()).toMatchObject({ status: 200, body: { webhooks: 1, ticket_emails: 1, purged: 0 } })
+    expect(receiver.received.map((webhook) => webhook.verified(endpoint.secret))).toMatchObject([
+      { type: 'order.completed', data: { attendees: [{ id: attendee.id }] } },
+    ])
+    expect(mail.received).toMatchObject([{ envelope: { to: ['mary@example.com'] } }])
+    const picture = mail.received[0]?.attachments.find(({ mimeType }) => mimeType === 'image/png')
+    expect(readPng(Buffer.from(picture?.content as ArrayBuffer))).toBe(attendee.ticket_code)
+
+    const deliveries = await send('GET', `/webhook-deliveries?webhook_endpoint_id=${endpoint.id}`)
+    expect(deliveries.body.data).toMatchObject([{ status: 'delivered', last_response: { status: 204 } }])
+    const { ticket_email } = (await send('GET', `/attendees/${attendee.id}`)).body.data
+    expect(ticket_email).toMatchObject({ status: 'sent', last_error: null })
+
+    expect(await run()).toMatchObject({ status: 200, body: { webhooks: 0, ticket_emails: 0, purged: 0 } })
+    expect([receiver.received.length, mail.received.length]).toEqual([1, 1])
+  })
+
+  test('leaves what is more than its share to the next run', async () => {
+    for (let i = 0; i < 42; i += 1) await register()
+    const { run, mail } = await serveFunction()
+    expect((await run()).body).toMatchObject({ ticket_emails: 40 })
+    expect((await run()).body).toMatchObject({ ticket_emails: 2 })
+    expect(mail.received).toHaveLength(42)
+  })
+
+  test('does nothing for who does not know the secret', async () => {
+    const attendee = await register()
+    const { run, mail } = await serveFunction()
+    for (const authorization of ['', 'Bearer', 'Bearer another', `Basic ${btoa(`usher:${secret}`)}`, publishableKey]) {
+      const { status, headers, body } = await run(authorization)
+      expect(status).toBe(401)
+      expect(headers.get('WWW-Authenticate')).toBe('Bearer realm="usher courier"')
+      expect(body.error).toMatchObject({ code: 'invalid_credentials', retryable: false })
+    }
+    const asked = await run(undefined, 'GET')
+    expect(asked).toMatchObject({ status: 405, body: { error: { code: 'method_not_allowed' } } })
+    expect(asked.headers.get('Allow')).toBe('POST')
+    expect(mail.received).toHaveLength(0)
+    const { ticket_email } = (await send('GET', `/attendees/${attendee.id}`)).body.data
+    expect(ticket_email).toMatchObject({ status: 'queued' })
+  })
+
+  test('says that it is to be called again where the database cannot be reached', async () => {
+    const { run } = await serveFunction({ SUPABASE_URL: 'http://127.0.0.1:9' })
+    const { status, headers, body } = await run()
+    expect(status).toBe(503)
+    expect(headers.get('Retry-After')).toBe('1')
+    expect(body.error).toMatchObject({ code: 'temporarily_unavailable', retryable: true })
+  })
+
+  test.each([
+    [{ COURIER_SECRET: 'short' }, 'COURIER_SECRET must be set, to at least 16 letters'],
+    [{ SUPABASE_URL: '' }, 'SUPABASE_URL must be set.'],
+    [{ SUPABASE_PUBLISHABLE_KEYS: '' }, 'SUPABASE_PUBLISHABLE_KEY must be set'],
+    [{ USHER_JWT_SECRET: '' }, 'USHER_JWT_SECRET or USHER_SIGNING_KEY must be set'],
+    [{ SMTP_URL: '' }, 'POSTMARK_SERVER_TOKEN or SMTP_URL must be set'],
+    [{ MAIL_FROM: '' }, 'MAIL_FROM must be set'],
+  ])('does not start with %j, and says why', async (environment, reason) => {
+    await expect(serveFunction(environment)).rejects.toThrow(reason)
+  })
+})
+
+describe('its webhooks', () => {
+  async function sendUnderDeno(urls: string[]) {
+    const deno = spawnDeno('send-webhooks.ts', [JSON.stringify(urls.map((url) => owedWebhook(url)))])
+    const [said, complaints] = await Promise.all([text(deno.stdout), text(deno.stderr)])
+    expect(complaints).toBe('')
+    return JSON.parse(said) as { kind: string; status?: number; error?: string }[]
+  }
+
+  test('reach no place that is private, however it is written', async () => {
+    const receiver = await startWebhookReceiver()
+    onTestFinished(() => receiver.close())
+    const hosts = [...othersOfLoopback, ...privateHosts]
+    expect(hosts.length).toBeGreaterThan(40)
+    const results = await sendUnderDeno(hosts.map((host) => `https://${host}:${receiver.port}/`))
+    const others = results.filter(({ error }) => error !== 'The address is not allowed: it is private or reserved.')
+    expect(others).toEqual([])
+    expect(receiver.connections()).toBe(0)
+    // The receiver could have been reached.
+    expect(await sendUnderDeno([`${receiver.url}/`])).toMatchObject([{ kind: 'answered', status: 204 }])
+  })
+
+  // Without openssl there is no certificate to refuse.
+  const tls = selfSigned(2)
+  test.skipIf(tls === undefined)('are not sent where nobody vouches for the certificate', async () => {
+    const receiver = await startWebhookReceiver({ tls: tls as NonNullable<typeof tls> })
+    onTestFinished(() => receiver.close())
+    expect(await sendUnderDeno([`${receiver.url}/`])).toMatchObject([{ kind: 'unanswered', error: /^TLS: / }])
+    expect(receiver.received).toHaveLength(0)
+  })
+})
+
+test('it is deployed with the packages that are tested', () => {
+  const { imports } = JSON.parse(readFileSync(join(functionFolder, 'deno.json'), 'utf8'))
+  const packages: Record<string, { version?: string }> = packageLock.packages
+  const tested = Object.keys(imports).map((name) => [name, `npm:${name}@${packages[`node_modules/${name}`]?.version}`])
+  expect(imports).toEqual(Object.fromEntries(tested))
+})

@@ -1,0 +1,33 @@
+// Supabase's gateway in front of PostgREST, as far as Usher meets it: the Data API is below /rest/v1, and only for who brings the
+// project's publishable key.
+
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
+
+export async function startSupabaseGateway(
+  dataApiUrl: string,
+  publishableKey: string,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const { hostname, port } = new URL(dataApiUrl)
+  const server = createServer((req, res) => {
+    const [, path] = /^\/rest\/v1(\/.*)$/.exec(req.url ?? '') ?? []
+    if (path === undefined) return void res.writeHead(404).end()
+    if (req.headers.apikey !== publishableKey) return void res.writeHead(401).end('{"message":"No API key found"}')
+    const upstream = request({ hostname, port, method: req.method, path, headers: req.headers }, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      pipeline(answer, res, () => {})
+    })
+    upstream.on('error', () => res.destroy())
+    req.pipe(upstream)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
