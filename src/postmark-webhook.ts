@@ -18,43 +18,56 @@ const forGood = [
   'DMARCPolicy',
 ] as const
 
+const which = {
+  MessageID: z.string().max(200),
+  // What src/courier/mail/postmark.ts sent along.
+  Metadata: z.object({ ticket_email_id: z.uuid() }).optional().catch(undefined),
+}
 const Told = z.discriminatedUnion('RecordType', [
-  z.object({ RecordType: z.literal('Delivery'), MessageID: z.string().max(200) }),
-  z.object({
-    RecordType: z.literal('Bounce'),
-    Type: z.enum(forGood),
-    MessageID: z.string().max(200),
-    Description: z.string().optional(),
-  }),
+  z.object({ RecordType: z.literal('Delivery'), ...which }),
+  z.object({ RecordType: z.literal('Bounce'), Type: z.enum(forGood), Description: z.string().optional(), ...which }),
 ])
 
-export function postmarkRouter(secret: string, outbox: Outbox): Router {
+/** @param countFailure see `limitFailures`: one for all doors. */
+export function postmarkRouter(secret: string, outbox: Outbox, countFailure: RequestHandler): Router {
   const router = Router()
-  router.post('/webhooks/postmark', authenticate(secret), express.json({ limit: '256kb' }), async (req, res) => {
-    const told = Told.safeParse(req.body)
-    if (told.success) {
-      await outbox('record_ticket_email_event', {
-        message_id: told.data.MessageID,
-        ...(told.data.RecordType === 'Delivery'
-          ? { status: 'delivered' }
-          : { status: 'bounced', error: told.data.Description?.slice(0, 300) ?? 'It bounced.' }),
-      })
-    }
-    res.json({ status: 'ok' })
-  })
+  router.post(
+    '/webhooks/postmark',
+    authenticate(secret, countFailure),
+    express.json({ limit: '256kb' }),
+    async (req, res) => {
+      const told = Told.safeParse(req.body)
+      if (told.success) {
+        await outbox('record_ticket_email_event', {
+          message_id: told.data.MessageID,
+          ticket_email_id: told.data.Metadata?.ticket_email_id ?? null,
+          ...(told.data.RecordType === 'Delivery'
+            ? { status: 'delivered' }
+            : { status: 'bounced', error: told.data.Description?.slice(0, 300) ?? 'It bounced.' }),
+        })
+      }
+      res.json({ status: 'ok' })
+    },
+  )
   return router
 }
 
-function authenticate(secret: string): RequestHandler {
+function authenticate(secret: string, countFailure: RequestHandler): RequestHandler {
   const isSecret = sharedSecret(secret)
-  return (req, _res, next) => {
+  return (req, res, next) => {
     const [, credentials = ''] = /^Basic ([A-Za-z0-9+/=]+)$/.exec(req.headers.authorization ?? '') ?? []
     const given = Buffer.from(credentials, 'base64')
       .toString()
       .replace(/^[^:]*:/, '')
     if (isSecret(given)) return next()
-    throw new Refusal(401, 'invalid_credentials', 'The password in the address of the webhook is not valid.', {
-      headers: { 'WWW-Authenticate': 'Basic realm="Postmark webhook"' },
-    })
+    const refusal = new Refusal(
+      401,
+      'invalid_credentials',
+      'The password in the address of the webhook is not valid.',
+      {
+        headers: { 'WWW-Authenticate': 'Basic realm="Postmark webhook"' },
+      },
+    )
+    countFailure(req, res, (limited?: unknown) => next(limited ?? refusal))
   }
 }

@@ -2,10 +2,11 @@
 // here starts or stops anything.
 
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Store } from 'express-rate-limit'
 import helmet from 'helmet'
 import type { Logger } from 'pino'
+import type { Outbox } from './courier/outbox.ts'
 import { publicRouter } from './docs-page.ts'
 import { authenticate, limitFailures } from './gateway/authenticate.ts'
 import { createCall } from './gateway/calls.ts'
@@ -18,6 +19,7 @@ import type { Tokens } from './gateway/tokens.ts'
 import { mcpRouter } from './mcp.ts'
 import { operations } from './operations/index.ts'
 import { outboxRouter } from './outbox-page.ts'
+import { postmarkRouter } from './postmark-webhook.ts'
 import { restRouter } from './rest.ts'
 
 export type AppParts = {
@@ -29,8 +31,8 @@ export type AppParts = {
   /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
   trustProxy: boolean | number | string
   stores: { requests?: Store; failures?: Store }
-  /** What Postmark tells of e-mails, where it may. */
-  postmark?: Router
+  /** Where Postmark may tell what became of e-mails: the secret it has to know, and whom it tells. */
+  postmark?: { secret: string; outbox: Outbox }
   /** Where tickets are written to instead of being sent, to be looked at from this machine. */
   outbox?: string
   /** Told of every write, when it is committed. */
@@ -61,7 +63,7 @@ export function createApp({
   app.use(helmet())
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   app.use(publicRouter(operations))
-  if (postmark !== undefined) app.use(postmark)
+  if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.outbox, countFailure))
   if (outbox !== undefined) app.use(outboxRouter(outbox))
 
   app.use('/api/v1', authenticate(principals, 'api', countFailure), rate, restRouter(operations, call))

@@ -16,7 +16,6 @@ import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createLimitStores, type LimitStores } from './gateway/rate-limit.ts'
 import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
-import { postmarkRouter } from './postmark-webhook.ts'
 import { createApp } from './server.ts'
 
 export type Running = {
@@ -66,7 +65,7 @@ export async function start(config: Config, log: Logger, progress: (message: str
         trustProxy: config.trustProxy,
         stores,
         ...(config.postmarkWebhookSecret !== undefined && {
-          postmark: postmarkRouter(config.postmarkWebhookSecret, courier.outbox),
+          postmark: { secret: config.postmarkWebhookSecret, outbox: courier.outbox },
         }),
         // Tickets in files are shown where everything runs on one machine.
         ...(config.database.kind === 'embedded' &&

@@ -24,6 +24,7 @@ export function webhookLane(
       await settle(outbox, 'settle_webhook', {
         webhook_delivery_id: owed.id,
         claim: owed.claim,
+        url: owed.url,
         milliseconds,
         ...(result.kind === 'answered'
           ? {

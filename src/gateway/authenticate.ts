@@ -55,7 +55,7 @@ const missingKey = () =>
   })
 
 const tooManyFailures = () =>
-  new Refusal(429, 'too_many_failures', 'Too many requests with invalid API keys came from this address.', {
+  new Refusal(429, 'too_many_failures', 'Too many requests with invalid credentials came from this address.', {
     hint: 'Wait a minute, and send a valid key.',
     headers: { 'Retry-After': '60' },
   })

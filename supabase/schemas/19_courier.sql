@@ -3,8 +3,8 @@
 -- All security definer: the courier has no right to any table, and these are the only functions it may call.
 
 -- What is due to endpoints that are enabled: to each a few at a time, and to one that is failing one at a time, so that those
--- that are slow or dead hold up nobody else; first what would be the first of its endpoint, and then the oldest. Found without
--- locks, and then locked. Claimed rows are due again when the lease runs out.
+-- that are slow or dead hold up nobody else; first what would be the first of its endpoint, and then the oldest. One courier
+-- claims at a time, or two would each give an endpoint its few. Claimed rows are due again when the lease runs out.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -14,6 +14,7 @@ declare
   v_until timestamptz := now() + make_interval(secs => lease_seconds);
   v_candidates uuid[];
 begin
+  perform pg_advisory_xact_lock(4, 0);
   v_candidates := array(
     select d.id
     from public.webhook_endpoints w
@@ -34,7 +35,7 @@ begin
     ) d
     where w.status = 'enabled'
     order by c.under_way + d.place, d.next_attempt_at
-    limit claim_webhooks."limit" * 2 -- Another courier may be after the same.
+    limit claim_webhooks."limit"
   );
   if v_candidates = '{}' then
     return '[]';
@@ -44,8 +45,6 @@ begin
     select d.id
     from public.webhook_deliveries d
     where d.id = any (v_candidates) and d.status = 'pending' and d.next_attempt_at <= now()
-    order by array_position(v_candidates, d.id)
-    limit claim_webhooks."limit"
     for no key update skip locked
   ),
   claimed as (
@@ -98,7 +97,8 @@ end
 $$;
 
 -- What the endpoint answered, or why it did not. 2xx is delivered; 410 says never again; everything else is tried again, not
--- before the endpoint asks for it. An endpoint that has failed for five days is disabled.
+-- before the endpoint asks for it. An endpoint that has failed for five days is disabled. What another address of it answered,
+-- which it had when the webhook was claimed, is in the log of the delivery and held against nobody.
 create function api.settle_webhook(
   webhook_delivery_id uuid,
   claim uuid,
@@ -106,23 +106,30 @@ create function api.settle_webhook(
   response_body text default null,
   milliseconds integer default null,
   error text default null,
-  retry_after_seconds integer default null
+  retry_after_seconds integer default null,
+  url text default null
 ) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_delivered boolean := coalesce(response_status between 200 and 299, false);
+  v_gone boolean := coalesce(response_status = 410, false);
   -- Ten attempts within some three days, as Standard Webhooks proposes.
   v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
-  v_delivery public.webhook_deliveries;
+  v_endpoint public.webhook_endpoints;
+  v_failing_since timestamptz;
+  v_reason text;
 begin
   -- The endpoint before its deliveries, as whoever changes or deletes it has them.
-  perform 1
+  select w.* into v_endpoint
   from public.webhook_endpoints w
   where w.id = (
     select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
   )
   for no key update;
+  if v_endpoint.url <> settle_webhook.url then
+    v_gone := false;
+  end if;
 
   update public.webhook_deliveries d
   set claim = null,
@@ -134,39 +141,70 @@ begin
     delivered_at = case when v_delivered then now() else d.delivered_at end,
     status = case
       when v_delivered then 'delivered'
-      when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
+      when v_gone or d.attempts > cardinality(v_pauses) then 'failed'
       else 'pending'
     end::public.webhook_delivery_status,
     next_attempt_at = greatest(
       now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
     )
-  where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending'
-  returning * into v_delivery;
-  if not found then
+  where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending';
+  if not found or v_endpoint.url <> settle_webhook.url then
     return;
   end if;
 
   if v_delivered then
-    update public.webhook_endpoints w set failing_since = null
-    where w.id = v_delivery.webhook_endpoint_id and w.failing_since is not null;
-  elsif response_status = 410 then
-    update public.webhook_endpoints w set status = 'disabled', disabled_reason = 'It answered 410 Gone.'
-    where w.id = v_delivery.webhook_endpoint_id and w.status = 'enabled';
+    update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
+    return;
+  end if;
+  -- A failure long after the one before it, for nothing was sent meanwhile, is the first of a new series: a retry comes within
+  -- thirty hours.
+  v_failing_since := case
+    when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
+  end;
+  v_reason := case
+    when v_endpoint.status = 'disabled' then null
+    when v_gone then 'It answered 410 Gone.'
+    when v_failing_since < now() - interval '5 days' then 'Nothing that was sent to it for five days succeeded.'
+  end;
+  if v_reason is null then
+    update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
   else
-    -- A failure long after the one before it, for nothing was sent meanwhile, is the first of a new series: a retry comes
-    -- within thirty hours.
     update public.webhook_endpoints w
-    set failing_since = case
-        when w.last_failed_at > now() - interval '30 hours' then coalesce(w.failing_since, now()) else now()
-      end,
-      last_failed_at = now()
-    where w.id = v_delivery.webhook_endpoint_id;
-    update public.webhook_endpoints w
-    set status = 'disabled', disabled_reason = 'Nothing that was sent to it for five days succeeded.'
-    where w.id = v_delivery.webhook_endpoint_id and w.status = 'enabled' and w.failing_since < now() - interval '5 days';
+    set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
+    where w.id = v_endpoint.id;
   end if;
 end
 $$;
-comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer) is
+comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
   'Says how sending a claimed webhook went; nothing happens when the claim has passed to somebody else.';
-grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer) to courier;
+grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
+
+-- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late what is due is. What an
+-- endpoint that is disabled would get is owed to nobody.
+create function api.outbox_depth() returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_agg(json_build_object(
+      'kind', k.kind,
+      'owed', k.owed,
+      'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
+      'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
+    ))
+    from (
+      select 'webhooks' as kind, count(*) as owed, min(d.created_at) as oldest, min(d.next_attempt_at) as due
+      from public.webhook_deliveries d
+      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
+      where d.status = 'pending'
+      union all
+      select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
+      from public.ticket_emails e
+      where e.status = 'queued'
+    ) k
+  );
+end
+$$;
+comment on function api.outbox_depth() is
+  'What is owed: [{ kind, owed, oldest_seconds, late_seconds }], late being how long what is due has waited.';
+grant execute on function api.outbox_depth() to courier;

@@ -184,18 +184,40 @@ comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
   'Says how sending a claimed ticket e-mail went; nothing happens when the claim has passed to somebody else.';
 grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
 
--- What the mail service tells later: delivered, or bounced and why.
-create function api.record_ticket_email_event(message_id text, status public.ticket_email_status, error text default null) returns void
+-- What the mail service tells later: delivered, or bounced and why. It knows an e-mail by its own id, and by ours if that was
+-- sent along; by ours it may tell sooner than the courier that sent it, or in place of one that died with its claim.
+create function api.record_ticket_email_event(
+  message_id text,
+  status public.ticket_email_status,
+  error text default null,
+  ticket_email_id uuid default null
+) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_email public.ticket_emails;
+  v_claim constant uuid := gen_random_uuid();
 begin
+  if ticket_email_id is not null then
+    select e.* into v_email from public.ticket_emails e where e.id = record_ticket_email_event.ticket_email_id;
+  else
+    select e.* into v_email from public.ticket_emails e where e.message_id = record_ticket_email_event.message_id;
+  end if;
+  if not found or status not in ('delivered', 'bounced') then
+    return;
+  end if;
+  -- The attendee before the e-mail, as whoever settles it has them.
+  perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
+
+  -- Whoever is sending it loses the claim: it has been sent.
+  update public.ticket_emails e set claim = v_claim where e.id = v_email.id and e.status = 'queued' and e.attempts > 0;
+  if found then
+    perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
+  end if;
+
   update public.ticket_emails e
   set status = record_ticket_email_event.status, last_error = record_ticket_email_event.error
-  where e.message_id = record_ticket_email_event.message_id
-    and e.status in ('sent', 'delivered')
-    and record_ticket_email_event.status in ('delivered', 'bounced')
+  where e.id = v_email.id and e.status in ('sent', 'delivered')
   returning * into v_email;
   if not found then
     return;
@@ -211,6 +233,6 @@ begin
     );
 end
 $$;
-comment on function api.record_ticket_email_event(text, public.ticket_email_status, text) is
-  'Says what became of an e-mail that was sent: delivered or bounced.';
-grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text) to courier;
+comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid) is
+  'Says what became of an e-mail that was sent: delivered or bounced. Known by our id, or without it by message_id.';
+grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid) to courier;

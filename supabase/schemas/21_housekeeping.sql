@@ -5,7 +5,8 @@ create index webhook_deliveries_created_at_idx on public.webhook_deliveries (cre
 create index notifications_created_at_idx on public.notifications (created_at);
 create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
 
--- Answers how many rows went, so that the caller goes on while there are more. What is still owed is kept, however old.
+-- Answers how many rows went, so that the caller goes on while there are more. What is still owed is kept, however old, unless
+-- its endpoint is disabled.
 create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -24,7 +25,12 @@ begin
   delete from public.webhook_deliveries d
   where d.id in (
     select o.id from public.webhook_deliveries o
-    where o.created_at < v_before and o.status <> 'pending' order by o.created_at limit purge."limit" for update skip locked
+    where o.created_at < v_before
+      and (
+        o.status <> 'pending'
+        or exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'disabled')
+      )
+    order by o.created_at limit purge."limit" for update skip locked
   );
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;

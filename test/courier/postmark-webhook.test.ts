@@ -6,7 +6,6 @@ import { createOutbox } from '../../src/courier/outbox.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createLog } from '../../src/gateway/log.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
-import { postmarkRouter } from '../../src/postmark-webhook.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { serveApp } from '../support/serve-app.ts'
@@ -14,25 +13,32 @@ import { serveApp } from '../support/serve-app.ts'
 const secret = 'a secret of Postmark'
 
 /** A ticket that was sent, and a way to tell of it. */
-async function arrange() {
+async function arrange({ claimed = false } = {}) {
   const [dataApiUrl, jwtSecret] = [inject('dataApiUrl'), inject('jwtSecret')]
   const outbox = createOutbox(createDataApi(dataApiUrl), await createTokens({ secret: jwtSecret }))
   const app = await serveApp({
     dataApiUrl,
     jwtSecret,
     log: createLog('silent'),
-    postmark: postmarkRouter(secret, outbox),
+    postmark: { secret, outbox },
   })
   onTestFinished(() => app.close())
 
   const { attendeeId } = await (await (await createOrganisation()).event()).guest()
   const messageId = randomUUID()
-  await studio.query(
-    `update public.ticket_emails set status = 'sent', next_attempt_at = null, sent_at = now(), message_id = $2 where attendee_id = $1`,
-    [attendeeId, messageId],
+  const { id: emailId } = await row<{ id: string }>(
+    claimed
+      ? `update public.ticket_emails set attempts = 1, claim = gen_random_uuid(), claimed_until = now() + interval '1 hour',
+           next_attempt_at = now() + interval '1 hour', sent_to = a.email, sent_code = a.ticket_code
+         from public.attendees a where attendee_id = $1 and a.id = $1 returning ticket_emails.id`
+      : `update public.ticket_emails set status = 'sent', next_attempt_at = null, sent_at = now(), message_id = '${messageId}'
+         where attendee_id = $1 returning id`,
+    [attendeeId],
   )
-  await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [attendeeId])
+  if (!claimed)
+    await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [attendeeId])
   return {
+    emailId,
     messageId,
     tell: (body: unknown, password = secret) =>
       fetch(`${app.url}/webhooks/postmark`, {
@@ -61,6 +67,13 @@ test('a delivery is shown on the attendee, and a bounce with its reason', async 
   expect(await shown()).toEqual({ status: 'bounced', error: 'No such mailbox.' })
 })
 
+test('an e-mail is known by the id that was sent along, also before its MessageID is', async () => {
+  const { emailId, tell, shown } = await arrange({ claimed: true })
+  const Metadata = { ticket_email_id: emailId }
+  await tell({ RecordType: 'Delivery', MessageID: randomUUID(), Metadata })
+  expect(await shown()).toEqual({ status: 'delivered', error: null })
+})
+
 test('what is told of others, or of something else, is taken and changes nothing', async () => {
   const { messageId, tell, shown } = await arrange()
   for (const body of [
@@ -82,4 +95,13 @@ test('whoever does not know the secret is refused', async () => {
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Basic realm="Postmark webhook"'])
   }
   expect(await shown()).toEqual({ status: 'sent', error: null })
+})
+
+test('whoever goes on guessing is told to stop, and Postmark is still heard', async () => {
+  const { messageId, tell, shown } = await arrange()
+  const statuses = await Promise.all(Array.from({ length: 61 }, () => tell({}, 'wrong').then(({ status }) => status)))
+  expect(statuses.filter((status) => status === 401)).toHaveLength(60)
+  expect(statuses.filter((status) => status === 429)).toHaveLength(1)
+  expect((await tell({ RecordType: 'Delivery', MessageID: messageId })).status).toBe(200)
+  expect(await shown()).toEqual({ status: 'delivered', error: null })
 })

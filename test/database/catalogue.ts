@@ -26,6 +26,7 @@ export const courierFunctions = [
   'settle_ticket_email',
   'record_ticket_email_event',
   'purge',
+  'outbox_depth',
 ]
 
 export async function functionsIn(...schemas: string[]): Promise<SqlFunction[]> {

@@ -2,8 +2,9 @@
 // again. In a transaction that is rolled back, as the courier's role, since it claims from every organisation.
 
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { row, studio } from '../support/database.ts'
+import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint } from '../support/outbox.ts'
 import { first, rolledBack } from './as-courier.ts'
@@ -59,8 +60,8 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
         ])
         return owed.filter(({ id }) => ours.some((d) => d.id === id))
       },
-      settle: async ({ id, claim }, { status, body, error, retryAfter, milliseconds = 12 }) =>
-        void (await asCourier('select api.settle_webhook($1, $2, $3, $4, $5, $6, $7)', [
+      settle: async ({ id, claim }, { status, body, error, retryAfter, url, milliseconds = 12 }) =>
+        void (await asCourier('select api.settle_webhook($1, $2, $3, $4, $5, $6, $7, $8)', [
           id,
           claim,
           status ?? null,
@@ -68,6 +69,7 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
           milliseconds,
           error ?? null,
           retryAfter ?? null,
+          url ?? null,
         ])),
     })
   })
@@ -282,6 +284,28 @@ describe('a settlement', () => {
     })
   })
 
+  test.each([{ status: 410 }, { status: 500 }, { error: 'No such host.' }])(
+    'of %j by an address that the endpoint no longer has is not held against the new one',
+    async (how) => {
+      await atDesk(1, async (desk) => {
+        const owed = first(await desk.claim())
+        await desk.sql("update public.webhook_endpoints set url = 'https://new.example.com/' where id = $1", [
+          desk.endpointId,
+        ])
+        await desk.settle(owed, { ...how, url: owed.url })
+        expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: false })
+        expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', claim: null })
+        await desk.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [owed.id])
+        const again = first(await desk.claim())
+        expect(again.url).toBe('https://new.example.com/')
+        await desk.settle(again, { ...how, url: again.url })
+        expect(await endpointOf(desk)).toMatchObject(
+          how.status === 410 ? { status: 'disabled' } : { status: 'enabled', failing: true },
+        )
+      })
+    },
+  )
+
   test('by somebody whose claim has passed to another does not count', async () => {
     await atDesk(1, async (desk) => {
       const owed = first(await desk.claim())
@@ -317,38 +341,59 @@ test('what is owed once more while it is under way is sent once more, whatever b
   })
 })
 
-test('two couriers at once never claim the same', async () => {
+test('two couriers do not claim at once: one waits for the other, so that together they take no more of an endpoint', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   for (let i = 0; i < 3; i++) await addEndpoint(organisation.id, ['order.created'])
-  for (let i = 0; i < 4; i++) await event.guest()
-  const claim = async () => {
-    const client = await studio.connect()
-    try {
-      await client.query('begin')
-      await client.query('set local role courier')
-      const { owed } = (await client.query('select api.claim_webhooks(1000) as owed')).rows[0]
-      await new Promise((resolve) => setTimeout(resolve, 100))
-      return { ids: (owed as Owed[]).map(({ id }) => id), client }
-    } catch (error) {
-      client.release()
-      throw error
-    }
-  }
-  const both = await Promise.all([claim(), claim()])
-  for (const { client } of both) {
-    await client.query('rollback')
-    client.release()
-  }
-  const ours = (
-    await studio.query<{ id: string }>('select id from public.webhook_deliveries where organisation_id = $1', [
+  for (let i = 0; i < 5; i++) await event.guest()
+  const [one, other] = await Promise.all([studio.connect(), studio.connect()])
+  const claim = async (client: typeof one) => {
+    await client.query('begin')
+    await client.query('set local role courier')
+    const { owed } = (await client.query('select api.claim_webhooks(100000) as owed')).rows[0]
+    await client.query('reset role')
+    const { rows } = await client.query('select id from public.webhook_deliveries where organisation_id = $1', [
       organisation.id,
     ])
-  ).rows.map(({ id }) => id)
-  const claimed = both.flatMap(({ ids }) => ids).filter((id) => ours.includes(id))
-  expect(new Set(claimed).size).toBe(claimed.length)
-  expect(claimed.length).toBe(12)
-  expect(
-    await row('select count(*)::int as n from public.webhook_deliveries where organisation_id = $1', [organisation.id]),
-  ).toEqual({ n: 12 })
+    return rows.filter(({ id }) => (owed as Owed[]).some((o) => o.id === id))
+  }
+  try {
+    expect(await claim(one)).toHaveLength(3 * 4)
+    const claimed = claim(other)
+    expect(await Promise.race([claimed, sleep(100, 'waits')])).toBe('waits')
+    await one.query('rollback')
+    expect(await claimed).toHaveLength(3 * 4)
+  } finally {
+    await other.query('rollback')
+    one.release()
+    other.release()
+  }
+})
+
+test('what is owed can be counted, since when, and how late it is', async () => {
+  await atDesk(2, async (desk) => {
+    type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }
+    const depth = async () => {
+      await desk.sql('set local role courier')
+      const [{ depth }] = (await desk.sql('select api.outbox_depth() as depth')) as [{ depth: Depth[] }]
+      await desk.sql('reset role')
+      expect(depth.map(({ kind }) => kind)).toEqual(['webhooks', 'ticket_emails'])
+      return depth[0] as Depth
+    }
+    const before = await depth()
+    // Older than whatever else is owed in this database.
+    await desk.sql(
+      `update public.webhook_deliveries set created_at = now() - interval '3 years', next_attempt_at = now() - interval '2 years'
+       where organisation_id = $1`,
+      [desk.organisationId],
+    )
+    const [year, late] = [365 * 86_400, await depth()]
+    expect(late.owed).toBe(before.owed)
+    expect(late.oldest_seconds).toBeGreaterThan(2.9 * year)
+    expect([late.late_seconds > 1.9 * year, late.late_seconds < 2.1 * year]).toEqual([true, true])
+    await desk.sql("update public.webhook_endpoints set status = 'disabled' where id = $1", [desk.endpointId])
+    const silent = await depth()
+    expect(silent.owed).toBe(before.owed - 2)
+    expect(silent.oldest_seconds).toBeLessThan(year)
+  })
 })

@@ -18,13 +18,10 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
   await addEndpoint(organisation.id, ['order.created'])
   for (let i = 0; i < 3; i++) await event.guest()
   await rolledBack(async (client, asCourier) => {
-    const counts = async () =>
-      Promise.all(
-        tables.map(async (table) => {
-          const sql = `select count(*)::int as n from ${table} where organisation_id = $1`
-          return (await client.query(sql, [organisation.id])).rows[0].n
-        }),
-      )
+    const counts = async () => {
+      const counted = tables.map((table) => `(select count(*)::int from ${table} where organisation_id = $1)`)
+      return (await client.query(`select array[${counted}] as counts`, [organisation.id])).rows[0].counts
+    }
     const age = (table: string, and = '') =>
       client.query(`update ${table} set created_at = now() - interval '8 days' where organisation_id = $1 ${and}`, [
         organisation.id,
@@ -67,5 +64,26 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
     expect(await purge(7, 2)).toBe(1 + 1 + 1)
     expect(await counts()).toEqual([1, 0, 0, 0])
     expect(await purge(7, 2)).toBe(0)
+  })
+})
+
+test('what an endpoint that is disabled was owed goes, too, when it is old', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const endpoint = await addEndpoint(organisation.id, ['order.created'])
+  await event.guest()
+  await rolledBack(async (client, asCourier) => {
+    const owed = async () => {
+      await asCourier('select api.purge(7, 100000)')
+      const sql = 'select count(*)::int as n from public.webhook_deliveries where webhook_endpoint_id = $1'
+      return (await client.query(sql, [endpoint])).rows[0].n
+    }
+    await client.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [endpoint])
+    expect(await owed()).toBe(1)
+    await client.query(
+      "update public.webhook_deliveries set created_at = now() - interval '8 days' where webhook_endpoint_id = $1",
+      [endpoint],
+    )
+    expect(await owed()).toBe(0)
   })
 })

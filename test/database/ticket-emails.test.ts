@@ -15,13 +15,15 @@ type Desk = {
     owed: Pick<Owed, 'id' | 'claim'>,
     how: { messageId?: string; error?: string; permanent?: boolean },
   ): Promise<void>
-  event(messageId: string, status: string, error?: string): Promise<void>
+  event(messageId: string, status: string, error?: string, id?: string): Promise<void>
   edit(assignments: string): Promise<void>
   /** What the attendee shows. */
   shown(): Promise<{ status: string; sent: boolean; error: string | null }>
   /** The rows of what is and was owed, oldest first. */
   emails(): Promise<{ status: string; attempts: number; wait: number | null }[]>
   expire(): Promise<void>
+  /** Of the e-mail that is owed. */
+  id(): Promise<string>
 }
 
 /** A guest with a ticket to be e-mailed. */
@@ -64,8 +66,13 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
           error ?? null,
           permanent,
         ])),
-      event: async (messageId, status, error) =>
-        void (await asCourier('select api.record_ticket_email_event($1, $2, $3)', [messageId, status, error ?? null])),
+      event: async (messageId, status, error, id) =>
+        void (await asCourier('select api.record_ticket_email_event($1, $2, $3, $4)', [
+          messageId,
+          status,
+          error ?? null,
+          id ?? null,
+        ])),
       edit: async (assignments) =>
         void (await client.query(`update public.attendees set ${assignments} where id = $1`, [attendeeId])),
       shown: async () =>
@@ -89,6 +96,12 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
           "update public.ticket_emails set next_attempt_at = now() where attendee_id = $1 and status = 'queued'",
           [attendeeId],
         )),
+      id: async () =>
+        (
+          await client.query("select id from public.ticket_emails where attendee_id = $1 and status = 'queued'", [
+            attendeeId,
+          ])
+        ).rows[0].id,
     })
   })
 }
@@ -228,5 +241,49 @@ test('what the mail service tells later is shown, of the latest e-mail only', as
     await event('m-8', 'bounced', 'Late.')
     await event('nobody', 'bounced', 'Strange.')
     expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
+  })
+})
+
+test('what the mail service tells before its answer has arrived counts as that answer', async () => {
+  await atDesk(async ({ claim, settle, event, shown, emails }) => {
+    const owed = first(await claim())
+    await event('m-10', 'delivered', undefined, owed.id)
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    expect(await emails()).toEqual([{ status: 'delivered', attempts: 1, wait: null }])
+    // The answer comes, or the courier has lost it.
+    await settle(owed, { messageId: 'm-10' })
+    await settle(owed, { error: 'No answer.' })
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    await event('m-10', 'bounced', 'Mailbox full.')
+    expect(await shown()).toMatchObject({ status: 'bounced', error: 'Mailbox full.' })
+  })
+})
+
+test('an e-mail that arrived although its answer was lost is not sent again', async () => {
+  await atDesk(async ({ claim, settle, event, expire, shown }) => {
+    const owed = first(await claim())
+    await settle(owed, { error: 'Postmark: timeout.' })
+    await event('m-11', 'delivered', undefined, owed.id)
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    await expire()
+    expect(await claim()).toEqual([])
+  })
+})
+
+test('a ticket whose code changed is still owed when the e-mail before it arrives', async () => {
+  await atDesk(async ({ claim, event, edit, shown, emails }) => {
+    const owed = first(await claim())
+    await edit('ticket_code = null')
+    await event('m-12', 'delivered', undefined, owed.id)
+    expect(await shown()).toMatchObject({ status: 'queued' })
+    expect((await emails()).map(({ status }) => status)).toEqual(['delivered', 'queued'])
+  })
+})
+
+test('nothing is told of an e-mail that nobody has begun to send', async () => {
+  await atDesk(async ({ event, emails, shown, id }) => {
+    await event('m-13', 'delivered', undefined, await id())
+    expect(await shown()).toMatchObject({ status: 'queued' })
+    expect(await emails()).toMatchObject([{ status: 'queued', attempts: 0 }])
   })
 })

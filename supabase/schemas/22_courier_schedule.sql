@@ -1,0 +1,54 @@
+-- Who calls the courier where it is an edge function: pg_cron, through pg_net, with what Vault keeps. Where a project has not
+-- enabled these, as the embedded stack has not, there is nothing to call and nothing to schedule.
+
+-- Calls the function if something is due, or in any case. A row of net._http_response tells what it answered.
+create function private.call_courier(in_any_case boolean default false) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if not in_any_case
+    and not exists (
+      select from public.webhook_deliveries d
+      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
+      where d.status = 'pending' and d.next_attempt_at <= now()
+    )
+    and not exists (select from public.ticket_emails e where e.status = 'queued' and e.next_attempt_at <= now())
+  then
+    return;
+  end if;
+  perform net.http_post(
+    url => (select s.decrypted_secret from vault.decrypted_secrets s where s.name = 'usher_courier_url'),
+    headers => jsonb_build_object(
+      'Content-Type', 'application/json',
+      'Authorization', 'Bearer ' || (select s.decrypted_secret from vault.decrypted_secrets s where s.name = 'usher_courier_secret')
+    ),
+    -- Longer than a run takes, so that its answer is kept.
+    timeout_milliseconds => 60000
+  );
+end
+$$;
+
+-- Answers in a sentence what it did, for whoever runs it in the SQL editor. Run again, it replaces what it scheduled.
+create function private.schedule_courier(url text, secret text, every text default '10 seconds') returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_missing text := concat_ws(
+    ', ',
+    case when to_regprocedure('cron.schedule(text,text,text)') is null then 'pg_cron' end,
+    case when to_regprocedure('net.http_post(text,jsonb,jsonb,jsonb,integer)') is null then 'pg_net' end,
+    case when to_regclass('vault.decrypted_secrets') is null then 'supabase_vault' end
+  );
+begin
+  if v_missing <> '' then
+    return format('Not scheduled: enable the extensions %s first, or have something else call the function.', v_missing);
+  end if;
+  delete from vault.secrets s where s.name in ('usher_courier_url', 'usher_courier_secret');
+  perform vault.create_secret(url, 'usher_courier_url');
+  perform vault.create_secret(secret, 'usher_courier_secret');
+  perform cron.schedule('usher-courier', every, 'select private.call_courier()');
+  -- It purges as well, also when nothing is due.
+  perform cron.schedule('usher-courier-housekeeping', '*/10 * * * *', 'select private.call_courier(in_any_case => true)');
+  return format('Scheduled: the courier is called every %s if something is due.', every);
+end
+$$;

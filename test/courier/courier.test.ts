@@ -1,0 +1,101 @@
+// The loop itself, with lanes that carry nothing: what is claimed when, and how it ends.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type AnyLane, runCourierOnce, startCourier } from '../../src/courier/courier.ts'
+import { createLog } from '../../src/gateway/log.ts'
+
+const log = createLog('silent')
+
+const lane = (parts: Partial<AnyLane>): AnyLane => ({
+  name: 'things',
+  atOnce: 2,
+  inOneRun: 5,
+  claim: async () => [],
+  deliver: async () => {},
+  ...parts,
+})
+
+/** Claims what is left of so many things. */
+function pile(size: number) {
+  let left = size
+  const claimed: number[] = []
+  return {
+    claimed,
+    claim: async (limit: number) => {
+      const n = Math.min(limit, left)
+      left -= n
+      claimed.push(n)
+      return Array.from({ length: n }, (_, i) => ({ id: `${left + i}` }))
+    },
+  }
+}
+
+function slowly(milliseconds: number) {
+  let delivered = 0
+  return {
+    delivered: () => delivered,
+    async deliver() {
+      await sleep(milliseconds)
+      delivered++
+    },
+  }
+}
+
+test('a claim that fails is not repeated by every nudge', async () => {
+  let claims = 0
+  const courier = startCourier([lane({ claim: () => Promise.reject(new Error(`away ${++claims}`)) })], log)
+  for (let i = 0; i < 30; i++) {
+    courier.nudge()
+    await sleep(10)
+  }
+  expect(claims).toBe(1)
+  await expect.poll(() => claims, { timeout: 5_000 }).toBe(2)
+  const startedAt = performance.now()
+  await courier.stop(5_000)
+  expect(performance.now() - startedAt).toBeLessThan(500)
+})
+
+test('a nudge is heard at once, and so is a place that is free', async () => {
+  const things = pile(7)
+  const { deliver, delivered } = slowly(20)
+  const courier = startCourier([lane({ ...things, deliver })], log)
+  await expect.poll(delivered, { timeout: 900 }).toBe(7)
+  await courier.stop(1_000)
+})
+
+test('one run ends when nothing is due any more, with what was under way', async () => {
+  const things = pile(4)
+  const { deliver, delivered } = slowly(20)
+  expect(await runCourierOnce([lane({ ...things, deliver })], log, 10_000)).toEqual({ things: 4 })
+  expect(delivered()).toBe(4)
+})
+
+test('one run ends with its share', async () => {
+  const things = pile(9)
+  expect(await runCourierOnce([lane(things)], log, 10_000)).toEqual({ things: 5 })
+  expect(things.claimed.reduce((sum, n) => sum + n)).toBe(5)
+})
+
+test('one run ends with its time', async () => {
+  const things = pile(9)
+  const run = runCourierOnce([lane({ ...things, deliver: () => sleep(60) })], log, 30)
+  expect(await run).toEqual({ things: 2 })
+})
+
+test('one run that cannot claim says so, when what was under way is finished; what cannot be settled does not end it', async () => {
+  const things = pile(3)
+  let delivered = 0
+  const failing = lane({
+    claim: (limit) => (things.claimed.length === 1 ? Promise.reject(new Error('away')) : things.claim(limit)),
+    deliver: async () => {
+      await sleep(delivered++ * 20)
+      throw new Error('not settled')
+    },
+  })
+  await expect(runCourierOnce([failing], log, 10_000)).rejects.toThrow('away')
+  expect(delivered).toBe(2)
+  expect(
+    await runCourierOnce([lane({ ...pile(3), deliver: () => Promise.reject(new Error('no')) })], log, 1_000),
+  ).toEqual({ things: 3 })
+})
