@@ -57,6 +57,7 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     if (config.database.kind === 'embedded' && 'directory' in config.mail) {
       print(`Ticket e-mails are not sent but shown at ${running.url}/outbox`)
     }
+    if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
     if (running.demo) print(describeDemo(running.url, running.demo))
     else if (config.database.kind === 'embedded') {
       print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')
@@ -83,6 +84,7 @@ Stop it with Ctrl-C or SIGTERM: what is under way is finished first.`,
     const stopped = untilSignal()
     const courier = await runCourier(config, createLog(config.logLevel))
     print('The courier is ready.')
+    if (courier.metricsUrl !== undefined) print(`Metrics at ${courier.metricsUrl}/metrics`)
     await stopped
     say('Stopping …')
     await courier.stop()

@@ -11,16 +11,18 @@ import type { SigningKey } from './gateway/tokens.ts'
 export class ConfigError extends Error {}
 
 const text = z.string().trim().min(1, 'must not be empty')
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number from 0 to 65535')
+  .transform(Number)
+  .refine((port) => port <= 65535, 'must be a port number from 0 to 65535')
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
 
 const Environment = z.object({
-  PORT: z
-    .string()
-    .regex(/^\d{1,5}$/, 'must be a port number from 0 to 65535')
-    .transform(Number)
-    .refine((port) => port <= 65535, 'must be a port number from 0 to 65535')
-    .default(3000),
+  PORT: port.default(3000),
   HOST: text.default('127.0.0.1'),
+  METRICS_PORT: port.optional(),
+  METRICS_HOST: text.default('127.0.0.1'),
   USHER_DATA_DIR: text.default('.usher'),
   LOG_LEVEL: z
     .enum(
@@ -99,6 +101,8 @@ export type Database =
 export type Config = {
   port: number
   host: string
+  /** Where /metrics is served. Undefined: nowhere. */
+  metrics: { host: string; port: number } | undefined
   logLevel: string
   allowedHosts: string[]
   trustProxy: boolean | number | string
@@ -130,6 +134,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return {
     port: env.PORT,
     host: env.HOST,
+    metrics: env.METRICS_PORT === undefined ? undefined : { host: env.METRICS_HOST, port: env.METRICS_PORT },
     logLevel: env.LOG_LEVEL,
     allowedHosts: env.ALLOWED_HOSTS,
     trustProxy: env.TRUST_PROXY,

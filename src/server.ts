@@ -37,6 +37,8 @@ export type AppParts = {
   outbox?: string
   /** Told of every write, when it is committed. */
   onWritten?: () => void
+  /** Measures requests, where anybody wants to know. */
+  measure?: RequestHandler
 }
 
 export function createApp({
@@ -49,6 +51,7 @@ export function createApp({
   postmark,
   outbox,
   onWritten,
+  measure,
 }: AppParts): Express {
   const principals = createPrincipals(dataApi, tokens)
   const call = createCall({ dataApi, tokens, principals, onWritten })
@@ -60,6 +63,7 @@ export function createApp({
   app.set('query parser', 'simple')
   app.disable('etag')
   app.use(logRequests(log))
+  if (measure !== undefined) app.use(measure)
   app.use(helmet())
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   app.use(publicRouter(operations))

@@ -1,26 +1,28 @@
 // `usher start` and `usher courier`: bring everything up in order, and take down first what calls and then what is called. In
 // comes configuration, out goes a running service; it answers /health with 503 until all of it is there.
 
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
 import type { Config, Database } from './config.ts'
 import { startCourier } from './courier/courier.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
 import { openLanes } from './courier/lanes.ts'
-import { createOutbox } from './courier/outbox.ts'
+import { createOutbox, type Outbox } from './courier/outbox.ts'
 import { type Demo, seedDemo } from './demo.ts'
+import { type Door, isTaken, openDoor } from './door.ts'
 import { findRunningStack, startEmbeddedStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createLimitStores, type LimitStores } from './gateway/rate-limit.ts'
-import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
+import { createTokens, type SigningKey } from './gateway/tokens.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
 import { createApp } from './server.ts'
 
 export type Running = {
   /** Base URL, as printed for a newcomer. */
   url: string
+  /** Where Prometheus may ask; undefined unless METRICS_PORT is set. */
+  metricsUrl: string | undefined
   /** Set on the first start of an embedded stack. */
   demo: Demo | null
   /** Resolves with a sentence when something the service needs ends by itself. */
@@ -37,23 +39,26 @@ type Backend = {
 }
 
 const never = new Promise<string>(() => {})
-// Requests under way get this long to finish; the children need the rest of the ten seconds a supervisor waits.
-const drainMilliseconds = 3_000
-// So do deliveries; one that takes longer is sent again when its claim has run out.
+// Deliveries under way get this long to finish, as requests do; one that takes longer is sent again when its claim has run out.
 const settleMilliseconds = 3_000
 
 export async function start(config: Config, log: Logger, progress: (message: string) => void): Promise<Running> {
   // The port first: finding it taken must not cost the start of a database.
-  const door = await openDoor(config)
-  const opened: Array<() => Promise<void>> = [() => door.close()]
+  const door = await openApiDoor(config)
+  const opened: Array<() => Promise<void>> = [door.close]
   try {
+    const metricsDoor = await openMetricsDoor(config)
+    if (metricsDoor) opened.push(metricsDoor.close)
     const stores = await connectLimitStores(config, log)
     opened.push(stores.close)
     const backend = await connectBackend(config, progress)
     opened.push(backend.stop)
 
     const tokens = await createTokens(backend.signingKey)
-    const courier = createCourier(config, backend.dataApi, tokens, log)
+    const outbox = createOutbox(backend.dataApi, tokens)
+    const metrics = metricsDoor && createMetrics(outbox, log)
+    if (metrics) metricsDoor.serve(metrics.listener)
+    const courier = createCourier(config, outbox, log, metrics)
     opened.push(courier.stop)
 
     door.serve(
@@ -65,21 +70,23 @@ export async function start(config: Config, log: Logger, progress: (message: str
         trustProxy: config.trustProxy,
         stores,
         ...(config.postmarkWebhookSecret !== undefined && {
-          postmark: { secret: config.postmarkWebhookSecret, outbox: courier.outbox },
+          postmark: { secret: config.postmarkWebhookSecret, outbox },
         }),
         // Tickets in files are shown where everything runs on one machine.
         ...(config.database.kind === 'embedded' &&
           config.trustProxy === false &&
           'directory' in config.mail && { outbox: config.mail.directory }),
         onWritten: courier.nudge,
+        ...(metrics && { measure: metrics.requests }),
       }),
     )
     return {
       url: door.url,
+      metricsUrl: metricsDoor?.url,
       demo: backend.demo,
       failed: backend.failed,
       async stop() {
-        await Promise.all([door.close(), courier.stop()])
+        await Promise.all([door.close(), metricsDoor?.close(), courier.stop()])
         await Promise.all([backend.stop(), stores.close()])
       },
     }
@@ -90,18 +97,31 @@ export async function start(config: Config, log: Logger, progress: (message: str
 }
 
 /** `usher courier`: deliveries alone, beside an API that runs elsewhere. */
-export async function runCourier(config: Config, log: Logger): Promise<{ stop(): Promise<void> }> {
-  const { dataApi, signingKey } = await joinBackend(config)
-  return createCourier(config, dataApi, await createTokens(signingKey), log)
+export async function runCourier(config: Config, log: Logger): Promise<Pick<Running, 'metricsUrl' | 'stop'>> {
+  const metricsDoor = await openMetricsDoor(config)
+  try {
+    const { dataApi, signingKey } = await joinBackend(config)
+    const outbox = createOutbox(dataApi, await createTokens(signingKey))
+    const metrics = metricsDoor && createMetrics(outbox, log)
+    if (metrics) metricsDoor.serve(metrics.listener)
+    const courier = createCourier(config, outbox, log, metrics)
+    return {
+      metricsUrl: metricsDoor?.url,
+      async stop() {
+        await Promise.all([metricsDoor?.close(), courier.stop()])
+      },
+    }
+  } catch (error) {
+    await metricsDoor?.close()
+    throw error
+  }
 }
 
-function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, log: Logger) {
-  const outbox = createOutbox(dataApi, tokens)
-  const { lanes, close } = openLanes(config, outbox, log)
+function createCourier(config: Config, outbox: Outbox, log: Logger, metrics: Metrics | undefined) {
+  const { lanes, close } = openLanes(config, outbox, log, metrics?.delivered)
   const courier = startCourier(lanes, log)
   const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
   return {
-    outbox,
     nudge: courier.nudge,
     async stop() {
       housekeeping.stop()
@@ -151,60 +171,18 @@ async function connectBackend(config: Config, progress: (message: string) => voi
   }
 }
 
-type Door = { url: string; serve(listener: RequestListener): void; close(): Promise<void> }
-
-async function openDoor({ host, port, database }: Config): Promise<Door> {
-  const notYet: RequestListener = (_req, res) =>
-    res.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end('{"status":"starting"}\n')
-  let listener = notYet
-  const server = createServer((req, res) => listener(req, res))
+async function openApiDoor(config: Config): Promise<Door> {
+  const { database } = config
   try {
-    await listen(server, host, port)
+    return await openDoor(config)
   } catch (error) {
-    if (isCode(error, 'EADDRINUSE') && database.kind === 'embedded' && (await findRunningStack(database.dataDir))) {
-      throw new StartError(
-        `Usher is already running on ${database.dataDir}. Stop it first, or set both USHER_DATA_DIR and PORT for another one.`,
-      )
-    }
-    throw refusalToListen(error, host, port)
-  }
-  const { port: bound } = server.address() as AddressInfo
-
-  return {
-    url: `http://${host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${bound}`,
-    serve(next) {
-      listener = next
-    },
-    async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      // A connection that was busy when the server closed stays open after its answer, until it is told.
-      const tidy = setInterval(() => server.closeIdleConnections(), 50)
-      const impatient = setTimeout(() => server.closeAllConnections(), drainMilliseconds)
-      await closed
-      clearInterval(tidy)
-      clearTimeout(impatient)
-    },
+    if (!isTaken(error) || database.kind !== 'embedded' || !(await findRunningStack(database.dataDir))) throw error
+    throw new StartError(
+      `Usher is already running on ${database.dataDir}. Stop it first, or set both USHER_DATA_DIR and PORT for another one.`,
+    )
   }
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => resolve())
-  })
+async function openMetricsDoor({ metrics }: Config): Promise<Door | undefined> {
+  return metrics && openDoor(metrics, { host: 'METRICS_HOST', port: 'METRICS_PORT' })
 }
-
-function refusalToListen(error: unknown, host: string, port: number): unknown {
-  if (isCode(error, 'EADDRINUSE')) {
-    return new StartError(`Port ${port} on ${host} is taken by another program. Stop it, or set PORT to a free port.`)
-  }
-  if (isCode(error, 'EACCES')) {
-    return new StartError(`Port ${port} on ${host} needs more rights than this user has. Set PORT to one above 1023.`)
-  }
-  if (isCode(error, 'EADDRNOTAVAIL') || isCode(error, 'ENOTFOUND')) {
-    return new StartError(`HOST ${host} is no address of this machine. Set HOST to 127.0.0.1, or to 0.0.0.0 for all.`)
-  }
-  return error
-}
-
-const isCode = (error: unknown, code: string) => (error as NodeJS.ErrnoException).code === code

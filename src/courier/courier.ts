@@ -18,6 +18,9 @@ export type Lane<Owed extends { id: string }> = {
   deliver(owed: Owed): Promise<void>
 }
 
+/** Told of each attempt that was settled, by the name of its lane. */
+export type Observe = (lane: string, outcome: string, seconds: number) => void
+
 // biome-ignore lint/suspicious/noExplicitAny: lanes carry different things, each its own.
 export type AnyLane = Lane<any>
 

@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import type { AnyLane } from './courier.ts'
+import type { AnyLane, Observe } from './courier.ts'
 import { openMail } from './mail/index.ts'
 import type { Outbox } from './outbox.ts'
 import { createWebhookSender } from './send-webhook.ts'
@@ -18,7 +18,7 @@ export type Lanes = {
 // Longer than sending may take, for saying how it went comes after it, and may have to be repeated.
 const settleSeconds = 45
 
-export function openLanes(config: Config, outbox: Outbox, log: Logger): Lanes {
+export function openLanes(config: Config, outbox: Outbox, log: Logger, observe: Observe = () => {}): Lanes {
   const sender = createWebhookSender({
     allowLoopback: config.webhooksToLoopback,
     timeoutMilliseconds: config.webhookTimeoutSeconds * 1000,
@@ -26,8 +26,8 @@ export function openLanes(config: Config, outbox: Outbox, log: Logger): Lanes {
   const mail = openMail(config.mail)
   return {
     lanes: [
-      webhookLane(outbox, sender, config.webhookTimeoutSeconds + settleSeconds, log),
-      ticketEmailLane(outbox, mail, config.mailFrom, log),
+      webhookLane(outbox, sender, config.webhookTimeoutSeconds + settleSeconds, log, observe),
+      ticketEmailLane(outbox, mail, config.mailFrom, log, observe),
     ],
     async close() {
       sender.close()

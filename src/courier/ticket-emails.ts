@@ -2,7 +2,7 @@
 // transport says. When a failure is tried again is decided in SQL (supabase/schemas/20_ticket_emails.sql).
 
 import type { Logger } from 'pino'
-import type { Lane } from './courier.ts'
+import type { Lane, Observe } from './courier.ts'
 import { MailError, type MailTransport } from './mail/index.ts'
 import { type Outbox, settle } from './outbox.ts'
 import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
@@ -10,7 +10,13 @@ import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
 type Sent = { message_id: string } | { error: string; permanent: boolean }
 
 /** @param from address that tickets come from; the name beside it is the organiser's. */
-export function ticketEmailLane(outbox: Outbox, mail: MailTransport, from: string, log: Logger): Lane<OwedTicketEmail> {
+export function ticketEmailLane(
+  outbox: Outbox,
+  mail: MailTransport,
+  from: string,
+  log: Logger,
+  observe: Observe,
+): Lane<OwedTicketEmail> {
   async function send(owed: OwedTicketEmail): Promise<Sent> {
     try {
       return await mail.send(await ticketEmail(owed, from))
@@ -30,6 +36,7 @@ export function ticketEmailLane(outbox: Outbox, mail: MailTransport, from: strin
     async deliver(owed) {
       const startedAt = performance.now()
       const sent = await send(owed)
+      const milliseconds = Math.round(performance.now() - startedAt)
       await settle(outbox, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
       log.info(
         {
@@ -37,11 +44,13 @@ export function ticketEmailLane(outbox: Outbox, mail: MailTransport, from: strin
           attendee_id: owed.attendee.id,
           attempt: owed.attempt,
           transport: mail.name,
-          duration_ms: Math.round(performance.now() - startedAt),
-          ...('error' in sent ? { failed: sent.permanent ? 'permanently' : 'for now' } : {}),
+          duration_ms: milliseconds,
+          ...('error' in sent && { failed: sent.permanent ? 'permanently' : 'for now' }),
         },
         'ticket e-mail',
       )
+      const outcome = !('error' in sent) ? 'sent' : sent.permanent ? 'refused' : 'failed'
+      observe('ticket_emails', outcome, milliseconds / 1000)
     },
   }
 }

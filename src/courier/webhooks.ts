@@ -2,9 +2,9 @@
 // delivery is tried again, and when an endpoint is given up, is decided in SQL (supabase/schemas/19_courier.sql).
 
 import type { Logger } from 'pino'
-import type { Lane } from './courier.ts'
+import type { Lane, Observe } from './courier.ts'
 import { type Outbox, settle } from './outbox.ts'
-import type { OwedWebhook, WebhookSender } from './send-webhook.ts'
+import type { OwedWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
 
 /** @param leaseSeconds longer than the sender may take, and than saying how that went. */
 export function webhookLane(
@@ -12,6 +12,7 @@ export function webhookLane(
   sender: WebhookSender,
   leaseSeconds: number,
   log: Logger,
+  observe: Observe,
 ): Lane<OwedWebhook> {
   return {
     name: 'webhooks',
@@ -45,6 +46,10 @@ export function webhookLane(
         },
         'webhook',
       )
+      observe('webhooks', outcomeOf(result), milliseconds / 1000)
     },
   }
 }
+
+const outcomeOf = (result: WebhookResult): string =>
+  result.kind === 'unanswered' ? 'unanswered' : result.status >= 200 && result.status <= 299 ? 'delivered' : 'refused'

@@ -28,6 +28,7 @@ test('an empty environment is an embedded stack in .usher on port 3000, for this
   expect(readConfig({})).toEqual({
     port: 3000,
     host: '127.0.0.1',
+    metrics: undefined,
     logLevel: 'info',
     allowedHosts: [],
     trustProxy: false,
@@ -49,6 +50,8 @@ test('every variable is read', () => {
       ...supabase,
       PORT: '8080',
       HOST: '0.0.0.0',
+      METRICS_PORT: '9464',
+      METRICS_HOST: '10.0.0.5',
       LOG_LEVEL: 'warn',
       ALLOWED_HOSTS: 'api.example.com, tickets.example.com,',
       TRUST_PROXY: '2',
@@ -64,6 +67,7 @@ test('every variable is read', () => {
   ).toEqual({
     port: 8080,
     host: '0.0.0.0',
+    metrics: { host: '10.0.0.5', port: 9464 },
     logLevel: 'warn',
     allowedHosts: ['api.example.com', 'tickets.example.com'],
     trustProxy: 2,

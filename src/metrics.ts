@@ -1,0 +1,86 @@
+// What Usher tells Prometheus of itself. In come answers and deliveries as they happen, and what is owed whenever somebody asks;
+// out goes text at /metrics. Labels are of a bounded number: names of operations, statuses, outcomes, never an id.
+
+import type { RequestListener } from 'node:http'
+import type { RequestHandler, Response } from 'express'
+import type { Logger } from 'pino'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Outbox } from './courier/outbox.ts'
+import type { Caller } from './gateway/calls.ts'
+
+export type Metrics = {
+  /** Measures what passes. */
+  requests: RequestHandler
+  delivered(kind: string, outcome: string, seconds: number): void
+  /** Answers GET /metrics. */
+  listener: RequestListener
+}
+
+// From a check-in to what the database gives up on.
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export function createMetrics(outbox: Outbox, log: Logger): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+
+  const requests = new Histogram({
+    name: 'usher_http_request_duration_seconds',
+    help: 'Requests to operations, by the door they came through (api, mcp) and the HTTP status of the answer.',
+    labelNames: ['operation', 'door', 'status'],
+    buckets,
+    registers,
+  })
+  const deliveries = new Counter({
+    name: 'usher_deliveries_total',
+    help: 'Attempts to deliver, by kind (webhooks, ticket_emails) and outcome.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  })
+  const deliverySeconds = new Histogram({
+    name: 'usher_delivery_duration_seconds',
+    help: 'How long an attempt to deliver took, until it was settled.',
+    labelNames: ['kind'],
+    buckets: [...buckets, 30, 60],
+    registers,
+  })
+  const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['kind'], registers })
+  const owed = gauge(
+    'usher_outbox_owed',
+    'Webhooks and ticket e-mails that are still to be delivered, retries included.',
+  )
+  const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been owed.')
+  const late = gauge('usher_outbox_late_seconds', 'How long what is due has waited for a courier.')
+
+  async function weigh(): Promise<void> {
+    for (const gauge of [owed, oldest, late]) gauge.reset()
+    for (const { kind, ...depth } of (await outbox('outbox_depth', {})) as Depth[]) {
+      owed.set({ kind }, depth.owed)
+      oldest.set({ kind }, depth.oldest_seconds)
+      late.set({ kind }, depth.late_seconds)
+    }
+  }
+
+  return {
+    requests(_req, res, next) {
+      const stop = requests.startTimer()
+      res.on('close', () => {
+        const { operation, caller } = (res as Response).locals as { operation?: string; caller?: Caller }
+        if (operation !== undefined) stop({ operation, door: caller?.source, status: res.statusCode })
+      })
+      next()
+    },
+    delivered(kind, outcome, seconds) {
+      deliveries.inc({ kind, outcome })
+      deliverySeconds.observe({ kind }, seconds)
+    },
+    async listener(req, res) {
+      if (req.method !== 'GET' || req.url !== '/metrics') return void res.writeHead(404).end()
+      // Where the database is away, the rest is still worth telling; what is owed is then missing, not zero.
+      await weigh().catch((error) => log.error({ err: error }, 'what is owed cannot be counted'))
+      res.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics())
+    },
+  }
+}
+
+type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }

@@ -1,0 +1,108 @@
+// What Prometheus is told, by a running Usher that has done a few things, on a port of its own; and that there is no such port
+// unless it is asked for.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { openDoor } from '../../src/door.ts'
+import { createLog } from '../../src/gateway/log.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { type Running, start } from '../../src/start.ts'
+import { rest } from '../support/rest.ts'
+import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
+
+const log = createLog('silent')
+const begin = (environment: Record<string, string>) =>
+  start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0', ...environment }), log, () => {})
+
+let dataDir: string
+let usher: Running
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'usher-metrics-'))
+  usher = await begin({ METRICS_PORT: '0' })
+})
+afterAll(async () => {
+  await usher.stop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+/** The value of each series, by its name with its labels. */
+const read = (text: string) =>
+  new Map(
+    text
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))] as const),
+  )
+
+async function scrape() {
+  const response = await fetch(`${usher.metricsUrl}/metrics`)
+  expect(response.status).toBe(200)
+  expect(response.headers.get('Content-Type')).toMatch(/^text\/plain; version=0\.0\.4/)
+  return read(await response.text())
+}
+
+test('requests are counted by operation, door and status; deliveries by their outcome; and what is owed is weighed', async () => {
+  const { key, eventId, ticketTypeId } = usher.demo ?? expect.unreachable()
+  const send = rest(key, usher.url)
+  const receivers = await Promise.all([startWebhookReceiver(), startWebhookReceiver(), startWebhookReceiver()])
+  const [good, bad, gone] = receivers
+  onTestFinished(async () => void (await Promise.all(receivers.map((receiver) => receiver.close()))))
+  bad?.answerWith(status(503))
+  for (const { url } of receivers) {
+    await send('POST', '/webhook-endpoints', { url: `${url}/`, types: ['order.completed'] })
+  }
+  await gone?.close()
+
+  const guest = { ticket_type_id: ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
+  expect((await send('POST', `/events/${eventId}/registrations`, guest)).status).toBe(201)
+  expect((await send('POST', `/events/${eventId}/registrations`, {})).status).toBe(422)
+  await expect.poll(() => [good?.received.length, bad?.received.length]).toEqual([1, 1])
+  const outcomes = async () => {
+    const series = await scrape()
+    const of = (kind: string, outcome: string) =>
+      series.get(`usher_deliveries_total{kind="${kind}",outcome="${outcome}"}`)
+    return ['delivered', 'refused', 'unanswered']
+      .map((outcome) => of('webhooks', outcome))
+      .concat(of('ticket_emails', 'sent'))
+  }
+  await expect.poll(outcomes, { timeout: 5_000 }).toEqual([1, 1, 1, 1])
+
+  const series = await scrape()
+  const requests = (code: number) =>
+    series.get(`usher_http_request_duration_seconds_count{operation="register_attendee",door="api",status="${code}"}`)
+  expect([requests(201), requests(422), requests(500)]).toEqual([1, 1, undefined])
+  expect(series.get('usher_delivery_duration_seconds_count{kind="webhooks"}')).toBe(3)
+  // The two that failed are still owed, and not yet due.
+  expect(series.get('usher_outbox_owed{kind="webhooks"}')).toBe(2)
+  expect(series.get('usher_outbox_owed{kind="ticket_emails"}')).toBe(0)
+  expect(series.get('usher_outbox_oldest_seconds{kind="webhooks"}')).toBeGreaterThan(0)
+  expect(series.get('usher_outbox_late_seconds{kind="webhooks"}')).toBe(0)
+  expect(series.get('process_start_time_seconds')).toBeGreaterThan(0)
+})
+
+test('a port of its own serves it, and nothing else; the API does not', async () => {
+  const statusOf = async (url: string, init = {}) => (await fetch(url, init)).status
+  expect(await statusOf(`${usher.metricsUrl}/`)).toBe(404)
+  expect(await statusOf(`${usher.metricsUrl}/metrics`, { method: 'POST' })).toBe(404)
+  expect(await statusOf(`${usher.url}/metrics`)).toBe(404)
+})
+
+test('where the database is away, what is owed is missing and not zero', async () => {
+  const { listener } = createMetrics(() => Promise.reject(new Error('away')), log)
+  const door = await openDoor({ host: '127.0.0.1', port: 0 })
+  onTestFinished(() => door.close())
+  door.serve(listener)
+  const series = read(await (await fetch(`${door.url}/metrics`)).text())
+  expect([...series.keys()].filter((name) => name.startsWith('usher_outbox'))).toEqual([])
+  expect(series.get('process_start_time_seconds')).toBeGreaterThan(0)
+})
+
+test('a port that is taken stops the start, by the name of its variable', async () => {
+  const { port } = new URL(usher.metricsUrl ?? '')
+  await expect(begin({ METRICS_PORT: port, USHER_DATA_DIR: join(dataDir, 'another') })).rejects.toThrow(
+    `Port ${port} on 127.0.0.1 is taken by another program. Stop it, or set METRICS_PORT to a free port.`,
+  )
+})
