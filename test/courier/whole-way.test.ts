@@ -1,6 +1,7 @@
 // From a registration to the endpoint and the mailbox, in one running Usher: what is owed is sent, signed, and said to be sent.
 // A stack of its own, since a courier delivers for everybody.
 
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/gateway/log.ts'
 import { type Running, start } from '../../src/start.ts'
+import { hasBrowser, openBrowser } from '../support/browser.ts'
 import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
 import { startWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -151,6 +153,35 @@ test('a ticket is e-mailed, and its code, scanned from the attached picture, let
   expect(code).toBe(attendee.ticket_code)
   expect((await send('POST', '/check-ins', { event_id: eventId, code })).status).toBe(200)
 })
+
+// Without a browser on this machine there is nobody to look.
+test.skipIf(!hasBrowser)(
+  'a ticket is shown whole in mail clients narrow and wide, bright and dark, and scans',
+  async () => {
+    const [attendee] = (await register(guest('Katherine Coleman Goble Johnson'))).attendees
+    const sent = async () =>
+      (await readdir(join(dataDir, 'outbox'))).find((name) =>
+        readFileSync(join(dataDir, 'outbox', name), 'utf8').includes('Goble'),
+      )
+    await expect.poll(sent, { timeout: 10_000 }).toBeDefined()
+    const browser = await openBrowser()
+    onTestFinished(() => browser.close())
+    for (const [width, colorScheme] of [
+      [320, 'light'],
+      [420, 'dark'],
+      [900, 'light'],
+    ] as const) {
+      const page = await browser.newPage({ viewport: { width, height: 700 }, colorScheme })
+      await page.goto(`${usher.url}/outbox/${await sent()}`)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      expect(await page.getByText('Katherine Coleman Goble Johnson').isVisible()).toBe(true)
+      expect(readPng(await page.screenshot({ fullPage: true }))).toBe(attendee.ticket_code)
+      await page.close()
+    }
+    const code = attendee.ticket_code
+    expect((await send('POST', '/check-ins', { event_id: eventId, code })).status).toBe(200)
+  },
+)
 
 test('the outbox is shown to this machine by its own name alone, and shows nothing but e-mails', async () => {
   const { hostname, port } = new URL(usher.url)
