@@ -9,7 +9,8 @@ insert into public.events (
 )
 select
   o.id, 'Lantern Conference', 'lantern-conference', 'Two days of talks about open doors.',
-  date_trunc('hour', now()) + interval '30 days', date_trunc('hour', now()) + interval '32 days', 'Europe/Berlin',
+  (current_date + 30 + time '09:00') at time zone 'Europe/Berlin',
+  (current_date + 31 + time '18:00') at time zone 'Europe/Berlin', 'Europe/Berlin',
   'Old Gasworks', 'Kaistrasse 1', 'Hamburg', '20457', 'DE', 250, 'EUR'
 from public.organisations o where o.slug = 'demo';
 
