@@ -2,6 +2,7 @@
 // out goes text at /metrics. Labels are of a bounded number: names of operations, statuses, outcomes, never an id.
 
 import type { RequestListener } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
@@ -16,6 +17,8 @@ export type Metrics = {
   listener: RequestListener
 }
 
+// Well within what Prometheus waits for all of it.
+const patienceMilliseconds = 3_000
 // From a check-in to what the database gives up on.
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
@@ -39,7 +42,7 @@ export function createMetrics(outbox: Outbox, log: Logger): Metrics {
   })
   const deliverySeconds = new Histogram({
     name: 'usher_delivery_duration_seconds',
-    help: 'How long an attempt to deliver took, until it was settled.',
+    help: 'How long an attempt to deliver took.',
     labelNames: ['kind'],
     buckets: [...buckets, 30, 60],
     registers,
@@ -54,7 +57,10 @@ export function createMetrics(outbox: Outbox, log: Logger): Metrics {
 
   async function weigh(): Promise<void> {
     for (const gauge of [owed, oldest, late]) gauge.reset()
-    for (const { kind, ...depth } of (await outbox('outbox_depth', {})) as Depth[]) {
+    const impatient = sleep(patienceMilliseconds, undefined, { ref: false }).then(() =>
+      Promise.reject(new Error('No answer.')),
+    )
+    for (const { kind, ...depth } of (await Promise.race([outbox('outbox_depth', {}), impatient])) as Depth[]) {
       owed.set({ kind }, depth.owed)
       oldest.set({ kind }, depth.oldest_seconds)
       late.set({ kind }, depth.late_seconds)
@@ -66,7 +72,9 @@ export function createMetrics(outbox: Outbox, log: Logger): Metrics {
       const stop = requests.startTimer()
       res.on('close', () => {
         const { operation, caller } = (res as Response).locals as { operation?: string; caller?: Caller }
-        if (operation !== undefined) stop({ operation, door: caller?.source, status: res.statusCode })
+        // 499, as others have it, for whoever left before there was an answer.
+        const status = res.headersSent ? res.statusCode : 499
+        if (operation !== undefined) stop({ operation, door: caller?.source ?? 'none', status })
       })
       next()
     },

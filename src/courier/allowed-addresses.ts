@@ -3,27 +3,28 @@
 // DNS answers, or the DNS answers the next time: a name is looked up here, its addresses are checked here, and what is
 // connected to is one of these, on every runtime.
 
-import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { Agent, buildConnector } from 'undici'
+import { Agent, type buildConnector } from 'undici'
+import { connectToFirst } from './connect-to-first.ts'
+import { type FindAddresses, findAddresses as findAddressesHere } from './find-addresses.ts'
 
 /** Its message is a sentence for the customer. It holds nothing of the URL, which may hold a secret. */
 export class AddressNotAllowed extends Error {}
-
-/** Finds the addresses of a host name, one at least, or fails. */
-export type FindAddresses = (hostname: string) => Promise<string[]>
 
 export type Routes = {
   /** @throws AddressNotAllowed, where the URL itself says that it must not be reached. */
   to(url: string): { origin: string; path: string }
   /** Fails a request with AddressNotAllowed where it must not connect, and with the network's word where it cannot. */
   dispatcher: Agent
+  /** Whether a request failed before there was a connection to send it over. */
+  couldNotConnect(error: unknown): boolean
+  /** Closes connections, also those in use and those that are being made. */
+  close(): void
 }
 
 const loopbackAddresses = ['127.0.0.1', '::1']
 const loopbackHosts = ['localhost', '127.0.0.1', '[::1]']
-const mostAddresses = 4
 
 /** Connections are reused, which saves the handshakes of a burst, and dropped soon after it. How many are open at once is
  * for whoever sends to bound: one that waited here would use up its time while waiting. */
@@ -31,13 +32,16 @@ const reuse = { pipelining: 1, keepAliveTimeout: 4_000, keepAliveMaxTimeout: 4_0
 
 export function createRoutes({
   allowLoopback,
-  findAddresses = askSystem,
+  timeoutMilliseconds,
+  findAddresses = findAddressesHere,
 }: {
   allowLoopback: boolean
+  /** For making a connection, from the look-up to the end of the handshake. */
+  timeoutMilliseconds: number
   findAddresses?: FindAddresses | undefined
 }): Routes {
-  // Certificates are checked, which is said here, for NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise have the last word.
-  const connect = buildConnector({ rejectUnauthorized: true, allowH2: false })
+  const closing = new AbortController()
+  const connectionErrors = new WeakSet<Error>()
 
   const isAllowed = (protocol: string, address: string): boolean =>
     (protocol === 'https:' && isPublic(address)) || (allowLoopback && loopbackAddresses.includes(address))
@@ -46,31 +50,42 @@ export function createRoutes({
   async function allowedAddresses({ hostname, protocol }: buildConnector.Options): Promise<string[]> {
     const addresses = isIP(hostname) === 0 ? await findAddresses(hostname) : [hostname]
     // One that is public does not make up for one that is not.
-    if (!addresses.every((address) => isAllowed(protocol, address))) {
+    if (addresses.length === 0 || !addresses.every((address) => isAllowed(protocol, address))) {
       throw new AddressNotAllowed('The address is not allowed: it is private or reserved.')
     }
-    // IPv4 first: not every network has IPv6.
-    return addresses.toSorted((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses)
+    return addresses
   }
 
-  /** To the first of the addresses that lets us; if none does, what the first of them said. */
-  function connectTo([address, ...others]: string[], options: buildConnector.Options, done: buildConnector.Callback) {
-    // The name stays in `host`: the certificate has to be for it.
-    connect({ ...options, hostname: address as string }, (...result) => {
-      if (result[0] === null || others.length === 0) done(...result)
-      else connectTo(others, options, (...next) => done(...(next[0] === null ? next : result)))
-    })
+  async function connect(options: buildConnector.Options): Promise<Socket> {
+    const { hostname, port } = options
+    const addresses = await allowedAddresses(options)
+    const target =
+      options.protocol === 'https:'
+        ? { addresses, port: Number(port) || 443, certifiedAs: hostname }
+        : { addresses, port: Number(port) || 80, certifiedAs: null }
+    return connectToFirst(target, AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMilliseconds)]))
   }
+
+  const dispatcher = new Agent({
+    ...reuse,
+    connect(options, done) {
+      connect(options).then(
+        (socket) => done(null, socket),
+        (error) => {
+          connectionErrors.add(error)
+          done(error, null)
+        },
+      )
+    },
+  })
 
   return {
-    dispatcher: new Agent({
-      ...reuse,
-      connect(options, done) {
-        allowedAddresses(options)
-          .then((addresses) => connectTo(addresses, options, done))
-          .catch((error) => done(error, null))
-      },
-    }),
+    dispatcher,
+    couldNotConnect: (error) => connectionErrors.has(error as Error),
+    close() {
+      closing.abort()
+      void dispatcher.destroy()
+    },
     to(text) {
       const url = URL.parse(text)
       if (url === null) throw new AddressNotAllowed('The address is not a URL.')
@@ -84,11 +99,6 @@ export function createRoutes({
       return { origin: url.origin, path: url.pathname + url.search }
     },
   }
-}
-
-const askSystem: FindAddresses = async (hostname) => {
-  const found = await lookup(hostname, { all: true })
-  return found.map(({ address }) => address)
 }
 
 /** Of IPv6 only 2000::/3 is given out (https://www.iana.org/assignments/ipv6-address-space). Azure's metadata service has an

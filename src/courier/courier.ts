@@ -61,6 +61,8 @@ export async function runCourierOnce(
 ): Promise<Record<string, number>> {
   const until = performance.now() + milliseconds
   const counts = lanes.map(async (lane) => [lane.name, await runLaneOnce(lane, log, until)] as const)
+  // What one lane cannot claim ends no other: whoever waits for this may let go of its connections afterwards.
+  await Promise.allSettled(counts)
   return Object.fromEntries(await Promise.all(counts))
 }
 

@@ -46,5 +46,7 @@ function describeTlsFailure(code: string, message: string): string | undefined {
     const reason = /^[a-z -]{1,100}(?=;|$)/i.exec(message)?.[0] ?? 'the certificate is not valid'
     return `TLS: ${reason}.`
   }
+  // Deno's words, which come without a code.
+  if (message.startsWith('invalid peer certificate: ')) return 'TLS: the certificate is not valid.'
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) return 'TLS: the handshake failed.'
 }

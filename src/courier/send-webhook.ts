@@ -3,10 +3,11 @@
 // follow a redirect, or send anything unsigned or to a place that allowed-addresses.ts refuses. It knows no database.
 
 import { Webhook } from 'standardwebhooks'
-import type { Agent, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createRoutes, type FindAddresses } from './allowed-addresses.ts'
+import { createRoutes, type Routes } from './allowed-addresses.ts'
 import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
+import type { FindAddresses } from './find-addresses.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
 /** What the database says is owed to one endpoint. */
@@ -64,7 +65,7 @@ export function createWebhookSender({
   /** Instead of the system's. What it finds is checked like any other. */
   findAddresses?: FindAddresses
 }): WebhookSender {
-  const routes = createRoutes({ allowLoopback, findAddresses })
+  const routes = createRoutes({ allowLoopback, timeoutMilliseconds, findAddresses })
 
   return {
     async send(owed) {
@@ -74,7 +75,7 @@ export function createWebhookSender({
       const timer = setTimeout(() => deadline.abort(new NoAnswerInTime(timeoutMilliseconds)), timeoutMilliseconds)
       try {
         const request = { ...routes.to(owed.url), ...signed(owed), method: 'POST', signal: deadline.signal } as const
-        const response = await inTime(deadline.signal, post(routes.dispatcher, request))
+        const response = await inTime(deadline.signal, post(routes, request))
         return {
           kind: 'answered',
           status: response.statusCode,
@@ -88,7 +89,7 @@ export function createWebhookSender({
         clearTimeout(timer)
       }
     },
-    close: () => void routes.dispatcher.destroy(),
+    close: routes.close,
   }
 }
 
@@ -124,22 +125,15 @@ function signatures(secrets: string[], sign: (webhook: Webhook) => string): stri
 type Request = Dispatcher.RequestOptions & { signal: AbortSignal }
 
 /** Ends with the head of the answer, whose body is then still to be read; the deadline ends that, too. */
-async function post(agent: Agent, request: Request): Promise<Dispatcher.ResponseData> {
-  let isConnectionNew = false
-  const noteConnection = (origin: URL) => {
-    isConnectionNew ||= origin.origin === request.origin
-  }
-  agent.on('connect', noteConnection)
+async function post({ dispatcher, couldNotConnect }: Routes, request: Request): Promise<Dispatcher.ResponseData> {
   try {
-    return await agent.request(request)
+    return await dispatcher.request(request)
   } catch (error) {
     // An endpoint may close a connection just as it is used again: that says nothing of this webhook. Posting twice does no
-    // harm, for the webhook-id is the same, and ends with the first connection that is new.
+    // harm, for the webhook-id is the same.
     const wasClosed = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(String((error as NodeJS.ErrnoException).code))
-    if (isConnectionNew || !wasClosed || request.signal.aborted) throw error
-    return await post(agent, request)
-  } finally {
-    agent.off('connect', noteConnection)
+    if (!wasClosed || couldNotConnect(error) || request.signal.aborted) throw error
+    return dispatcher.request(request)
   }
 }
 

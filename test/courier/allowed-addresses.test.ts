@@ -71,6 +71,14 @@ describe('by default', () => {
     },
   )
 
+  test('a name that is found to be nothing is refused', async () => {
+    const findAddresses = async () => []
+    const { send, close } = createWebhookSender({ allowLoopback: false, findAddresses })
+    expect(await send(owedWebhook(`https://hooks.example.com:${receiver.port}/`))).toEqual(refusedWith(NOT_PUBLIC))
+    close()
+    expect(receiver.connections()).toBe(0)
+  })
+
   test.each([
     ['http://hooks.example.com/', NOT_HTTPS],
     ['http://127.0.0.1/', NOT_HTTPS],

@@ -99,3 +99,10 @@ test('one run that cannot claim says so, when what was under way is finished; wh
     await runCourierOnce([lane({ ...pile(3), deliver: () => Promise.reject(new Error('no')) })], log, 1_000),
   ).toEqual({ things: 3 })
 })
+
+test('one run in which one lane cannot claim ends when the others have', async () => {
+  const { deliver, delivered } = slowly(20)
+  const failing = lane({ name: 'others', claim: () => Promise.reject(new Error('away')) })
+  await expect(runCourierOnce([failing, lane({ ...pile(4), deliver })], log, 10_000)).rejects.toThrow('away')
+  expect(delivered()).toBe(4)
+})

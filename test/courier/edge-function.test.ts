@@ -142,6 +142,7 @@ describe('beside a Supabase project', () => {
   test.each([
     [{ COURIER_SECRET: 'short' }, 'COURIER_SECRET must be set, to at least 16 letters'],
     [{ SUPABASE_URL: '' }, 'SUPABASE_URL must be set.'],
+    [{ SUPABASE_PUBLISHABLE_KEYS: 'sb_publishable_x' }, 'SUPABASE_PUBLISHABLE_KEYS must be a JSON object'],
     [{ SUPABASE_PUBLISHABLE_KEYS: '' }, 'SUPABASE_PUBLISHABLE_KEY must be set'],
     [{ USHER_JWT_SECRET: '' }, 'USHER_JWT_SECRET or USHER_SIGNING_KEY must be set'],
     [{ SMTP_URL: '' }, 'POSTMARK_SERVER_TOKEN or SMTP_URL must be set'],

@@ -1,7 +1,7 @@
 // One webhook, posted to a receiver that verifies it as a customer would, and what is made of the answer.
 
-import { createServer } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -116,16 +116,58 @@ describe('connections', () => {
   })
 
   test('that the endpoint closed as they were used again count for nothing', async () => {
-    await Promise.all([send(), send()])
+    await send()
+    await setImmediate()
     const answered = receiver.received.length
     receiver.answerWith((response, webhook) => {
-      if (receiver.connections() === 2) reset(response, webhook)
+      if (receiver.connections() === 1) reset(response, webhook)
       else status(200)(response, webhook)
     })
     expect(await send()).toMatchObject({ kind: 'answered', status: 200 })
-    expect(receiver.connections()).toBe(3)
+    expect(receiver.connections()).toBe(2)
     const ids = receiver.received.slice(answered).map(({ headers }) => headers['webhook-id'])
-    expect(new Set(ids).size).toBe(1)
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+  })
+
+  test.each([
+    ['at once', (socket: Socket) => socket.resetAndDestroy()],
+    ['when TLS is spoken to it', (socket: Socket) => void socket.once('data', () => socket.resetAndDestroy())],
+    ['without a word', (socket: Socket) => void socket.once('data', () => socket.end())],
+  ])('that the endpoint closes %s are not made again and again', async (_, close) => {
+    let connections = 0
+    const server = await listen((socket) => {
+      connections++
+      socket.on('error', () => {})
+      close(socket)
+    })
+    const result = await send({ url: `https://127.0.0.1:${server.port}/` })
+    expect(result).toMatchObject({ kind: 'unanswered', error: 'The connection was closed before an answer.' })
+    expect(connections).toBe(1)
+  })
+
+  test('that are being made end when the sender is closed, and no other is begun', async () => {
+    const silent = await listen(() => {})
+    const other = await listen(() => {}, { host: '::1', port: silent.port })
+    const findAddresses = async () => ['127.0.0.1', '::1']
+    const closing = createWebhookSender({ allowLoopback: true, findAddresses })
+    const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, closing)
+    await expect.poll(silent.open).toBe(1)
+    closing.close()
+    expect(await sent).toMatchObject({ kind: 'unanswered' })
+    await expect.poll(silent.open).toBe(0)
+    await sleep(1_100)
+    expect([silent.accepted(), other.accepted()]).toEqual([1, 0])
+  })
+
+  test('are tried at another address when one says nothing, long before the time is up', async () => {
+    const silent = await listen(() => {})
+    const other = await listen((socket) => socket.end(), { host: '::1', port: silent.port })
+    const findAddresses = async () => ['127.0.0.1', '::1']
+    const patient = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 2_500, findAddresses })
+    const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, patient)
+    await expect.poll(other.accepted, { timeout: 2_000 }).toBe(1)
+    expect(await sent).toMatchObject({ kind: 'unanswered', error: 'No answer within 2.5 s.' })
+    await expect.poll(silent.open).toBe(0)
   })
 
   test('end when the sender is closed, and so does what is under way', async () => {
@@ -326,3 +368,25 @@ describe('no answer', () => {
     expect(result.milliseconds).toBeLessThan(5_000)
   })
 })
+
+/** A server that speaks neither TLS nor HTTP. */
+async function listen(welcome: (socket: Socket) => void, { host = '127.0.0.1', port = 0 } = {}) {
+  const sockets = new Set<Socket>()
+  let accepted = 0
+  const server = createServer((socket) => {
+    accepted++
+    sockets.add(socket)
+    // Read, or its end is never seen.
+    socket
+      .on('close', () => sockets.delete(socket))
+      .on('error', () => {})
+      .resume()
+    welcome(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { port: (server.address() as AddressInfo).port, accepted: () => accepted, open: () => sockets.size }
+}

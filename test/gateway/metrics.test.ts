@@ -4,6 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import express from 'express'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { openDoor } from '../../src/door.ts'
@@ -83,6 +84,23 @@ test('requests are counted by operation, door and status; deliveries by their ou
   expect(series.get('process_start_time_seconds')).toBeGreaterThan(0)
 })
 
+test('whoever leaves before there is an answer is counted as such', async () => {
+  const { requests, listener } = createMetrics(async () => [], log)
+  const api = await openDoor({ host: '127.0.0.1', port: 0 })
+  const door = await openDoor({ host: '127.0.0.1', port: 0 })
+  onTestFinished(async () => void (await Promise.all([api.close(), door.close()])))
+  api.serve(
+    express().use(requests, (_req, res) => {
+      res.locals.operation = 'check_in'
+    }),
+  )
+  door.serve(listener)
+  await expect(fetch(api.url, { signal: AbortSignal.timeout(100) })).rejects.toThrow()
+  const counted = async () =>
+    (await (await fetch(`${door.url}/metrics`)).text()).match(/_count\{operation="check_in".*/)?.[0]
+  await expect.poll(counted).toBe('_count{operation="check_in",door="none",status="499"} 1')
+})
+
 test('a port of its own serves it, and nothing else; the API does not', async () => {
   const statusOf = async (url: string, init = {}) => (await fetch(url, init)).status
   expect(await statusOf(`${usher.metricsUrl}/`)).toBe(404)
@@ -90,8 +108,11 @@ test('a port of its own serves it, and nothing else; the API does not', async ()
   expect(await statusOf(`${usher.url}/metrics`)).toBe(404)
 })
 
-test('where the database is away, what is owed is missing and not zero', async () => {
-  const { listener } = createMetrics(() => Promise.reject(new Error('away')), log)
+test.each([
+  ['is away', () => Promise.reject(new Error('away'))],
+  ['hangs', () => new Promise(() => {})],
+])('where the database %s, what is owed is missing and not zero', async (_, outbox) => {
+  const { listener } = createMetrics(outbox, log)
   const door = await openDoor({ host: '127.0.0.1', port: 0 })
   onTestFinished(() => door.close())
   door.serve(listener)

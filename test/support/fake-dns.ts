@@ -1,7 +1,7 @@
 // A DNS of our own, for names that point where the real one would not let a test point them. In comes what it answers each
 // time it is asked, the last of it again and again; out goes what the sender of webhooks takes for the real one.
 
-import type { FindAddresses } from '../../src/courier/allowed-addresses.ts'
+import type { FindAddresses } from '../../src/courier/find-addresses.ts'
 
 export type FakeDns = { findAddresses: FindAddresses; asked: string[] }
 

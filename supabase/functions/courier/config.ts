@@ -41,5 +41,9 @@ export function readFunctionConfig(environment: Environment): FunctionConfig {
 /** The first of those that Supabase gives by name, in a JSON object, or the one it gave before. */
 function publishableKeyOf(environment: Environment): string | undefined {
   const { SUPABASE_PUBLISHABLE_KEYS: keys, SUPABASE_ANON_KEY: legacy } = environment
-  return keys ? Object.values<string>(JSON.parse(keys))[0] : legacy
+  try {
+    return Object.values<string>(JSON.parse(keys || '{}'))[0] ?? legacy
+  } catch {
+    throw new ConfigError('SUPABASE_PUBLISHABLE_KEYS must be a JSON object of keys by name.')
+  }
 }
