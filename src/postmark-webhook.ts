@@ -21,7 +21,10 @@ const forGood = [
 const which = {
   MessageID: z.string().max(200),
   // What src/courier/mail/postmark.ts sent along.
-  Metadata: z.object({ ticket_email_id: z.uuid() }).optional().catch(undefined),
+  Metadata: z
+    .object({ ticket_email_id: z.uuid(), attempt: z.coerce.number().int().min(1).max(1000) })
+    .optional()
+    .catch(undefined),
 }
 const Told = z.discriminatedUnion('RecordType', [
   z.object({ RecordType: z.literal('Delivery'), ...which }),
@@ -40,7 +43,7 @@ export function postmarkRouter(secret: string, outbox: Outbox, countFailure: Req
       if (told.success) {
         await outbox('record_ticket_email_event', {
           message_id: told.data.MessageID,
-          ticket_email_id: told.data.Metadata?.ticket_email_id ?? null,
+          ...told.data.Metadata,
           ...(told.data.RecordType === 'Delivery'
             ? { status: 'delivered' }
             : { status: 'bounced', error: told.data.Description?.slice(0, 300) ?? 'It bounced.' }),

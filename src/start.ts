@@ -39,7 +39,7 @@ type Backend = {
 }
 
 const never = new Promise<string>(() => {})
-// Deliveries under way get this long to finish, as requests do; one that takes longer is sent again when its claim has run out.
+// Deliveries under way get this long to finish, as requests do; one that takes longer is given back for another courier to send.
 const settleMilliseconds = 3_000
 
 export async function start(config: Config, log: Logger, progress: (message: string) => void): Promise<Running> {
@@ -125,8 +125,7 @@ function createCourier(config: Config, outbox: Outbox, log: Logger, metrics: Met
     nudge: courier.nudge,
     async stop() {
       housekeeping.stop()
-      await courier.stop(settleMilliseconds)
-      await close()
+      await courier.stop(settleMilliseconds, close)
     },
   }
 }

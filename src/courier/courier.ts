@@ -27,14 +27,17 @@ export type AnyLane = Lane<any>
 export type Courier = {
   /** Something may be due: look now, and not at the next poll. */
   nudge(): void
-  /** Claims nothing more, and resolves when what is under way is settled or the patience is over. */
-  stop(patienceMilliseconds: number): Promise<void>
+  /** Claims nothing more, and resolves when what is under way is settled. When the patience is over it is broken off, and has a
+   * moment to say so. `breakOff` is called in any case, and lets go of connections. */
+  stop(patienceMilliseconds: number, breakOff: () => Promise<void>): Promise<void>
 }
 
 // Quiet when there is nothing: one look a second, which is how late a retry or another process's write may be noticed.
 const pollMilliseconds = 1_000
 // Where the database cannot be reached, it is not asked more often than this in the end.
 const longestPauseMilliseconds = 30_000
+// For what was broken off to be given back.
+const lastWordsMilliseconds = 1_000
 
 export function startCourier(lanes: readonly AnyLane[], log: Logger): Courier {
   const running = lanes.map((lane) => runLane(lane, log))
@@ -42,8 +45,12 @@ export function startCourier(lanes: readonly AnyLane[], log: Logger): Courier {
     nudge() {
       for (const lane of running) lane.wake()
     },
-    async stop(patienceMilliseconds) {
-      await Promise.all(running.map((lane) => lane.stop(patienceMilliseconds)))
+    async stop(patienceMilliseconds, breakOff) {
+      const done = Promise.all(running.map((lane) => lane.finish()))
+      await within(patienceMilliseconds, done)
+      await breakOff()
+      await within(lastWordsMilliseconds, done)
+      for (const lane of running) lane.abandon()
     },
   }
 }
@@ -131,13 +138,13 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
 
   return {
     wake: bell.ring,
-    async stop(patienceMilliseconds: number) {
+    async finish(): Promise<void> {
       stopping.abort()
       bell.ring()
-      await within(
-        patienceMilliseconds,
-        loop.then(() => Promise.all(underWay)),
-      )
+      await loop
+      await Promise.all(underWay)
+    },
+    abandon() {
       abandoned = true
     },
   }

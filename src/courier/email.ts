@@ -14,6 +14,8 @@ export type Attachment = {
 export type Email = {
   /** Of what is owed. The same owed e-mail has the same id, and so the same messageId, however often it is tried. */
   id: string
+  /** The how-manieth time it is tried. */
+  attempt: number
   from: Mailbox
   to: Mailbox
   replyTo?: Mailbox

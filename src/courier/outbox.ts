@@ -16,15 +16,15 @@ export function createOutbox(dataApi: DataApi, tokens: Tokens): Outbox {
 const pauses = [200, 1_000, 5_000]
 
 /** What was sent must be said, or it is sent again. Saying it twice does no harm: the claim is gone with the first time. */
-export async function settle(outbox: Outbox, fn: string, args: Record<string, unknown>): Promise<void> {
+export async function settle(outbox: Outbox, fn: string, args: Record<string, unknown>): Promise<unknown> {
   for (const pause of pauses) {
     try {
-      await outbox(fn, args)
-      return
+      return await outbox(fn, args)
     } catch (error) {
       if (!(error instanceof Refusal && error.status >= 500)) throw error
-      await sleep(pause)
+      // Nobody who stops waits for it: the claim runs out.
+      await sleep(pause, undefined, { ref: false })
     }
   }
-  await outbox(fn, args)
+  return outbox(fn, args)
 }

@@ -17,6 +17,7 @@ export type OwedWebhook = {
   /** Names this claim of it when settling. */
   claim: string
   attempt: number
+  webhook_endpoint_id: string
   url: string
   /** `whsec_…`, the one that signs first; two during a rotation. */
   secrets: string[]
@@ -45,6 +46,8 @@ export type WebhookResult =
       error: string
       milliseconds: number
     }
+  /** The sender was closed meanwhile, which is nobody's fault but ours. */
+  | { kind: 'abandoned'; milliseconds: number }
 
 export type WebhookSender = {
   /** Never rejects. Any status is an answer: which of them are a success is for the caller to say. */
@@ -66,6 +69,7 @@ export function createWebhookSender({
   findAddresses?: FindAddresses
 }): WebhookSender {
   const routes = createRoutes({ allowLoopback, timeoutMilliseconds, findAddresses })
+  let closed = false
 
   return {
     async send(owed) {
@@ -84,12 +88,16 @@ export function createWebhookSender({
           retryAfterSeconds: retryAfterSeconds(response.headers['retry-after']),
         }
       } catch (error) {
+        if (closed) return { kind: 'abandoned', milliseconds: milliseconds() }
         return { kind: 'unanswered', error: describeFailure(error), milliseconds: milliseconds() }
       } finally {
         clearTimeout(timer)
       }
     },
-    close: routes.close,
+    close() {
+      closed = true
+      routes.close()
+    },
   }
 }
 

@@ -19,7 +19,7 @@ const longestSubject = 150
 
 /** `from` is the address that the transport may send from (MAIL_FROM); the name beside it is the organiser's. */
 export async function ticketEmail(owed: OwedTicketEmail, from: string): Promise<Email> {
-  const { id, organisation, event, attendee } = owed
+  const { id, attempt, organisation, event, attendee } = owed
   const facts = ticketFacts(owed)
   const domain = from.slice(from.lastIndexOf('@') + 1)
   const cid = `qr.${id}@${domain}`
@@ -40,6 +40,7 @@ export async function ticketEmail(owed: OwedTicketEmail, from: string): Promise<
   }
   return {
     id,
+    attempt,
     from: { name: clip(facts.organisation, longestName), address: from },
     to: { name: clip(facts.attendee, longestName), address: oneLine(attendee.email) },
     ...(organisation.reply_to !== null && {

@@ -7,7 +7,7 @@ import { MailError, type MailTransport } from './mail/index.ts'
 import { type Outbox, settle } from './outbox.ts'
 import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
 
-type Sent = { message_id: string } | { error: string; permanent: boolean }
+type Sent = { message_id: string } | { error: string; permanent: boolean; reason: string }
 
 /** @param from address that tickets come from; the name beside it is the organiser's. */
 export function ticketEmailLane(
@@ -21,9 +21,12 @@ export function ticketEmailLane(
     try {
       return await mail.send(await ticketEmail(owed, from))
     } catch (error) {
-      if (error instanceof MailError) return { error: error.message, permanent: error.permanent }
+      if (error instanceof MailError) {
+        const { message, permanent, reason } = error
+        return { error: message, permanent, reason }
+      }
       log.error({ err: error, delivery_id: owed.id }, 'ticket e-mail could not be composed')
-      return { error: 'The e-mail could not be made.', permanent: false }
+      return { error: 'The e-mail could not be made.', permanent: false, reason: 'not composed' }
     }
   }
 
@@ -37,20 +40,20 @@ export function ticketEmailLane(
       const startedAt = performance.now()
       const sent = await send(owed)
       const milliseconds = Math.round(performance.now() - startedAt)
-      await settle(outbox, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
-      log.info(
-        {
-          delivery_id: owed.id,
-          attendee_id: owed.attendee.id,
-          attempt: owed.attempt,
-          transport: mail.name,
-          duration_ms: milliseconds,
-          ...('error' in sent && { failed: sent.permanent ? 'permanently' : 'for now' }),
-        },
-        'ticket e-mail',
-      )
-      const outcome = !('error' in sent) ? 'sent' : sent.permanent ? 'refused' : 'failed'
-      observe('ticket_emails', outcome, milliseconds / 1000)
+      const { reason, ...outcome } = { reason: undefined, ...sent }
+      await settle(outbox, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...outcome })
+      const line = {
+        delivery_id: owed.id,
+        attendee_id: owed.attendee.id,
+        attempt: owed.attempt,
+        transport: mail.name,
+        duration_ms: milliseconds,
+      }
+      if ('error' in sent) log.warn({ ...line, reason, permanent: sent.permanent }, 'ticket e-mail failed')
+      else log.info(line, 'ticket e-mail')
+      observe('ticket_emails', outcomeOf(sent), milliseconds / 1000)
     },
   }
 }
+
+const outcomeOf = (sent: Sent): string => (!('error' in sent) ? 'sent' : sent.permanent ? 'refused' : 'failed')

@@ -20,12 +20,17 @@ export function webhookLane(
     inOneRun: 400,
     claim: async (limit) => (await outbox('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as OwedWebhook[],
     async deliver(owed) {
+      const { id, claim, url } = owed
       const result = await sender.send(owed)
+      if (result.kind === 'abandoned') {
+        await outbox('release_webhook', { webhook_delivery_id: id, claim })
+        return
+      }
       const { milliseconds } = result
-      await settle(outbox, 'settle_webhook', {
-        webhook_delivery_id: owed.id,
-        claim: owed.claim,
-        url: owed.url,
+      const isDisabled = await settle(outbox, 'settle_webhook', {
+        webhook_delivery_id: id,
+        claim,
+        url,
         milliseconds,
         ...(result.kind === 'answered'
           ? {
@@ -35,21 +40,21 @@ export function webhookLane(
             }
           : { error: result.error }),
       })
-      log.info(
-        {
-          delivery_id: owed.id,
-          notification_id: owed.webhook_id,
-          type: owed.type,
-          attempt: owed.attempt,
-          duration_ms: milliseconds,
-          ...(result.kind === 'answered' ? { status: result.status } : { reason: result.error }),
-        },
-        'webhook',
-      )
+      const line = {
+        delivery_id: id,
+        notification_id: owed.webhook_id,
+        webhook_endpoint_id: owed.webhook_endpoint_id,
+        type: owed.type,
+        attempt: owed.attempt,
+        duration_ms: milliseconds,
+        ...(result.kind === 'answered' ? { status: result.status } : { reason: result.error }),
+      }
+      log.info(line, 'webhook')
+      if (isDisabled === true) log.warn(line, 'webhook endpoint disabled')
       observe('webhooks', outcomeOf(result), milliseconds / 1000)
     },
   }
 }
 
-const outcomeOf = (result: WebhookResult): string =>
+const outcomeOf = (result: Exclude<WebhookResult, { kind: 'abandoned' }>): string =>
   result.kind === 'unanswered' ? 'unanswered' : result.status >= 200 && result.status <= 299 ? 'delivered' : 'refused'

@@ -2,49 +2,81 @@
 -- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
 -- All security definer: the courier has no right to any table, and these are the only functions it may call.
 
--- What is due to endpoints that are enabled: to each a few at a time, and to one that is failing one at a time, so that those
--- that are slow or dead hold up nobody else; first what would be the first of its endpoint, and then the oldest. One courier
--- claims at a time, or two would each give an endpoint its few. Claimed rows are due again when the lease runs out.
+-- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
+-- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
+-- and an organisation, or all that are failing together, half of what a courier carries. One courier claims at a time, or two
+-- would each count without the other. Claimed rows are due again when the lease runs out.
+-- A plan made while there was little would be kept when there is much.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 as $$
 declare
-  v_owed json;
-  v_claim uuid := gen_random_uuid();
-  v_until timestamptz := now() + make_interval(secs => lease_seconds);
+  v_each constant integer := 4;
+  v_half constant integer := 32;
+  -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  v_most_claims constant integer := 20;
+  v_claim constant uuid := gen_random_uuid();
+  v_now timestamptz;
+  v_until timestamptz;
   v_candidates uuid[];
+  v_owed json;
 begin
   perform pg_advisory_xact_lock(4, 0);
+  v_now := clock_timestamp();
+  v_until := v_now + make_interval(secs => lease_seconds);
+
   v_candidates := array(
-    select d.id
-    from public.webhook_endpoints w
-    cross join lateral (
-      select count(*)::integer as under_way
-      from public.webhook_deliveries d
-      where d.webhook_endpoint_id = w.id and d.claimed_until > now()
-    ) c
-    cross join lateral (
-      select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
-      from (
-        select d.id, d.next_attempt_at
+    with endpoints as materialized (
+      select w.id, w.organisation_id, w.failing_since is not null as failing, c.under_way
+      from public.webhook_endpoints w
+      cross join lateral (
+        select count(*)::integer as under_way
         from public.webhook_deliveries d
-        where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
-        order by d.webhook_endpoint_id, d.next_attempt_at
-        limit greatest(case when w.failing_since is null then 4 else 1 end - c.under_way, 0)
-      ) f
-    ) d
-    where w.status = 'enabled'
-    order by c.under_way + d.place, d.next_attempt_at
+        where d.webhook_endpoint_id = w.id and d.claimed_until > v_now
+      ) c
+      where w.status = 'enabled'
+    ),
+    due as (
+      select d.id, d.next_attempt_at, e.under_way + d.place as turn, e.organisation_id, e.failing
+      from endpoints e
+      cross join lateral (
+        select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
+        from (
+          select d.id, d.next_attempt_at
+          from public.webhook_deliveries d
+          where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
+          order by d.webhook_endpoint_id, d.next_attempt_at
+          limit greatest(case when e.failing then 1 else v_each end - e.under_way, 0)
+        ) f
+      ) d
+    ),
+    placed as (
+      select
+        d.*,
+        row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at) as place_of_organisation,
+        row_number() over (partition by d.failing order by d.turn, d.next_attempt_at) as place_of_failing
+      from due d
+    )
+    select p.id
+    from placed p
+    where p.place_of_organisation
+        <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.organisation_id = p.organisation_id)
+      and (not p.failing or p.place_of_failing <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing))
+    order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );
   if v_candidates = '{}' then
     return '[]';
   end if;
 
+  update public.webhook_deliveries d
+  set status = 'failed', last_error = 'It was sent again and again, and nobody could say how it went.'
+  where d.id = any (v_candidates) and d.status = 'pending' and d.attempts >= v_most_claims;
+
   with due as (
     select d.id
     from public.webhook_deliveries d
-    where d.id = any (v_candidates) and d.status = 'pending' and d.next_attempt_at <= now()
+    where d.id = any (v_candidates) and d.status = 'pending' and d.next_attempt_at <= v_now
     for no key update skip locked
   ),
   claimed as (
@@ -53,7 +85,7 @@ begin
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = d.attempts + 1,
-      last_attempt_at = now()
+      last_attempt_at = v_now
     from due
     where d.id = due.id
     returning d.*
@@ -63,11 +95,12 @@ begin
       'id', c.id,
       'claim', c.claim,
       'attempt', c.attempts,
+      'webhook_endpoint_id', w.id,
       'url', w.url,
       'secrets', (
         select json_agg(s.secret order by s.expires_at desc nulls first)
         from private.webhook_secrets s
-        where s.webhook_endpoint_id = w.id and (s.expires_at is null or s.expires_at > now())
+        where s.webhook_endpoint_id = w.id and (s.expires_at is null or s.expires_at > v_now)
       ),
       'webhook_id', n.id,
       'type', n.type,
@@ -83,8 +116,21 @@ begin
 end
 $$;
 comment on function api.claim_webhooks(integer, integer) is
-  'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, url, secrets, webhook_id, type, timestamp, data }].';
+  'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks(integer, integer) to courier;
+
+-- Given back unsent, or broken off, by a courier that is told to stop: as if it had never been claimed, and due at once.
+create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.webhook_deliveries d
+  set claim = null, claimed_until = null, next_attempt_at = now(), attempts = d.attempts - 1
+  where d.id = release_webhook.webhook_delivery_id and d.claim = release_webhook.claim and d.status = 'pending';
+end
+$$;
+comment on function api.release_webhook(uuid, uuid) is 'Gives a claimed webhook back, for another courier to send.';
+grant execute on function api.release_webhook(uuid, uuid) to courier;
 
 -- How long to wait after the attempt of this number; null after the last. A fifth more or less, so that what failed together
 -- does not come back together.
@@ -98,7 +144,7 @@ $$;
 
 -- What the endpoint answered, or why it did not. 2xx is delivered; 410 says never again; everything else is tried again, not
 -- before the endpoint asks for it. An endpoint that has failed for five days is disabled. What another address of it answered,
--- which it had when the webhook was claimed, is in the log of the delivery and held against nobody.
+-- which it had when the webhook was claimed, is kept in the log and held against nobody: the new one has attempts of its own.
 create function api.settle_webhook(
   webhook_delivery_id uuid,
   claim uuid,
@@ -108,15 +154,15 @@ create function api.settle_webhook(
   error text default null,
   retry_after_seconds integer default null,
   url text default null
-) returns void
+) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_delivered boolean := coalesce(response_status between 200 and 299, false);
-  v_gone boolean := coalesce(response_status = 410, false);
+  v_delivered constant boolean := coalesce(response_status between 200 and 299, false);
   -- Ten attempts within some three days, as Standard Webhooks proposes.
   v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
   v_endpoint public.webhook_endpoints;
+  v_moved boolean;
   v_failing_since timestamptz;
   v_reason text;
 begin
@@ -127,13 +173,12 @@ begin
     select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
   )
   for no key update;
-  if v_endpoint.url <> settle_webhook.url then
-    v_gone := false;
-  end if;
+  v_moved := coalesce(v_endpoint.url <> settle_webhook.url, false);
 
   update public.webhook_deliveries d
   set claim = null,
     claimed_until = null,
+    attempts = case when v_moved and not v_delivered then 0 else d.attempts end,
     last_response_status = settle_webhook.response_status,
     last_response_body = left(settle_webhook.response_body, 1024),
     last_response_milliseconds = milliseconds,
@@ -141,20 +186,24 @@ begin
     delivered_at = case when v_delivered then now() else d.delivered_at end,
     status = case
       when v_delivered then 'delivered'
-      when v_gone or d.attempts > cardinality(v_pauses) then 'failed'
+      when v_moved then 'pending'
+      when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
       else 'pending'
     end::public.webhook_delivery_status,
-    next_attempt_at = greatest(
-      now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
-    )
+    next_attempt_at = case
+      when v_moved then now()
+      else greatest(
+        now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
+      )
+    end
   where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending';
-  if not found or v_endpoint.url <> settle_webhook.url then
-    return;
+  if not found or v_moved then
+    return false;
   end if;
 
   if v_delivered then
     update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
-    return;
+    return false;
   end if;
   -- A failure long after the one before it, for nothing was sent meanwhile, is the first of a new series: a retry comes within
   -- thirty hours.
@@ -163,24 +212,26 @@ begin
   end;
   v_reason := case
     when v_endpoint.status = 'disabled' then null
-    when v_gone then 'It answered 410 Gone.'
+    when response_status = 410 then 'It answered 410 Gone.'
     when v_failing_since < now() - interval '5 days' then 'Nothing that was sent to it for five days succeeded.'
   end;
   if v_reason is null then
     update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
-  else
-    update public.webhook_endpoints w
-    set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
-    where w.id = v_endpoint.id;
+    return false;
   end if;
+  update public.webhook_endpoints w
+  set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
+  where w.id = v_endpoint.id;
+  return true;
 end
 $$;
 comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
-  'Says how sending a claimed webhook went; nothing happens when the claim has passed to somebody else.';
+  'Says how sending a claimed webhook went: whether that disabled its endpoint. Nothing happens when the claim has passed to somebody else.';
 grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
 
--- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late what is due is. What an
--- endpoint that is disabled would get is owed to nobody.
+-- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
+-- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
+-- owed to nobody.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -193,10 +244,22 @@ begin
       'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
     ))
     from (
-      select 'webhooks' as kind, count(*) as owed, min(d.created_at) as oldest, min(d.next_attempt_at) as due
-      from public.webhook_deliveries d
-      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
-      where d.status = 'pending'
+      select
+        'webhooks' as kind,
+        coalesce(sum(d.owed), 0) as owed,
+        min(d.oldest) as oldest,
+        min(d.due) filter (where w.failing_since is null and not d.busy) as due
+      from public.webhook_endpoints w
+      cross join lateral (
+        select
+          count(*) as owed,
+          min(d.created_at) as oldest,
+          min(d.next_attempt_at) as due,
+          coalesce(bool_or(d.claimed_until > now()), false) as busy
+        from public.webhook_deliveries d
+        where d.webhook_endpoint_id = w.id and d.status = 'pending'
+      ) d
+      where w.status = 'enabled'
       union all
       select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
       from public.ticket_emails e

@@ -71,10 +71,18 @@ create function api.claim_ticket_emails("limit" integer, lease_seconds integer d
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
+  -- Thirteen attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  v_most_claims constant integer := 20;
+  v_claim constant uuid := gen_random_uuid();
+  v_until constant timestamptz := now() + make_interval(secs => lease_seconds);
   v_owed json;
-  v_claim uuid := gen_random_uuid();
-  v_until timestamptz := now() + make_interval(secs => lease_seconds);
 begin
+  perform api.settle_ticket_email(
+    e.id, e.claim, error => 'It was sent again and again, and nobody could say how it went.', permanent => true
+  )
+  from public.ticket_emails e
+  where e.status = 'queued' and e.next_attempt_at <= now() and e.attempts >= v_most_claims and e.claim is not null;
+
   with due as (
     select e.id
     from public.ticket_emails e
@@ -125,7 +133,8 @@ comment on function api.claim_ticket_emails(integer, integer) is
   'Ticket e-mails that are due, claimed for lease_seconds: [{ id, claim, attempt, organisation, event, ticket_type, order, attendee }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
--- Sent, with what the mail service calls it; or failed, for good or for now. Transient failures are tried again for a day.
+-- Sent, with what the mail service calls it; or failed, for good or for now. Transient failures are tried again for five days:
+-- a password that expired on a Friday costs nobody a ticket.
 create function api.settle_ticket_email(
   ticket_email_id uuid,
   claim uuid,
@@ -136,7 +145,8 @@ create function api.settle_ticket_email(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_pauses constant interval[] := '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours}';
+  v_pauses constant interval[] :=
+    '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
   v_email public.ticket_emails;
   v_attendee public.attendees;
 begin
@@ -184,13 +194,15 @@ comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
   'Says how sending a claimed ticket e-mail went; nothing happens when the claim has passed to somebody else.';
 grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
 
--- What the mail service tells later: delivered, or bounced and why. It knows an e-mail by its own id, and by ours if that was
--- sent along; by ours it may tell sooner than the courier that sent it, or in place of one that died with its claim.
+-- What the mail service tells later: delivered, or bounced and why. It knows an e-mail by its own id, and by ours with the number
+-- of the attempt if these were sent along; by ours it may tell sooner than the courier that sent it, or in place of one that
+-- died with its claim. What it tells of an attempt that another has followed is no news: that may have had another address.
 create function api.record_ticket_email_event(
   message_id text,
   status public.ticket_email_status,
   error text default null,
-  ticket_email_id uuid default null
+  ticket_email_id uuid default null,
+  attempt integer default null
 ) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -203,36 +215,41 @@ begin
   else
     select e.* into v_email from public.ticket_emails e where e.message_id = record_ticket_email_event.message_id;
   end if;
-  if not found or status not in ('delivered', 'bounced') then
+  if not found or status is null or status not in ('delivered', 'bounced') then
     return;
   end if;
   -- The attendee before the e-mail, as whoever settles it has them.
   perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
 
-  -- Whoever is sending it loses the claim: it has been sent.
-  update public.ticket_emails e set claim = v_claim where e.id = v_email.id and e.status = 'queued' and e.attempts > 0;
+  -- Whoever is sending it loses the claim, and whoever gave it up was wrong: it has been sent.
+  update public.ticket_emails e set status = 'queued', next_attempt_at = now(), claim = v_claim
+  where e.id = v_email.id and e.status in ('queued', 'failed') and e.attempts = record_ticket_email_event.attempt;
   if found then
     perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
   end if;
 
   update public.ticket_emails e
   set status = record_ticket_email_event.status, last_error = record_ticket_email_event.error
-  where e.id = v_email.id and e.status in ('sent', 'delivered')
+  where e.id = v_email.id
+    and e.status in ('sent', 'delivered')
+    and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)
   returning * into v_email;
   if not found then
     return;
   end if;
   -- Of the latest that was sent: what becomes of an earlier one is no news.
   update public.attendees a
-  set ticket_email_status = v_email.status, ticket_email_last_error = v_email.last_error
+  set ticket_email_status = v_email.status,
+    ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
+    ticket_email_last_error = v_email.last_error
   where a.id = v_email.attendee_id
-    and a.ticket_email_status in ('sent', 'delivered')
+    and a.ticket_email_status in ('sent', 'delivered', 'failed')
     and not exists (
       select from public.ticket_emails l
       where l.attendee_id = a.id and l.id > v_email.id and l.status not in ('cancelled', 'failed')
     );
 end
 $$;
-comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid) is
-  'Says what became of an e-mail that was sent: delivered or bounced. Known by our id, or without it by message_id.';
-grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid) to courier;
+comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) is
+  'Says what became of an e-mail that was sent: delivered or bounced. Known by our id and the attempt, or without these by message_id.';
+grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) to courier;

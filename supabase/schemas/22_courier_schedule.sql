@@ -8,9 +8,13 @@ as $$
 begin
   if not in_any_case
     and not exists (
-      select from public.webhook_deliveries d
-      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
-      where d.status = 'pending' and d.next_attempt_at <= now()
+      select from public.webhook_endpoints w
+      cross join lateral (
+        select from public.webhook_deliveries d
+        where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
+        limit 1
+      ) d
+      where w.status = 'enabled'
     )
     and not exists (select from public.ticket_emails e where e.status = 'queued' and e.next_attempt_at <= now())
   then
@@ -47,8 +51,12 @@ begin
   perform vault.create_secret(url, 'usher_courier_url');
   perform vault.create_secret(secret, 'usher_courier_secret');
   perform cron.schedule('usher-courier', every, 'select private.call_courier()');
-  -- It purges as well, also when nothing is due.
-  perform cron.schedule('usher-courier-housekeeping', '*/10 * * * *', 'select private.call_courier(in_any_case => true)');
+  -- It purges as well, also when nothing is due. What pg_cron notes of each call it would keep for ever.
+  perform cron.schedule('usher-courier-housekeeping', '*/10 * * * *', $job$
+    select private.call_courier(in_any_case => true);
+    delete from cron.job_run_details r using cron.job j
+    where j.jobid = r.jobid and j.jobname like 'usher-courier%' and r.end_time < now() - interval '7 days'
+  $job$);
   return format('Scheduled: the courier is called every %s if something is due.', every);
 end
 $$;

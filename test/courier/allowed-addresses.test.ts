@@ -149,7 +149,6 @@ describe('with loopback allowed', () => {
     expect(await send(owed)).toMatchObject({ kind: 'answered', status: 204 })
     close()
     await six.close()
-    expect(await send(owed)).toMatchObject({ kind: 'unanswered' })
     expect(dns.asked).toEqual(['localhost'])
   })
 

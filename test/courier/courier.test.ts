@@ -6,6 +6,7 @@ import { type AnyLane, runCourierOnce, startCourier } from '../../src/courier/co
 import { createLog } from '../../src/gateway/log.ts'
 
 const log = createLog('silent')
+const nothing = async () => {}
 
 const lane = (parts: Partial<AnyLane>): AnyLane => ({
   name: 'things',
@@ -52,7 +53,7 @@ test('a claim that fails is not repeated by every nudge', async () => {
   expect(claims).toBe(1)
   await expect.poll(() => claims, { timeout: 5_000 }).toBe(2)
   const startedAt = performance.now()
-  await courier.stop(5_000)
+  await courier.stop(5_000, nothing)
   expect(performance.now() - startedAt).toBeLessThan(500)
 })
 
@@ -61,7 +62,7 @@ test('a nudge is heard at once, and so is a place that is free', async () => {
   const { deliver, delivered } = slowly(20)
   const courier = startCourier([lane({ ...things, deliver })], log)
   await expect.poll(delivered, { timeout: 900 }).toBe(7)
-  await courier.stop(1_000)
+  await courier.stop(1_000, nothing)
 })
 
 test('one run ends when nothing is due any more, with what was under way', async () => {
@@ -105,4 +106,24 @@ test('one run in which one lane cannot claim ends when the others have', async (
   const failing = lane({ name: 'others', claim: () => Promise.reject(new Error('away')) })
   await expect(runCourierOnce([failing, lane({ ...pile(4), deliver })], log, 10_000)).rejects.toThrow('away')
   expect(delivered()).toBe(4)
+})
+
+test('whoever is told to stop waits for what is under way, and breaks it off when the patience is over', async () => {
+  const events: string[] = []
+  let breakOff = () => {}
+  const brokenOff = new Promise<void>((resolve) => {
+    breakOff = resolve
+  })
+  const deliver = async ({ id }: { id: string }) => {
+    await (id === '1' ? brokenOff : sleep(30))
+    await sleep(20)
+    events.push(id)
+  }
+  const courier = startCourier([lane({ ...pile(2), deliver })], log)
+  await sleep(5)
+  await courier.stop(150, async () => {
+    events.push('broken off')
+    breakOff()
+  })
+  expect(events).toEqual(['0', 'broken off', '1'])
 })

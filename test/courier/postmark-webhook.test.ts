@@ -69,7 +69,7 @@ test('a delivery is shown on the attendee, and a bounce with its reason', async 
 
 test('an e-mail is known by the id that was sent along, also before its MessageID is', async () => {
   const { emailId, tell, shown } = await arrange({ claimed: true })
-  const Metadata = { ticket_email_id: emailId }
+  const Metadata = { ticket_email_id: emailId, attempt: '1' }
   await tell({ RecordType: 'Delivery', MessageID: randomUUID(), Metadata })
   expect(await shown()).toEqual({ status: 'delivered', error: null })
 })

@@ -22,6 +22,7 @@ export type SqlFunction = {
 export const courierFunctions = [
   'claim_webhooks',
   'settle_webhook',
+  'release_webhook',
   'claim_ticket_emails',
   'settle_ticket_email',
   'record_ticket_email_event',

@@ -99,7 +99,7 @@ test.each(courierFunctions)('%s may be called by the courier alone, with the rig
   expect(functions.find((f) => f.name === name)).toMatchObject({
     callers: ['courier'],
     securityDefiner: true,
-    settings: ['search_path=""'],
+    settings: expect.arrayContaining(['search_path=""']),
     volatility: name === 'outbox_depth' ? 's' : 'v',
   })
 })

@@ -37,6 +37,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.outbox_depth': ['courier'],
     'api.purge': ['courier'],
     'api.record_ticket_email_event': ['courier'],
+    'api.release_webhook': ['courier'],
     'api.resolve_api_key': ['gateway'],
     'api.settle_ticket_email': ['courier'],
     'api.settle_webhook': ['courier'],

@@ -13,6 +13,7 @@ type Owed = {
   id: string
   claim: string
   attempt: number
+  webhook_endpoint_id: string
   url: string
   secrets: string[]
   webhook_id: string
@@ -26,7 +27,9 @@ type Desk = {
   endpointId: string
   /** What is claimed of this organisation. */
   claim(limit?: number, leaseSeconds?: number): Promise<Owed[]>
-  settle(owed: Pick<Owed, 'id' | 'claim'>, how: Record<string, unknown>): Promise<void>
+  /** Whether that disabled the endpoint. */
+  settle(owed: Pick<Owed, 'id' | 'claim'>, how: Record<string, unknown>): Promise<unknown>
+  release(owed: Pick<Owed, 'id' | 'claim'>): Promise<unknown>
   sql<T = Record<string, unknown>>(text: string, values?: unknown[]): Promise<T[]>
 }
 
@@ -61,7 +64,7 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
         return owed.filter(({ id }) => ours.some((d) => d.id === id))
       },
       settle: async ({ id, claim }, { status, body, error, retryAfter, url, milliseconds = 12 }) =>
-        void (await asCourier('select api.settle_webhook($1, $2, $3, $4, $5, $6, $7, $8)', [
+        asCourier('select api.settle_webhook($1, $2, $3, $4, $5, $6, $7, $8)', [
           id,
           claim,
           status ?? null,
@@ -70,7 +73,8 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
           error ?? null,
           retryAfter ?? null,
           url ?? null,
-        ])),
+        ]),
+      release: ({ id, claim }) => asCourier('select api.release_webhook($1, $2)', [id, claim]),
     })
   })
 }
@@ -104,6 +108,7 @@ describe('a claim', () => {
           id: expect.any(String),
           claim: expect.any(String),
           attempt: 1,
+          webhook_endpoint_id: desk.endpointId,
           url: 'https://hooks.example.com/usher',
           secrets: [expect.stringMatching(/^whsec_/)],
           webhook_id: expect.any(String),
@@ -251,7 +256,7 @@ describe('a settlement', () => {
   test('of 410 gives the delivery up and disables the endpoint, which says why', async () => {
     await atDesk(2, async (desk) => {
       const owed = first(await desk.claim(1))
-      await desk.settle(owed, { status: 410 })
+      expect(await desk.settle(owed, { status: 410 })).toBe(true)
       expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'failed' })
       expect(await endpointOf(desk)).toMatchObject({ status: 'disabled', disabled_reason: 'It answered 410 Gone.' })
       expect(await desk.claim()).toEqual([])
@@ -274,7 +279,7 @@ describe('a settlement', () => {
           [desk.endpointId, hours],
         )
       await failedBefore(1)
-      await desk.settle(four, { error: 'No such host.' })
+      expect(await desk.settle(four, { error: 'No such host.' })).toBe(true)
       expect(await endpointOf(desk)).toMatchObject({
         status: 'disabled',
         disabled_reason: 'Nothing that was sent to it for five days succeeded.',
@@ -292,10 +297,11 @@ describe('a settlement', () => {
         await desk.sql("update public.webhook_endpoints set url = 'https://new.example.com/' where id = $1", [
           desk.endpointId,
         ])
-        await desk.settle(owed, { ...how, url: owed.url })
+        // The last attempt that the old one had.
+        await desk.sql('update public.webhook_deliveries set attempts = 10 where id = $1', [owed.id])
+        expect(await desk.settle(owed, { ...how, url: owed.url })).toBe(false)
         expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: false })
-        expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', claim: null })
-        await desk.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [owed.id])
+        expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', claim: null, attempts: 0 })
         const again = first(await desk.claim())
         expect(again.url).toBe('https://new.example.com/')
         await desk.settle(again, { ...how, url: again.url })
@@ -370,9 +376,80 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
   }
 })
 
+test('what is given back is due at once, and has not been tried', async () => {
+  await atDesk(1, async (desk) => {
+    const owed = first(await desk.claim())
+    await desk.release({ id: owed.id, claim: randomUUID() })
+    expect(await deliveryOf(desk, owed.id)).toMatchObject({ attempts: 1, claim: owed.claim })
+    await desk.release(owed)
+    expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
+    expect(await endpointOf(desk)).toMatchObject({ failing: false })
+    const again = first(await desk.claim())
+    expect([again.id, again.attempt]).toEqual([owed.id, 1])
+    await desk.settle(again, { status: 200 })
+    await desk.release(again)
+    expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'delivered', attempts: 1 })
+  })
+})
+
+test('what is claimed again and again and never settled is given up', async () => {
+  await atDesk(1, async (desk) => {
+    const { id } = first(await desk.claim())
+    await desk.sql('update public.webhook_deliveries set attempts = 20, next_attempt_at = now() where id = $1', [id])
+    expect(await desk.claim()).toEqual([])
+    expect(await deliveryOf(desk, id)).toMatchObject({
+      status: 'failed',
+      last_error: 'It was sent again and again, and nobody could say how it went.',
+    })
+  })
+})
+
+test.each([
+  ['an organisation', 12, 4, null],
+  ['all that are failing', 40, 1, 'now()'],
+])('%s may have half of what a courier carries', async (_what, endpoints, each, failingSince) => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  for (let i = 0; i < endpoints; i++) await addEndpoint(organisation.id, ['order.created'])
+  await rolledBack(async (client, asCourier) => {
+    // Nobody else is under way, or failing, in this transaction, or begins to be.
+    await client.query('lock table public.webhook_endpoints, public.webhook_deliveries in share row exclusive mode')
+    await client.query("update public.webhook_deliveries set claimed_until = null where status = 'pending'")
+    await client.query('update public.webhook_endpoints set failing_since = null where organisation_id <> $1', [
+      organisation.id,
+    ])
+    await client.query(
+      `update public.webhook_endpoints set failing_since = ${failingSince} where organisation_id = $1`,
+      [organisation.id],
+    )
+    for (let i = 0; i < each; i++) {
+      await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
+        event.id,
+      ])
+    }
+    await client.query('set constraints all immediate')
+    const claim = async () => {
+      const owed = (await asCourier('select api.claim_webhooks(100000)')) as Owed[]
+      const { rows } = await client.query('select id from public.webhook_endpoints where organisation_id = $1', [
+        organisation.id,
+      ])
+      return owed.filter((o) => rows.some(({ id }) => id === o.webhook_endpoint_id))
+    }
+    const owed = await claim()
+    expect(owed).toHaveLength(32)
+    expect(await claim()).toEqual([])
+    for (const { id, claim } of owed.slice(0, 3)) {
+      await asCourier('select api.settle_webhook($1, $2, 200)', [id, claim])
+    }
+    expect(await claim()).toHaveLength(3)
+  })
+})
+
 test('what is owed can be counted, since when, and how late it is', async () => {
   await atDesk(2, async (desk) => {
     type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }
+    // Nobody else owes or is owed anything meanwhile.
+    await desk.sql('lock table public.webhook_deliveries in share row exclusive mode')
     const depth = async () => {
       await desk.sql('set local role courier')
       const [{ depth }] = (await desk.sql('select api.outbox_depth() as depth')) as [{ depth: Depth[] }]
@@ -380,20 +457,34 @@ test('what is owed can be counted, since when, and how late it is', async () => 
       expect(depth.map(({ kind }) => kind)).toEqual(['webhooks', 'ticket_emails'])
       return depth[0] as Depth
     }
-    const before = await depth()
+    const set = (assignments: string) =>
+      desk.sql(`update public.webhook_endpoints set ${assignments} where id = $1`, [desk.endpointId])
+    const year = 365 * 86_400
     // Older than whatever else is owed in this database.
     await desk.sql(
       `update public.webhook_deliveries set created_at = now() - interval '3 years', next_attempt_at = now() - interval '2 years'
        where organisation_id = $1`,
       [desk.organisationId],
     )
-    const [year, late] = [365 * 86_400, await depth()]
-    expect(late.owed).toBe(before.owed)
+    const late = await depth()
     expect(late.oldest_seconds).toBeGreaterThan(2.9 * year)
     expect([late.late_seconds > 1.9 * year, late.late_seconds < 2.1 * year]).toEqual([true, true])
-    await desk.sql("update public.webhook_endpoints set status = 'disabled' where id = $1", [desk.endpointId])
+
+    // What waits for its own endpoint waits for no courier.
+    await set('failing_since = now()')
+    expect((await depth()).late_seconds).toBeLessThan(year)
+    await set('failing_since = null')
+    await desk.sql(
+      `update public.webhook_deliveries set claimed_until = now() + interval '1 minute'
+       where id = (select min(id::text)::uuid from public.webhook_deliveries where organisation_id = $1)`,
+      [desk.organisationId],
+    )
+    expect(await depth()).toMatchObject({ owed: late.owed })
+    expect((await depth()).late_seconds).toBeLessThan(year)
+
+    await set("status = 'disabled'")
     const silent = await depth()
-    expect(silent.owed).toBe(before.owed - 2)
+    expect(silent.owed).toBe(late.owed - 2)
     expect(silent.oldest_seconds).toBeLessThan(year)
   })
 })

@@ -15,7 +15,7 @@ type Desk = {
     owed: Pick<Owed, 'id' | 'claim'>,
     how: { messageId?: string; error?: string; permanent?: boolean },
   ): Promise<void>
-  event(messageId: string, status: string, error?: string, id?: string): Promise<void>
+  event(messageId: string, status: string, error?: string, email?: Pick<Owed, 'id' | 'attempt'>): Promise<void>
   edit(assignments: string): Promise<void>
   /** What the attendee shows. */
   shown(): Promise<{ status: string; sent: boolean; error: string | null }>
@@ -66,12 +66,13 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
           error ?? null,
           permanent,
         ])),
-      event: async (messageId, status, error, id) =>
-        void (await asCourier('select api.record_ticket_email_event($1, $2, $3, $4)', [
+      event: async (messageId, status, error, email) =>
+        void (await asCourier('select api.record_ticket_email_event($1, $2, $3, $4, $5)', [
           messageId,
           status,
           error ?? null,
-          id ?? null,
+          email?.id ?? null,
+          email?.attempt ?? null,
         ])),
       edit: async (assignments) =>
         void (await client.query(`update public.attendees set ${assignments} where id = $1`, [attendeeId])),
@@ -164,7 +165,8 @@ test('a ticket that is cancelled while its e-mail is under way stays cancelled',
 
 test('a transient failure is tried again for a day, ever later, and then shown as failed', async () => {
   await atDesk(async ({ claim, settle, shown, emails, expire }) => {
-    for (const seconds of [30, 120, 600, 1800, 7200, 21_600, 43_200]) {
+    for (const hours of [1 / 120, 1 / 30, 1 / 6, 1 / 2, 2, 6, 12, 12, 12, 24, 24, 24]) {
+      const seconds = hours * 3600
       await settle(first(await claim()), { error: 'The mail service is busy.' })
       const { status, wait } = first(await emails())
       expect(status).toBe('queued')
@@ -175,7 +177,7 @@ test('a transient failure is tried again for a day, ever later, and then shown a
     }
     await settle(first(await claim()), { error: 'The mail service is busy.' })
     expect(await shown()).toEqual({ status: 'failed', sent: false, error: 'The mail service is busy.' })
-    expect(await emails()).toEqual([{ status: 'failed', attempts: 8, wait: null }])
+    expect(await emails()).toEqual([{ status: 'failed', attempts: 13, wait: null }])
   })
 })
 
@@ -247,7 +249,7 @@ test('what the mail service tells later is shown, of the latest e-mail only', as
 test('what the mail service tells before its answer has arrived counts as that answer', async () => {
   await atDesk(async ({ claim, settle, event, shown, emails }) => {
     const owed = first(await claim())
-    await event('m-10', 'delivered', undefined, owed.id)
+    await event('m-10', 'delivered', undefined, owed)
     expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
     expect(await emails()).toEqual([{ status: 'delivered', attempts: 1, wait: null }])
     // The answer comes, or the courier has lost it.
@@ -263,7 +265,7 @@ test('an e-mail that arrived although its answer was lost is not sent again', as
   await atDesk(async ({ claim, settle, event, expire, shown }) => {
     const owed = first(await claim())
     await settle(owed, { error: 'Postmark: timeout.' })
-    await event('m-11', 'delivered', undefined, owed.id)
+    await event('m-11', 'delivered', undefined, owed)
     expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
     await expire()
     expect(await claim()).toEqual([])
@@ -274,7 +276,7 @@ test('a ticket whose code changed is still owed when the e-mail before it arrive
   await atDesk(async ({ claim, event, edit, shown, emails }) => {
     const owed = first(await claim())
     await edit('ticket_code = null')
-    await event('m-12', 'delivered', undefined, owed.id)
+    await event('m-12', 'delivered', undefined, owed)
     expect(await shown()).toMatchObject({ status: 'queued' })
     expect((await emails()).map(({ status }) => status)).toEqual(['delivered', 'queued'])
   })
@@ -282,8 +284,52 @@ test('a ticket whose code changed is still owed when the e-mail before it arrive
 
 test('nothing is told of an e-mail that nobody has begun to send', async () => {
   await atDesk(async ({ event, emails, shown, id }) => {
-    await event('m-13', 'delivered', undefined, await id())
+    await event('m-13', 'delivered', undefined, { id: await id(), attempt: 1 })
     expect(await shown()).toMatchObject({ status: 'queued' })
     expect(await emails()).toMatchObject([{ status: 'queued', attempts: 0 }])
+  })
+})
+
+test('what is told of an attempt that another has followed is no news', async () => {
+  // The code is re-issued and the address corrected between two attempts: what became of the first says nothing of the ticket.
+  for (const told of ['delivered', 'bounced']) {
+    await atDesk(async ({ claim, settle, event, edit, expire, shown }) => {
+      const one = first(await claim())
+      await settle(one, { error: 'Postmark: timeout.' })
+      await edit("ticket_code = null, email = 'new@example.com'")
+      await expire()
+      const two = first(await claim())
+      expect([two.id, two.attempt, two.attendee.email]).toEqual([one.id, 2, 'new@example.com'])
+      await event('m-14', told, told === 'bounced' ? 'No such mailbox.' : undefined, one)
+      expect(await shown()).toMatchObject({ status: 'queued' })
+      await settle(two, { messageId: 'm-15' })
+      await event('m-15', 'delivered', undefined, two)
+      expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+      await event('m-14', told, 'Late.', one)
+      expect(await shown()).toMatchObject({ status: 'delivered' })
+    })
+  }
+})
+
+test('an e-mail that was given up and arrives all the same is shown as delivered', async () => {
+  await atDesk(async ({ claim, settle, event, shown, emails }) => {
+    const owed = first(await claim())
+    await settle(owed, { error: 'Postmark: timeout.', permanent: true })
+    expect(await shown()).toMatchObject({ status: 'failed' })
+    await event('m-16', 'delivered', undefined, owed)
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    expect(await emails()).toEqual([{ status: 'delivered', attempts: 1, wait: null }])
+  })
+})
+
+test('what is claimed again and again and never settled is given up', async () => {
+  await atDesk(async ({ claim, expire, shown, emails }) => {
+    for (let i = 0; i < 20; i++) {
+      expect(await claim()).toHaveLength(1)
+      await expire()
+    }
+    expect(await claim()).toEqual([])
+    expect(await emails()).toEqual([{ status: 'failed', attempts: 20, wait: null }])
+    expect(await shown()).toMatchObject({ error: 'It was sent again and again, and nobody could say how it went.' })
   })
 })

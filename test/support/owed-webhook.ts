@@ -10,6 +10,7 @@ export function owedWebhook(url: string, given: Partial<OwedWebhook> = {}): Owed
     id: randomUUID(),
     claim: randomUUID(),
     attempt: 1,
+    webhook_endpoint_id: randomUUID(),
     url,
     secrets: [newSecret()],
     webhook_id: randomUUID(),

@@ -30,9 +30,7 @@ async function writeWhole(directory: string, name: string, content: Buffer): Pro
     await rename(unfinished, join(directory, name))
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => {})
-    throw new MailError(
-      false,
-      `The e-mail could not be written to a file: ${(error as NodeJS.ErrnoException).code ?? error}.`,
-    )
+    const code = String((error as NodeJS.ErrnoException).code ?? error)
+    throw new MailError(false, `file ${code}`, `The e-mail could not be written to a file: ${code}.`)
   }
 }

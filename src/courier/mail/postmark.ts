@@ -19,7 +19,7 @@ export function postmarkTransport(token: string, { messageStream, ...client }: P
         throw asMailError(error, token)
       })
       if (typeof answer.MessageID === 'string') return { message_id: answer.MessageID }
-      throw new MailError(false, 'Postmark: the answer names no MessageID.')
+      throw new MailError(false, 'Postmark no MessageID', 'Postmark: the answer names no MessageID.')
     },
     async close() {},
   }
@@ -38,7 +38,7 @@ function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Messa
     TrackOpens: false,
     TrackLinks: Models.LinkTrackingOptions.None,
     // Comes back with every webhook about this e-mail, also when the answer to this call is lost.
-    Metadata: { ticket_email_id: email.id },
+    Metadata: { ticket_email_id: email.id, attempt: String(email.attempt) },
     Headers: Object.entries(headers).map(([Name, Value]) => ({ Name, Value })),
     Attachments: email.attachments.map(({ filename, contentType, content, cid }) => ({
       Name: filename,
@@ -55,10 +55,17 @@ function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Messa
 const notAboutTheEmail = new Set([10, 100, 400, 401, 405, 412, 413, 429])
 
 function asMailError(error: unknown, token: string): MailError {
-  if (!(error instanceof Errors.PostmarkError)) return new MailError(false, `Postmark: ${String(error)}`, [token])
+  if (!(error instanceof Errors.PostmarkError)) {
+    return new MailError(false, 'Postmark unreachable', `Postmark: ${String(error)}`, [token])
+  }
   const { code, statusCode, message } = error
   // Without an ErrorCode something in between has answered: a proxy, or nobody at all.
   const permanent =
     code > 0 && !notAboutTheEmail.has(code) && statusCode >= 400 && statusCode < 500 && statusCode !== 429
-  return new MailError(permanent, `Postmark${code > 0 ? ` ${code}` : ''}: ${message}`, [token])
+  return new MailError(
+    permanent,
+    `Postmark ${code > 0 ? code : `HTTP ${statusCode}`}`,
+    `Postmark${code > 0 ? ` ${code}` : ''}: ${message}`,
+    [token],
+  )
 }

@@ -43,7 +43,8 @@ export function smtpTransport(url: string): MailTransport {
 // somebody has seen to that the e-mail passes, so it is not given up.
 function asMailError(error: NodemailerError, secrets: string[]): MailError {
   const isAboutTheEmail = error.command === 'RCPT TO' || error.command === 'DATA'
-  return new MailError(isAboutTheEmail && error.permanent === true, `SMTP: ${error.message}`, secrets)
+  const reason = ['SMTP', error.command, error.responseCode ?? error.code].filter(Boolean).join(' ')
+  return new MailError(isAboutTheEmail && error.permanent === true, reason, `SMTP: ${error.message}`, secrets)
 }
 
 function secretsOf(url: string): string[] {

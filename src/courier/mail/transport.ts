@@ -16,11 +16,14 @@ export type MailTransport = {
 /** Permanent: this e-mail to this address will not do, ever. Everything else is worth another try later. */
 export class MailError extends Error {
   readonly permanent: boolean
+  /** For logs, which hold no address: a code, and whose it is. */
+  readonly reason: string
 
   /** The message becomes one line of bounded length, and `secrets` are struck out: organisers read it in Studio. */
-  constructor(permanent: boolean, message: string, secrets: (string | undefined)[] = []) {
+  constructor(permanent: boolean, reason: string, message: string, secrets: (string | undefined)[] = []) {
     super(clip(oneLine(withoutSecrets(message, secrets)), 300))
     this.permanent = permanent
+    this.reason = reason
   }
 }
 
