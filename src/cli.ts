@@ -54,9 +54,8 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     print(
       `Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp   Docs ${running.url}/docs`,
     )
-    if (config.database.kind === 'embedded' && 'directory' in config.mail) {
-      print(`Ticket e-mails are not sent but shown at ${running.url}/outbox`)
-    }
+    if (running.outboxUrl !== undefined) print(`Ticket e-mails are not sent but shown at ${running.outboxUrl}`)
+    else warnOfFiles(config)
     if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
     if (running.demo) print(describeDemo(running.url, running.demo))
     else if (config.database.kind === 'embedded') {
@@ -84,11 +83,19 @@ Stop it with Ctrl-C or SIGTERM: what is under way is finished first.`,
     const stopped = untilSignal()
     const courier = await runCourier(config, createLog(config.logLevel))
     print('The courier is ready.')
+    if (config.database.kind === 'supabase') warnOfFiles(config)
     if (courier.metricsUrl !== undefined) print(`Metrics at ${courier.metricsUrl}/metrics`)
     await stopped
     say('Stopping …')
     await courier.stop()
   })
+
+function warnOfFiles({ mail }: Config): void {
+  if (!('directory' in mail)) return
+  say(
+    `Ticket e-mails are not sent but written to ${mail.directory}: set POSTMARK_SERVER_TOKEN or SMTP_URL to send them.`,
+  )
+}
 
 const organisations = usher.command('organisations').description('Create the owners of events')
 

@@ -68,6 +68,7 @@ const Environment = z.object({
     })
     .optional(),
   POSTMARK_SERVER_TOKEN: text.optional(),
+  POSTMARK_MESSAGE_STREAM: text.optional(),
   POSTMARK_WEBHOOK_SECRET: z.string().min(16, 'must be at least 16 characters').optional(),
   SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be an smtp:// or smtps:// URL' }).optional(),
   MAIL_FROM: z.email('must be an e-mail address').optional(),
@@ -158,9 +159,10 @@ function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFr
     return { mail: { directory: join(env.USHER_DATA_DIR, 'outbox') }, mailFrom: env.MAIL_FROM ?? 'tickets@localhost' }
   }
   if (env.MAIL_FROM === undefined) throw new ConfigError('MAIL_FROM must be set: the address that tickets come from.')
-  const mail =
-    env.SMTP_URL === undefined ? { postmarkToken: env.POSTMARK_SERVER_TOKEN as string } : { smtpUrl: env.SMTP_URL }
-  return { mail, mailFrom: env.MAIL_FROM }
+  if (env.SMTP_URL !== undefined) return { mail: { smtpUrl: env.SMTP_URL }, mailFrom: env.MAIL_FROM }
+  const messageStream = env.POSTMARK_MESSAGE_STREAM
+  const postmarkToken = env.POSTMARK_SERVER_TOKEN as string
+  return { mail: { postmarkToken, ...(messageStream !== undefined && { messageStream }) }, mailFrom: env.MAIL_FROM }
 }
 
 function databaseOf(env: z.infer<typeof Environment>): Database {

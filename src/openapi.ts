@@ -7,6 +7,7 @@ import { namedObjects } from './openapi/objects.ts'
 import { requestOf } from './openapi/requests.ts'
 import { ErrorSchema, headers, pictureResponses, responsesOf, sharedRefusals } from './openapi/responses.ts'
 import { tagOf, tags } from './openapi/tags.ts'
+import { describeWebhooks } from './openapi/webhooks.ts'
 import type { Operation } from './operation.ts'
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
@@ -40,6 +41,7 @@ export function describeApi(operations: readonly Operation[]): OpenApiDocument {
     security: [{ api_key: [] }],
     tags: [...tags],
     paths: pathsOf(operations),
+    webhooks: describeWebhooks(),
     components: {
       securitySchemes: {
         api_key: {

@@ -21,6 +21,8 @@ import { createApp } from './server.ts'
 export type Running = {
   /** Base URL, as printed for a newcomer. */
   url: string
+  /** Where tickets are shown that are not sent. */
+  outboxUrl: string | undefined
   /** Where Prometheus may ask; undefined unless METRICS_PORT is set. */
   metricsUrl: string | undefined
   /** Set on the first start of an embedded stack. */
@@ -61,6 +63,7 @@ export async function start(config: Config, log: Logger, progress: (message: str
     const courier = createCourier(config, outbox, log, metrics)
     opened.push(courier.stop)
 
+    const outboxFolder = outboxFolderOf(config)
     door.serve(
       createApp({
         dataApi: backend.dataApi,
@@ -72,16 +75,14 @@ export async function start(config: Config, log: Logger, progress: (message: str
         ...(config.postmarkWebhookSecret !== undefined && {
           postmark: { secret: config.postmarkWebhookSecret, outbox },
         }),
-        // Tickets in files are shown where everything runs on one machine.
-        ...(config.database.kind === 'embedded' &&
-          config.trustProxy === false &&
-          'directory' in config.mail && { outbox: config.mail.directory }),
+        ...(outboxFolder !== undefined && { outbox: outboxFolder }),
         onWritten: courier.nudge,
         ...(metrics && { measure: metrics.requests }),
       }),
     )
     return {
       url: door.url,
+      outboxUrl: outboxFolder && `${door.url}/outbox`,
       metricsUrl: metricsDoor?.url,
       demo: backend.demo,
       failed: backend.failed,
@@ -168,6 +169,11 @@ async function connectBackend(config: Config, progress: (message: string) => voi
     await stack.stop()
     throw error
   }
+}
+
+/** Tickets in files are shown where everything runs on one machine. */
+function outboxFolderOf({ database, trustProxy, mail }: Config): string | undefined {
+  return database.kind === 'embedded' && trustProxy === false && 'directory' in mail ? mail.directory : undefined
 }
 
 async function openApiDoor(config: Config): Promise<Door> {

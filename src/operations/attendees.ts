@@ -26,6 +26,16 @@ import {
 } from './fields.ts'
 
 const attendeeStatuses = ['active', 'awaiting_payment', 'cancelled'] as const
+const ticketEmailStatuses = [
+  'not_requested',
+  'waiting',
+  'queued',
+  'sent',
+  'delivered',
+  'bounced',
+  'failed',
+  'cancelled',
+] as const
 
 export const AttendeeSchema = z.strictObject({
   object: z.literal('attendee'),
@@ -48,7 +58,7 @@ export const AttendeeSchema = z.strictObject({
     ),
   checked_in_at: timestamp.nullable(),
   ticket_email: z.strictObject({
-    status: z.enum(['not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled']),
+    status: z.enum(ticketEmailStatuses),
     sent_at: timestamp.nullable(),
     last_error: z.string().nullable(),
   }),
@@ -78,6 +88,10 @@ export const listAttendees = {
       .optional()
       .describe('Only attendees with this status.'),
     checked_in: z.boolean('must be true or false').optional().describe('Only those who are inside, or are not.'),
+    ticket_email_status: z
+      .enum(ticketEmailStatuses, `must be one of ${ticketEmailStatuses.join(', ')}`)
+      .optional()
+      .describe('Only those whose ticket e-mail has this status: bounced and failed want somebody to look.'),
     email: line(254).optional().describe('Only this e-mail address; upper and lower case are the same.'),
     reference: line(20).optional().describe('Only those of the order with this reference.'),
     external_id: line(255).optional().describe('Only the attendee with this identifier of yours.'),

@@ -113,7 +113,7 @@ export const redeliverWebhooks = {
   title: 'Redeliver webhooks',
   summary: 'Send an endpoint once more what failed since a time.',
   description:
-    'Sends a webhook endpoint once more what it was not sent since a time, say after an outage: by default all that failed, of the types it hears of. With status delivered it sends again what had arrived. At most 10,000 in one call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint first.',
+    'Sends a webhook endpoint once more what it was not sent since a time, say after an outage: by default all that failed, of the types it hears of. With status delivered it sends again what had arrived. At most 10,000 in one call, the oldest first: of what failed, repeat it while redelivered is 10000; of the rest, take narrower times. On webhook_endpoint_disabled enable the endpoint first.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   scope: 'events:write',

@@ -29,6 +29,9 @@ export const WebhookEndpointSchema = z.strictObject({
   types: z.array(z.enum(notificationTypes)).describe('What it hears of.'),
   status: z.enum(endpointStatuses),
   disabled_reason: z.string().nullable().describe('Why Usher stopped sending; null where a person did.'),
+  failing_since: timestamp
+    .nullable()
+    .describe('Since when nothing that was sent to it succeeded; disabled after five days.'),
   secret: z
     .string()
     .nullable()
@@ -89,7 +92,7 @@ export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
   summary: 'Send webhooks of some types to an address.',
-  description: `Adds an address that is told of what happens from now on, by signed webhooks (Standard Webhooks). The answer shows the secret, this once: keep it where the receiver verifies signatures. ${needsScopes} Try it with test_webhook_endpoint.`,
+  description: `Adds an address that is told of what happens from now on, by signed webhooks (Standard Webhooks). The answer shows the secret, this once: keep it where the receiver verifies signatures. ${needsScopes} Try it with test_webhook_endpoint. There can be 50: on too_many_webhook_endpoints delete one.`,
   method: 'POST',
   path: '/webhook-endpoints',
   scope: 'events:write',
@@ -106,7 +109,7 @@ export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
   summary: 'Change address, description or types of a webhook endpoint; disable or enable it.',
-  description: `Changes a webhook endpoint. status disabled stops sending, enabled starts again; what happened meanwhile is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
+  description: `Changes a webhook endpoint. status disabled stops sending, enabled starts again with what was owed before; what happened meanwhile is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',

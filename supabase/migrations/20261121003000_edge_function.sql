@@ -4,9 +4,126 @@
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
 
--- Each has a parameter more, which a courier of the version before leaves out.
+-- Each has a parameter more, which whoever is of the version before leaves out.
 drop function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer);
 drop function api.record_ticket_email_event(text, public.ticket_email_status, text);
+drop function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, text, text, text, timestamptz, text, integer
+);
+
+-- Reading, correcting, transferring and cancelling attendees, and their tickets.
+
+create or replace function api.list_attendees(
+  event_id uuid default null,
+  order_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  -- First, so that the list is walked by the index on order_id.
+  v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  v_items json[];
+begin
+  select array_agg(private.attendee_json(p) order by p.id desc) into v_items
+  from (
+    select a.*
+    from public.attendees a
+    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+      and (list_attendees.reference is null or a.order_id = v_referred)
+      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+      and (list_attendees.status is null or a.status = list_attendees.status)
+      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
+      and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
+      and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
+      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+      and (updated_since is null or a.updated_at >= updated_since)
+      and (v_before is null or a.id < v_before)
+    order by a.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size);
+end
+$$;
+
+comment on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) is
+  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+
+grant execute on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) to scope_attendees_read;
+
+create or replace function private.tg_webhook_endpoints__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_most_endpoints constant integer := 50;
+begin
+  if tg_op = 'INSERT'
+    and (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints
+  then
+    perform private.refuse(
+      409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+      hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
+    );
+  end if;
+  -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
+  if private.current_api_key_id() is not null then
+    if tg_op = 'INSERT' then
+      perform private.require_scopes_to_read(new.types);
+    elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
+      perform private.require_scopes_to_read(new.types || old.types);
+    end if;
+  end if;
+  new.types := array(select distinct t from unnest(new.types) t order by t);
+  if new.status = 'enabled' then
+    new.disabled_reason := null;
+    -- Enabled again, or at another address, it gets its five days again.
+    if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
+      new.failing_since := null;
+    end if;
+  end if;
+  return new;
+end
+$$;
+
+create or replace function private.webhook_endpoint_json(webhook_endpoint public.webhook_endpoints, secret text default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'webhook_endpoint',
+    'id', webhook_endpoint.id,
+    'url', webhook_endpoint.url,
+    'description', webhook_endpoint.description,
+    'types', webhook_endpoint.types,
+    'status', webhook_endpoint.status,
+    'disabled_reason', webhook_endpoint.disabled_reason,
+    'failing_since', private.rfc3339(webhook_endpoint.failing_since),
+    'secret', secret,
+    'version', webhook_endpoint.version,
+    'created_at', private.rfc3339(webhook_endpoint.created_at),
+    'updated_at', private.rfc3339(webhook_endpoint.updated_at)
+  );
+end
+$$;
+
+comment on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) is
+  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 409 too_many_webhook_endpoints; 422 validation_failed.';
 
 -- The courier's side of the outbox: it claims what is due, sends it, and says how that went. A claim is a lease: whoever dies
 -- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
@@ -14,7 +131,7 @@ drop function api.record_ticket_email_event(text, public.ticket_email_status, te
 
 -- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
 -- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
--- and an organisation, or all that are failing together, half of what a courier carries. One courier claims at a time, or two
+-- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a time, or two
 -- would each count without the other. Claimed rows are due again when the lease runs out.
 -- A plan made while there was little would be kept when there is much.
 create or replace function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
@@ -23,6 +140,7 @@ as $$
 declare
   v_each constant integer := 4;
   v_half constant integer := 32;
+  v_quarter constant integer := 16;
   -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
@@ -60,18 +178,26 @@ begin
         ) f
       ) d
     ),
+    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share.
+    but_few_failing as (
+      select d.*
+      from (
+        select d.*, row_number() over (partition by d.failing order by d.turn, d.next_attempt_at, d.id) as place_of_failing
+        from due d
+      ) d
+      where not d.failing
+        or d.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+    ),
     placed as (
       select
         d.*,
-        row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at) as place_of_organisation,
-        row_number() over (partition by d.failing order by d.turn, d.next_attempt_at) as place_of_failing
-      from due d
+        row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at, d.id) as place_of_organisation
+      from but_few_failing d
     )
     select p.id
     from placed p
     where p.place_of_organisation
-        <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.organisation_id = p.organisation_id)
-      and (not p.failing or p.place_of_failing <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing))
+      <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.organisation_id = p.organisation_id)
     order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );

@@ -6,6 +6,7 @@ create function api.list_attendees(
   ticket_type_id uuid default null,
   status public.attendee_status default null,
   checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
   email text default null,
   reference text default null,
   external_id text default null,
@@ -32,6 +33,7 @@ begin
       and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
       and (list_attendees.status is null or a.status = list_attendees.status)
       and (checked_in is null or (a.checked_in_at is not null) = checked_in)
+      and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
       and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
       and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
       and (updated_since is null or a.updated_at >= updated_since)
@@ -42,10 +44,13 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_attendees(uuid, uuid, uuid, public.attendee_status, boolean, text, text, text, timestamptz, text, integer) is
+comment on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) is
   'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_attendees(uuid, uuid, uuid, public.attendee_status, boolean, text, text, text, timestamptz, text, integer)
-  to scope_attendees_read;
+grant execute on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) to scope_attendees_read;
 
 create function api.get_attendee(attendee_id uuid) returns json
 language plpgsql stable set search_path = ''

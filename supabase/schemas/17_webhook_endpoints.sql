@@ -111,7 +111,17 @@ grant execute on function private.require_scopes_to_read(public.notification_typ
 create function private.tg_webhook_endpoints__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_most_endpoints constant integer := 50;
 begin
+  if tg_op = 'INSERT'
+    and (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints
+  then
+    perform private.refuse(
+      409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+      hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
+    );
+  end if;
   -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
   if private.current_api_key_id() is not null then
     if tg_op = 'INSERT' then
@@ -200,6 +210,7 @@ begin
     'types', webhook_endpoint.types,
     'status', webhook_endpoint.status,
     'disabled_reason', webhook_endpoint.disabled_reason,
+    'failing_since', private.rfc3339(webhook_endpoint.failing_since),
     'secret', secret,
     'version', webhook_endpoint.version,
     'created_at', private.rfc3339(webhook_endpoint.created_at),
@@ -303,7 +314,7 @@ begin
 end
 $$;
 comment on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) is
-  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 422 validation_failed.';
+  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 409 too_many_webhook_endpoints; 422 validation_failed.';
 grant execute on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) to scope_events_write;
 
 create function api.update_webhook_endpoint(

@@ -4,7 +4,7 @@
 
 -- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
 -- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
--- and an organisation, or all that are failing together, half of what a courier carries. One courier claims at a time, or two
+-- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a time, or two
 -- would each count without the other. Claimed rows are due again when the lease runs out.
 -- A plan made while there was little would be kept when there is much.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
@@ -13,6 +13,7 @@ as $$
 declare
   v_each constant integer := 4;
   v_half constant integer := 32;
+  v_quarter constant integer := 16;
   -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
@@ -50,18 +51,26 @@ begin
         ) f
       ) d
     ),
+    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share.
+    but_few_failing as (
+      select d.*
+      from (
+        select d.*, row_number() over (partition by d.failing order by d.turn, d.next_attempt_at, d.id) as place_of_failing
+        from due d
+      ) d
+      where not d.failing
+        or d.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+    ),
     placed as (
       select
         d.*,
-        row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at) as place_of_organisation,
-        row_number() over (partition by d.failing order by d.turn, d.next_attempt_at) as place_of_failing
-      from due d
+        row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at, d.id) as place_of_organisation
+      from but_few_failing d
     )
     select p.id
     from placed p
     where p.place_of_organisation
-        <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.organisation_id = p.organisation_id)
-      and (not p.failing or p.place_of_failing <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing))
+      <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.organisation_id = p.organisation_id)
     order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );

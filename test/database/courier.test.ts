@@ -405,9 +405,9 @@ test('what is claimed again and again and never settled is given up', async () =
 })
 
 test.each([
-  ['an organisation', 12, 4, null],
-  ['all that are failing', 40, 1, 'now()'],
-])('%s may have half of what a courier carries', async (_what, endpoints, each, failingSince) => {
+  ['an organisation', 'half', 32, 12, 4, null],
+  ['all that are failing', 'a quarter', 16, 40, 1, 'now()'],
+])('%s may have %s of what a courier carries', async (_what, _share, share, endpoints, each, failingSince) => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   for (let i = 0; i < endpoints; i++) await addEndpoint(organisation.id, ['order.created'])
@@ -436,12 +436,35 @@ test.each([
       return owed.filter((o) => rows.some(({ id }) => id === o.webhook_endpoint_id))
     }
     const owed = await claim()
-    expect(owed).toHaveLength(32)
+    expect(owed).toHaveLength(share)
     expect(await claim()).toEqual([])
     for (const { id, claim } of owed.slice(0, 3)) {
       await asCourier('select api.settle_webhook($1, $2, 200)', [id, claim])
     }
     expect(await claim()).toHaveLength(3)
+  })
+})
+
+test('endpoints that fail keep none of the organisation from its turn, however many and however old what they are owed', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  for (let i = 0; i < 40; i++) await addEndpoint(organisation.id, ['order.created'])
+  const good = await addEndpoint(organisation.id, ['order.created'])
+  await rolledBack(async (client, asCourier) => {
+    await client.query(
+      'update public.webhook_endpoints set failing_since = now() where organisation_id = $1 and id <> $2',
+      [organisation.id, good],
+    )
+    await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
+      event.id,
+    ])
+    await client.query('set constraints all immediate')
+    await client.query(
+      `update public.webhook_deliveries set next_attempt_at = '2000-01-01' where organisation_id = $1 and webhook_endpoint_id <> $2`,
+      [organisation.id, good],
+    )
+    const owed = (await asCourier('select api.claim_webhooks(100000)')) as Owed[]
+    expect(owed.map((o) => o.webhook_endpoint_id)).toContain(good)
   })
 })
 

@@ -206,3 +206,12 @@ test('a slash at the end of SUPABASE_URL is no matter', () => {
     url: 'http://127.0.0.1:54321/rest/v1',
   })
 })
+
+test('Postmark takes the place of SMTP, with its message stream where that is another', () => {
+  const postmark = { POSTMARK_SERVER_TOKEN: 'token', MAIL_FROM: 'tickets@example.com' }
+  expect(readConfig(postmark).mail).toEqual({ postmarkToken: 'token' })
+  expect(readConfig({ ...postmark, POSTMARK_MESSAGE_STREAM: 'tickets' }).mail).toEqual({
+    postmarkToken: 'token',
+    messageStream: 'tickets',
+  })
+})

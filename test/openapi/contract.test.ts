@@ -5,6 +5,7 @@ import { toTool } from '../../src/mcp.ts'
 import { describeApi } from '../../src/openapi.ts'
 import { isRead, type Operation, pathParameters } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
+import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
 import { describedOperations } from './support.ts'
 
 const document = describeApi(operations)
@@ -102,3 +103,21 @@ test('a picture is described with its media type, and an operation without an ex
     responses: { 200: { content: { 'image/png': {} } }, 404: { description: expect.stringMatching(/./) } },
   })
 })
+
+test('every type of notification is described as a webhook, with its object and its headers', () => {
+  const webhooks = document.webhooks ?? {}
+  expect(Object.keys(webhooks).sort()).toEqual([...notificationTypes].sort())
+  for (const [type, { post }] of Object.entries(webhooks as Record<string, { post: unknown }>)) {
+    const { parameters, requestBody } = post as Described
+    expect(parameters.map(({ name }) => name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+    const { properties } = requestBody.content['application/json'].schema
+    expect(properties.type).toMatchObject({ const: type })
+    const object = type.split('.')[0]?.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+    expect(JSON.stringify(properties.data)).toContain(`#/components/schemas/${object}`)
+  }
+})
+
+type Described = {
+  parameters: { name: string }[]
+  requestBody: { content: { 'application/json': { schema: { properties: Record<string, unknown> } } } }
+}

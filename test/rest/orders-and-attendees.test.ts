@@ -135,6 +135,10 @@ test('attendees are found by event, order, status, address, reference and whethe
   expect(ids((await send('GET', '/attendees?checked_in=false')).body)).toEqual([elsewhere.attendeeId])
   expect(ids((await send('GET', '/attendees?email=Guest@Example.com&status=active')).body)).toHaveLength(2)
   expect((await send('GET', '/attendees?checked_in=maybe')).body.error.param).toBe('checked_in')
+  await studio.query("update public.attendees set ticket_email_status = 'bounced' where id = $1", [
+    elsewhere.attendeeId,
+  ])
+  expect(ids((await send('GET', '/attendees?ticket_email_status=bounced')).body)).toEqual([elsewhere.attendeeId])
 })
 
 test('a corrected attendee keeps the ticket; a transferred one gets a new code and the old one stops working', async () => {

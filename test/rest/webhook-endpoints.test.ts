@@ -39,6 +39,28 @@ test('an endpoint is made with what was asked for, enabled', async () => {
   expect((await send('GET', `/webhook-endpoints/${body.data.id}`)).body.data).toEqual({ ...body.data, secret: null })
 })
 
+test('an organisation has at most fifty, in Studio as well', async () => {
+  const { organisation, create } = await desk()
+  for (let i = 0; i < 50; i++) await addEndpoint(organisation.id)
+  const { status, body } = await create()
+  expect([status, body.error.code]).toEqual([409, 'too_many_webhook_endpoints'])
+  await expect(addEndpoint(organisation.id)).rejects.toThrow('at most 50 webhook endpoints')
+  await studio.query(
+    'delete from public.webhook_endpoints where id = (select id from public.webhook_endpoints where organisation_id = $1 limit 1)',
+    [organisation.id],
+  )
+  expect((await create()).status).toBe(201)
+})
+
+test('an endpoint shows since when it fails', async () => {
+  const { create, send } = await desk()
+  const { id, failing_since } = (await create()).body.data
+  expect(failing_since).toBeNull()
+  await studio.query("update public.webhook_endpoints set failing_since = '2026-11-20T18:30:00Z' where id = $1", [id])
+  const { data } = (await send('GET', `/webhook-endpoints/${id}`)).body
+  expect(data).toMatchObject({ failing_since: '2026-11-20T18:30:00.000Z', version: 1 })
+})
+
 test('an endpoint may hear of everything; a type named twice is heard of once', async () => {
   const { create } = await desk()
   expect((await create({ types: everyType })).body.data.types).toEqual(everyType)
