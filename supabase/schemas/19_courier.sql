@@ -28,7 +28,12 @@ begin
 
   v_candidates := array(
     with endpoints as materialized (
-      select w.id, w.organisation_id, w.failing_since is not null as failing, c.under_way
+      select
+        w.id,
+        w.organisation_id,
+        w.failing_since is not null as failing,
+        c.under_way,
+        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation
       from public.webhook_endpoints w
       cross join lateral (
         select count(*)::integer as under_way
@@ -38,7 +43,8 @@ begin
       where w.status = 'enabled'
     ),
     due as (
-      select d.id, d.next_attempt_at, e.under_way + d.place as turn, e.organisation_id, e.failing
+      select
+        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.failing, e.organisation_id, e.under_way_of_organisation
       from endpoints e
       cross join lateral (
         select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
@@ -69,8 +75,7 @@ begin
     )
     select p.id
     from placed p
-    where p.place_of_organisation
-      <= v_half - (select coalesce(sum(e.under_way), 0) from endpoints e where e.organisation_id = p.organisation_id)
+    where p.under_way_of_organisation + p.place_of_organisation <= v_half
     order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );
@@ -258,17 +263,18 @@ begin
         coalesce(sum(d.owed), 0) as owed,
         min(d.oldest) as oldest,
         min(d.due) filter (where w.failing_since is null and not d.busy) as due
-      from public.webhook_endpoints w
-      cross join lateral (
+      from (
         select
+          d.webhook_endpoint_id,
           count(*) as owed,
           min(d.created_at) as oldest,
           min(d.next_attempt_at) as due,
           coalesce(bool_or(d.claimed_until > now()), false) as busy
         from public.webhook_deliveries d
-        where d.webhook_endpoint_id = w.id and d.status = 'pending'
+        where d.status = 'pending'
+        group by d.webhook_endpoint_id
       ) d
-      where w.status = 'enabled'
+      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
       union all
       select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
       from public.ticket_emails e

@@ -64,7 +64,6 @@ test('nothing that was owed is lost, whoever dies', { timeout: 150_000 }, async 
         const body = { ticket_type_id: ticketType.id, name: `Guest ${i}`, email: `g${i}@example.com` }
         const answer = await send('POST', `/events/${event.id}/registrations`, body)
         expect(answer.status).toBe(201)
-        if (i % 2 === 0) return
         const code = answer.body.data.attendees[0].ticket_code
         expect((await send('POST', '/check-ins', { event_id: event.id, code })).status).toBe(200)
       }
@@ -134,7 +133,7 @@ test('nothing that was owed is lost, whoever dies', { timeout: 150_000 }, async 
       `select w.url, d.notification_id as id, d.status, d.claim from public.webhook_deliveries d
        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id`,
     )
-    expect(deliveries).toHaveLength(endpoints.length * registrations * 1.5)
+    expect(deliveries).toHaveLength(endpoints.length * registrations * 2)
     expect(deliveries.filter(({ status, claim }) => status !== 'delivered' || claim !== null)).toEqual([])
     expect(deliveries.filter(({ url, id }) => !accepted.has(`${new URL(url).pathname} ${id}`))).toEqual([])
 
