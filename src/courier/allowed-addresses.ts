@@ -7,7 +7,7 @@ import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, type buildConnector } from 'undici'
 import { connectToFirst } from './connect-to-first.ts'
-import { type FindAddresses, findAddresses as findAddressesHere } from './find-addresses.ts'
+import { createNameFinder, type FindAddresses } from './find-addresses.ts'
 
 /** Its message is a sentence for the customer. It holds nothing of the URL, which may hold a secret. */
 export class AddressNotAllowed extends Error {}
@@ -33,13 +33,15 @@ const reuse = { pipelining: 1, keepAliveTimeout: 4_000, keepAliveMaxTimeout: 4_0
 export function createRoutes({
   allowLoopback,
   timeoutMilliseconds,
-  findAddresses = findAddressesHere,
+  findAddresses,
 }: {
   allowLoopback: boolean
   /** For making a connection, from the look-up to the end of the handshake. */
   timeoutMilliseconds: number
   findAddresses?: FindAddresses | undefined
 }): Routes {
+  const names = createNameFinder()
+  const find = findAddresses ?? names.find
   const closing = new AbortController()
   const connectionErrors = new WeakSet<Error>()
 
@@ -48,7 +50,7 @@ export function createRoutes({
 
   /** By now URL has turned 0x7f.1, 2130706433 and their like into 127.0.0.1. */
   async function allowedAddresses({ hostname, protocol }: buildConnector.Options): Promise<string[]> {
-    const addresses = isIP(hostname) === 0 ? await findAddresses(hostname) : [hostname]
+    const addresses = isIP(hostname) === 0 ? await find(hostname) : [hostname]
     // One that is public does not make up for one that is not.
     if (addresses.length === 0 || !addresses.every((address) => isAllowed(protocol, address))) {
       throw new AddressNotAllowed('The address is not allowed: it is private or reserved.')
@@ -57,13 +59,14 @@ export function createRoutes({
   }
 
   async function connect(options: buildConnector.Options): Promise<Socket> {
+    const until = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMilliseconds)])
     const { hostname, port } = options
     const addresses = await allowedAddresses(options)
     const target =
       options.protocol === 'https:'
         ? { addresses, port: Number(port) || 443, certifiedAs: hostname }
         : { addresses, port: Number(port) || 80, certifiedAs: null }
-    return connectToFirst(target, AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMilliseconds)]))
+    return connectToFirst(target, until)
   }
 
   const dispatcher = new Agent({
@@ -79,11 +82,15 @@ export function createRoutes({
     },
   })
 
+  // One for each webhook under way, while it is: see send-webhook.ts.
+  dispatcher.setMaxListeners(0)
+
   return {
     dispatcher,
     couldNotConnect: (error) => connectionErrors.has(error as Error),
     close() {
       closing.abort()
+      names.cancel()
       void dispatcher.destroy()
     },
     to(text) {

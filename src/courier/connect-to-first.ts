@@ -22,13 +22,13 @@ const mostAddresses = 4
 export async function connectToFirst({ addresses, ...target }: Target, until: AbortSignal): Promise<Socket> {
   const decided = new AbortController()
   const signal = AbortSignal.any([until, decided.signal])
-  const attempts = addresses
-    .toSorted((a, b) => isIP(a) - isIP(b))
-    .slice(0, mostAddresses)
-    .map(async (address, i) => {
-      await sleep(i * headStartMilliseconds, undefined, { signal })
-      return open(address, target, signal)
-    })
+  const attempts: Promise<Socket>[] = []
+  for (const address of addresses.toSorted((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses)) {
+    const start = sleep(attempts.length * headStartMilliseconds, undefined, { signal })
+    // Whoever before it has failed needs no head start.
+    const before = attempts.map((attempt) => attempt.then(() => start, noMatter))
+    attempts.push(Promise.race([start, ...before.slice(-1)]).then(() => open(address, target, signal)))
+  }
   try {
     const first = await Promise.any(attempts)
     for (const attempt of attempts) attempt.then((socket) => socket !== first && socket.destroy()).catch(() => {})
@@ -39,6 +39,8 @@ export async function connectToFirst({ addresses, ...target }: Target, until: Ab
     decided.abort()
   }
 }
+
+const noMatter = () => {}
 
 function open(address: string, { port, certifiedAs }: Omit<Target, 'addresses'>, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted()

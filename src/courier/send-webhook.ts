@@ -134,14 +134,21 @@ type Request = Dispatcher.RequestOptions & { signal: AbortSignal }
 
 /** Ends with the head of the answer, whose body is then still to be read; the deadline ends that, too. */
 async function post({ dispatcher, couldNotConnect }: Routes, request: Request): Promise<Dispatcher.ResponseData> {
+  let isConnectionNew = false
+  const noteConnection = (origin: URL) => {
+    isConnectionNew ||= origin.origin === request.origin
+  }
+  dispatcher.on('connect', noteConnection)
   try {
     return await dispatcher.request(request)
   } catch (error) {
     // An endpoint may close a connection just as it is used again: that says nothing of this webhook. Posting twice does no
     // harm, for the webhook-id is the same.
     const wasClosed = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(String((error as NodeJS.ErrnoException).code))
-    if (!wasClosed || couldNotConnect(error) || request.signal.aborted) throw error
+    if (!wasClosed || isConnectionNew || couldNotConnect(error) || request.signal.aborted) throw error
     return dispatcher.request(request)
+  } finally {
+    dispatcher.off('connect', noteConnection)
   }
 }
 

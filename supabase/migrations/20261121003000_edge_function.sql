@@ -73,13 +73,15 @@ as $$
 declare
   v_most_endpoints constant integer := 50;
 begin
-  if tg_op = 'INSERT'
-    and (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints
-  then
-    perform private.refuse(
-      409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
-      hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
-    );
+  if tg_op = 'INSERT' then
+    -- One at a time, or two would count without each other.
+    perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
+    if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
+      perform private.refuse(
+        409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+        hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
+      );
+    end if;
   end if;
   -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
   if private.current_api_key_id() is not null then
@@ -159,8 +161,10 @@ begin
         w.id,
         w.organisation_id,
         w.failing_since is not null as failing,
+        w.last_failed_at,
         c.under_way,
-        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation
+        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation,
+        sum(c.under_way) over (partition by w.organisation_id, w.failing_since is not null) as under_way_of_its_like
       from public.webhook_endpoints w
       cross join lateral (
         select count(*)::integer as under_way
@@ -171,7 +175,8 @@ begin
     ),
     due as (
       select
-        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.failing, e.organisation_id, e.under_way_of_organisation
+        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.organisation_id, e.under_way_of_organisation,
+        e.failing, e.last_failed_at, e.under_way_of_its_like
       from endpoints e
       cross join lateral (
         select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
@@ -184,15 +189,28 @@ begin
         ) f
       ) d
     ),
-    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share.
-    but_few_failing as (
-      select d.*
+    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share. Among themselves
+    -- organisations take turns, and whoever was not tried for longest comes first: one failure among a thousand is soon over.
+    failing as (
+      select
+        d.*,
+        row_number() over (order by d.turn_of_organisation, d.last_failed_at nulls first, d.next_attempt_at, d.id) as place_of_failing
       from (
-        select d.*, row_number() over (partition by d.failing order by d.turn, d.next_attempt_at, d.id) as place_of_failing
+        select
+          d.*,
+          d.under_way_of_its_like + row_number() over (
+            partition by d.organisation_id order by d.last_failed_at nulls first, d.next_attempt_at, d.id
+          ) as turn_of_organisation
         from due d
+        where d.failing
       ) d
-      where not d.failing
-        or d.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+    ),
+    but_few_failing as (
+      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.under_way_of_organisation from due d where not d.failing
+      union all
+      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.under_way_of_organisation
+      from failing f
+      where f.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
     ),
     placed as (
       select
@@ -260,7 +278,7 @@ $$;
 comment on function api.claim_webhooks(integer, integer) is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 
--- Given back unsent, or broken off, by a courier that is told to stop: as if it had never been claimed, and due at once.
+-- Given back unsent, or broken off, by a courier that is told to stop: it was not an attempt, and is due at once.
 create or replace function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -559,12 +577,15 @@ begin
   -- The attendee before the e-mail, as whoever settles it has them.
   perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
 
-  -- Whoever is sending it loses the claim, and whoever gave it up was wrong: it has been sent.
-  update public.ticket_emails e set status = 'queued', next_attempt_at = now(), claim = v_claim
-  where e.id = v_email.id and e.status in ('queued', 'failed') and e.attempts = record_ticket_email_event.attempt;
+  -- It has been sent: whoever is sending it loses the claim, and whoever gave it up was wrong.
+  update public.ticket_emails e set claim = v_claim
+  where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
   if found then
     perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
   end if;
+  update public.ticket_emails e
+  set status = 'sent', sent_at = now(), message_id = record_ticket_email_event.message_id
+  where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
 
   update public.ticket_emails e
   set status = record_ticket_email_event.status, last_error = record_ticket_email_event.error

@@ -114,13 +114,15 @@ as $$
 declare
   v_most_endpoints constant integer := 50;
 begin
-  if tg_op = 'INSERT'
-    and (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints
-  then
-    perform private.refuse(
-      409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
-      hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
-    );
+  if tg_op = 'INSERT' then
+    -- One at a time, or two would count without each other.
+    perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
+    if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
+      perform private.refuse(
+        409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+        hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
+      );
+    end if;
   end if;
   -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
   if private.current_api_key_id() is not null then

@@ -32,8 +32,10 @@ begin
         w.id,
         w.organisation_id,
         w.failing_since is not null as failing,
+        w.last_failed_at,
         c.under_way,
-        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation
+        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation,
+        sum(c.under_way) over (partition by w.organisation_id, w.failing_since is not null) as under_way_of_its_like
       from public.webhook_endpoints w
       cross join lateral (
         select count(*)::integer as under_way
@@ -44,7 +46,8 @@ begin
     ),
     due as (
       select
-        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.failing, e.organisation_id, e.under_way_of_organisation
+        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.organisation_id, e.under_way_of_organisation,
+        e.failing, e.last_failed_at, e.under_way_of_its_like
       from endpoints e
       cross join lateral (
         select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
@@ -57,15 +60,28 @@ begin
         ) f
       ) d
     ),
-    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share.
-    but_few_failing as (
-      select d.*
+    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share. Among themselves
+    -- organisations take turns, and whoever was not tried for longest comes first: one failure among a thousand is soon over.
+    failing as (
+      select
+        d.*,
+        row_number() over (order by d.turn_of_organisation, d.last_failed_at nulls first, d.next_attempt_at, d.id) as place_of_failing
       from (
-        select d.*, row_number() over (partition by d.failing order by d.turn, d.next_attempt_at, d.id) as place_of_failing
+        select
+          d.*,
+          d.under_way_of_its_like + row_number() over (
+            partition by d.organisation_id order by d.last_failed_at nulls first, d.next_attempt_at, d.id
+          ) as turn_of_organisation
         from due d
+        where d.failing
       ) d
-      where not d.failing
-        or d.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+    ),
+    but_few_failing as (
+      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.under_way_of_organisation from due d where not d.failing
+      union all
+      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.under_way_of_organisation
+      from failing f
+      where f.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
     ),
     placed as (
       select
@@ -133,7 +149,7 @@ comment on function api.claim_webhooks(integer, integer) is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks(integer, integer) to courier;
 
--- Given back unsent, or broken off, by a courier that is told to stop: as if it had never been claimed, and due at once.
+-- Given back unsent, or broken off, by a courier that is told to stop: it was not an attempt, and is due at once.
 create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$

@@ -221,12 +221,15 @@ begin
   -- The attendee before the e-mail, as whoever settles it has them.
   perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
 
-  -- Whoever is sending it loses the claim, and whoever gave it up was wrong: it has been sent.
-  update public.ticket_emails e set status = 'queued', next_attempt_at = now(), claim = v_claim
-  where e.id = v_email.id and e.status in ('queued', 'failed') and e.attempts = record_ticket_email_event.attempt;
+  -- It has been sent: whoever is sending it loses the claim, and whoever gave it up was wrong.
+  update public.ticket_emails e set claim = v_claim
+  where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
   if found then
     perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
   end if;
+  update public.ticket_emails e
+  set status = 'sent', sent_at = now(), message_id = record_ticket_email_event.message_id
+  where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
 
   update public.ticket_emails e
   set status = record_ticket_email_event.status, last_error = record_ticket_email_event.error

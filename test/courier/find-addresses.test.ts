@@ -19,7 +19,7 @@ async function silentNameServer(): Promise<string> {
 test('names whose servers do not answer hold up no other webhook', async () => {
   const receiver = await startWebhookReceiver()
   onTestFinished(() => receiver.close())
-  const findAddresses = askNameServers([await silentNameServer()])
+  const { find: findAddresses } = askNameServers([await silentNameServer()])
   const sender = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 1_500, findAddresses })
   onTestFinished(() => sender.close())
 
@@ -33,10 +33,19 @@ test('names whose servers do not answer hold up no other webhook', async () => {
 })
 
 test('whoever has time is told that nobody could be asked', async () => {
-  const findAddresses = askNameServers([await silentNameServer()])
-  await expect(findAddresses('hooks.example.com')).rejects.toMatchObject({ code: 'EAI_AGAIN' })
+  const { find } = askNameServers([await silentNameServer()])
+  await expect(find('hooks.example.com')).rejects.toMatchObject({ code: 'EAI_AGAIN' })
 })
 
 test('nobody is asked for localhost', async () => {
-  expect(await askNameServers(['127.0.0.1:9'])('localhost')).toEqual(['127.0.0.1', '::1'])
+  expect(await askNameServers(['127.0.0.1:9']).find('localhost')).toEqual(['127.0.0.1', '::1'])
+})
+
+test('whoever stops does not wait for an answer', async () => {
+  const { find, cancel } = askNameServers([await silentNameServer()])
+  const startedAt = performance.now()
+  const found = expect(find('hooks.example.com')).rejects.toThrow()
+  cancel()
+  await found
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
 })

@@ -129,6 +129,12 @@ describe('connections', () => {
     expect([ids.length, new Set(ids).size]).toEqual([2, 1])
   })
 
+  test('that are new and closed without an answer are not made twice for one attempt', async () => {
+    receiver.answerWith(({ req: { socket } }) => socket.destroy())
+    expect(await send()).toMatchObject({ kind: 'unanswered', error: 'The connection was closed before an answer.' })
+    expect(receiver.received).toHaveLength(1)
+  })
+
   test.each([
     ['at once', (socket: Socket) => socket.resetAndDestroy()],
     ['when TLS is spoken to it', (socket: Socket) => void socket.once('data', () => socket.resetAndDestroy())],
@@ -157,6 +163,15 @@ describe('connections', () => {
     await expect.poll(silent.open).toBe(0)
     await sleep(1_100)
     expect([silent.accepted(), other.accepted()]).toEqual([1, 0])
+  })
+
+  test('are tried at another address at once when one refuses', async () => {
+    const other = await listen((socket) => socket.end(), { host: '::1' })
+    const findAddresses = async () => ['127.0.0.1', '::1']
+    const patient = createWebhookSender({ allowLoopback: true, findAddresses })
+    const { milliseconds } = await send({ url: `https://hooks.example.com:${other.port}/` }, patient)
+    expect(other.accepted()).toBe(1)
+    expect(milliseconds).toBeLessThan(900)
   })
 
   test('are tried at another address when one says nothing, long before the time is up', async () => {

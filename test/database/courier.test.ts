@@ -468,6 +468,54 @@ test('endpoints that fail keep none of the organisation from its turn, however m
   })
 })
 
+test('organisations whose endpoints fail take turns, however many there are and however old what they are owed', async () => {
+  const many = await createOrganisation()
+  const one = await createOrganisation()
+  const events = [await many.event(), await one.event()]
+  for (let i = 0; i < 30; i++) await addEndpoint(many.id, ['order.created'])
+  const unlucky = await addEndpoint(one.id, ['order.created'])
+  await rolledBack(async (client, asCourier) => {
+    await client.query('lock table public.webhook_endpoints, public.webhook_deliveries in share row exclusive mode')
+    await client.query(
+      "update public.webhook_deliveries set claimed_until = null, next_attempt_at = now() + interval '1 day' where status = 'pending'",
+    )
+    for (const { id } of [...events, events[0]] as typeof events) {
+      await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
+        id,
+      ])
+    }
+    await client.query('set constraints all immediate')
+    await client.query(
+      `update public.webhook_endpoints set failing_since = now() - interval '1 hour', last_failed_at = now() - interval '1 hour'
+       where organisation_id = $1`,
+      [many.id],
+    )
+    await client.query(
+      "update public.webhook_deliveries set next_attempt_at = now() - interval '1 hour' where organisation_id = $1",
+      [many.id],
+    )
+    await client.query(
+      'update public.webhook_endpoints set failing_since = now(), last_failed_at = now() where id = $1',
+      [unlucky],
+    )
+    const claim = async () => (await asCourier('select api.claim_webhooks(100000)')) as Owed[]
+
+    // The unlucky one's is not due yet, and the others have every place.
+    await client.query(
+      "update public.webhook_deliveries set next_attempt_at = now() + interval '5 seconds' where webhook_endpoint_id = $1",
+      [unlucky],
+    )
+    const before = await claim()
+    expect(before).toHaveLength(16)
+    await client.query('update public.webhook_deliveries set next_attempt_at = now() where webhook_endpoint_id = $1', [
+      unlucky,
+    ])
+    const [settled] = before as [Owed]
+    await asCourier('select api.settle_webhook($1, $2, 500)', [settled.id, settled.claim])
+    expect((await claim()).map((o) => o.webhook_endpoint_id)).toEqual([unlucky])
+  })
+})
+
 test('what is owed can be counted, since when, and how late it is', async () => {
   await atDesk(2, async (desk) => {
     type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }

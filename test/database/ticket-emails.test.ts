@@ -163,7 +163,7 @@ test('a ticket that is cancelled while its e-mail is under way stays cancelled',
   })
 })
 
-test('a transient failure is tried again for a day, ever later, and then shown as failed', async () => {
+test('a transient failure is tried again for five days, ever later, and then shown as failed', async () => {
   await atDesk(async ({ claim, settle, shown, emails, expire }) => {
     for (const hours of [1 / 120, 1 / 30, 1 / 6, 1 / 2, 2, 6, 12, 12, 12, 24, 24, 24]) {
       const seconds = hours * 3600
@@ -333,3 +333,25 @@ test('what is claimed again and again and never settled is given up', async () =
     expect(await shown()).toMatchObject({ error: 'It was sent again and again, and nobody could say how it went.' })
   })
 })
+
+test.each([
+  ['delivered', "email = 'new@example.com', ticket_email_status = 'queued'"],
+  ['bounced', "email = 'new@example.com', ticket_email_status = 'queued'"],
+  ['bounced', "ticket_email_status = 'queued'"],
+])(
+  'a ticket that is sent again is owed once, though the one given up turns out to be %s (%s)',
+  async (told, resend) => {
+    await atDesk(async ({ claim, settle, event, edit, shown, emails }) => {
+      const given = first(await claim())
+      await settle(given, { error: 'Postmark: timeout.', permanent: true })
+      await edit(resend)
+      await event('m-17', told, told === 'bounced' ? 'No such mailbox.' : undefined, given)
+      expect((await emails()).map(({ status }) => status)).toEqual([told, 'queued'])
+      expect(await shown()).toMatchObject({ status: 'queued' })
+      const again = first(await claim())
+      await settle(again, { messageId: 'm-18' })
+      await event('m-18', 'delivered', undefined, again)
+      expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    })
+  },
+)

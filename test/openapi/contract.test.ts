@@ -113,7 +113,7 @@ test('every type of notification is described as a webhook, with its object and 
     const { properties } = requestBody.content['application/json'].schema
     expect(properties.type).toMatchObject({ const: type })
     const object = type.split('.')[0]?.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
-    expect(JSON.stringify(properties.data)).toContain(`#/components/schemas/${object}`)
+    expect(JSON.stringify(properties.data)).toContain(`"#/components/schemas/${object}"`)
   }
 })
 
