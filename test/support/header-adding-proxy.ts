@@ -3,8 +3,8 @@
 // is the target's to make, nor the names, order or streaming of anything.
 
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
+import { listenOnLoopback } from './listen.ts'
 
 export async function headerAddingProxy(
   target: string,
@@ -24,14 +24,5 @@ export async function headerAddingProxy(
     res.on('close', () => upstream.destroy())
     req.pipe(upstream)
   })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-
-  return {
-    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        proxy.close(() => resolve())
-        proxy.closeAllConnections()
-      }),
-  }
+  return listenOnLoopback(proxy)
 }

@@ -1,11 +1,11 @@
 // The real app on a free port, for the shared stack and for tests that need one of their own (another log, other limits).
 
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { type AppParts, createApp } from '../../src/server.ts'
+import { listenOnLoopback } from './listen.ts'
 
 export async function serveApp({
   dataApiUrl,
@@ -25,14 +25,5 @@ export async function serveApp({
     stores: {},
     ...parts,
   })
-  const server = createServer(app)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return listenOnLoopback(createServer(app))
 }

@@ -2,8 +2,8 @@
 // project's publishable key.
 
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
+import { listenOnLoopback } from './listen.ts'
 
 export async function startSupabaseGateway(
   dataApiUrl: string,
@@ -21,13 +21,5 @@ export async function startSupabaseGateway(
     upstream.on('error', () => res.destroy())
     req.pipe(upstream)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return listenOnLoopback(server)
 }
