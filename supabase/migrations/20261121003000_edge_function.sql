@@ -133,9 +133,9 @@ comment on function api.create_webhook_endpoint(text, public.notification_type[]
 
 -- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
 -- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
--- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a time, or two
--- would each count without the other. Claimed rows are due again when the lease runs out.
--- A plan made while there was little would be kept when there is much.
+-- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a
+-- time, or two would each count without the other. Claimed rows are due again when the lease runs out.
+-- No plan is kept: one made while there was little would be used when there is much.
 create or replace function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 as $$
