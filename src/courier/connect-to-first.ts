@@ -25,9 +25,9 @@ export async function connectToFirst({ addresses, ...target }: Target, until: Ab
   const attempts: Promise<Socket>[] = []
   for (const address of addresses.toSorted((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses)) {
     const start = sleep(attempts.length * headStartMilliseconds, undefined, { signal })
-    // Whoever before it has failed needs no head start.
-    const before = attempts.map((attempt) => attempt.then(() => start, noMatter))
-    attempts.push(Promise.race([start, ...before.slice(-1)]).then(() => open(address, target, signal)))
+    // Whoever comes before has a head start, unless it has failed.
+    const turn = Promise.race([start, attempts.at(-1)?.then(() => start, noMatter) ?? start])
+    attempts.push(turn.then(() => open(address, target, signal)))
   }
   try {
     const first = await Promise.any(attempts)

@@ -7,7 +7,9 @@ import { MailError, type MailTransport } from './mail/index.ts'
 import { type Outbox, settle } from './outbox.ts'
 import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
 
-type Sent = { message_id: string } | { error: string; permanent: boolean; reason: string }
+type Sent = { message_id: string } | { error: string; permanent: boolean }
+/** The reason is for the log. */
+type Outcome = { sent: Sent; reason?: string }
 
 /** @param from address that tickets come from; the name beside it is the organiser's. */
 export function ticketEmailLane(
@@ -17,16 +19,16 @@ export function ticketEmailLane(
   log: Logger,
   observe: Observe,
 ): Lane<OwedTicketEmail> {
-  async function send(owed: OwedTicketEmail): Promise<Sent> {
+  async function send(owed: OwedTicketEmail): Promise<Outcome> {
     try {
-      return await mail.send(await ticketEmail(owed, from))
+      return { sent: await mail.send(await ticketEmail(owed, from)) }
     } catch (error) {
       if (error instanceof MailError) {
         const { message, permanent, reason } = error
-        return { error: message, permanent, reason }
+        return { sent: { error: message, permanent }, reason }
       }
       log.error({ err: error, delivery_id: owed.id }, 'ticket e-mail could not be composed')
-      return { error: 'The e-mail could not be made.', permanent: false, reason: 'not composed' }
+      return { sent: { error: 'The e-mail could not be made.', permanent: false }, reason: 'not composed' }
     }
   }
 
@@ -38,10 +40,9 @@ export function ticketEmailLane(
     claim: async (limit) => (await outbox('claim_ticket_emails', { limit })) as OwedTicketEmail[],
     async deliver(owed) {
       const startedAt = performance.now()
-      const sent = await send(owed)
+      const { sent, reason } = await send(owed)
       const milliseconds = Math.round(performance.now() - startedAt)
-      const { reason, ...outcome } = { reason: undefined, ...sent }
-      await settle(outbox, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...outcome })
+      await settle(outbox, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
       const line = {
         delivery_id: owed.id,
         attendee_id: owed.attendee.id,

@@ -165,6 +165,16 @@ describe('connections', () => {
     expect([silent.accepted(), other.accepted()]).toEqual([1, 0])
   })
 
+  test('need no more than the first of many addresses', async () => {
+    const findAddresses = async () => ['::1', '127.0.0.1', '127.0.0.1', '127.0.0.1']
+    const patient = createWebhookSender({ allowLoopback: true, findAddresses })
+    const result = await send({ url: `http://localhost:${receiver.port}/` }, patient)
+    expect(result).toMatchObject({ kind: 'answered', status: 204 })
+    // Nothing comes after, neither a connection nor an error that nobody waits for.
+    await sleep(50)
+    expect(receiver.connections()).toBe(1)
+  })
+
   test('are tried at another address at once when one refuses', async () => {
     const other = await listen((socket) => socket.end(), { host: '::1' })
     const findAddresses = async () => ['127.0.0.1', '::1']
