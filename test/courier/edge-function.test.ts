@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -17,7 +17,7 @@ import { functionFolder, spawnDeno } from '../support/deno.ts'
 import { owedWebhook } from '../support/owed-webhook.ts'
 import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
-import { selfSigned } from '../support/self-signed.ts'
+import { selfSigned, vouchedFor } from '../support/self-signed.ts'
 import { serveApp } from '../support/serve-app.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -153,8 +153,8 @@ describe('beside a Supabase project', () => {
 })
 
 describe('its webhooks', () => {
-  async function sendUnderDeno(urls: string[]) {
-    const deno = spawnDeno('send-webhooks.ts', [JSON.stringify(urls.map((url) => owedWebhook(url)))])
+  async function sendUnderDeno(urls: string[], environment: Record<string, string> = {}) {
+    const deno = spawnDeno('send-webhooks.ts', [JSON.stringify(urls.map((url) => owedWebhook(url)))], environment)
     const [said, complaints] = await Promise.all([text(deno.stdout), text(deno.stderr)])
     expect(complaints).toBe('')
     return JSON.parse(said) as { kind: string; status?: number; error?: string }[]
@@ -171,6 +171,24 @@ describe('its webhooks', () => {
     expect(receiver.connections()).toBe(0)
     // The receiver could have been reached.
     expect(await sendUnderDeno([`${receiver.url}/`])).toMatchObject([{ kind: 'answered', status: 204 }])
+  })
+
+  const trusted = vouchedFor()
+  test.skipIf(trusted === undefined)('are sent over TLS where the certificate is for that very host', async () => {
+    const { authority, ...tls } = trusted as NonNullable<typeof trusted>
+    const receiver = await startWebhookReceiver({ tls })
+    const folder = await mkdtemp(join(tmpdir(), 'usher-edge-tls-'))
+    onTestFinished(async () => {
+      await receiver.close()
+      await rm(folder, { recursive: true })
+    })
+    await writeFile(join(folder, 'authority.pem'), authority)
+    const urls = [`https://localhost:${receiver.port}/`, `https://127.0.0.1:${receiver.port}/`]
+    expect(await sendUnderDeno(urls, { DENO_CERT: join(folder, 'authority.pem') })).toMatchObject([
+      { kind: 'answered', status: 204 },
+      { kind: 'unanswered', error: 'TLS: the certificate is not valid.' },
+    ])
+    expect(receiver.received).toHaveLength(1)
   })
 
   // Without openssl there is no certificate to refuse.
