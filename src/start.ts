@@ -7,15 +7,15 @@ import type { Config, Database } from './config.ts'
 import { startCourier } from './courier/courier.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
 import { openLanes } from './courier/lanes.ts'
-import { createOutbox, type Outbox } from './courier/outbox.ts'
+import { createOutbox } from './courier/outbox.ts'
 import { type Demo, seedDemo } from './demo.ts'
 import { type Door, isTaken, openDoor } from './door.ts'
 import { findRunningStack, startEmbeddedStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createLimitStores, type LimitStores } from './gateway/rate-limit.ts'
-import { createTokens, type SigningKey } from './gateway/tokens.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
+import { createMetrics } from './metrics.ts'
 import { createApp } from './server.ts'
 
 export type Running = {
@@ -57,10 +57,7 @@ export async function start(config: Config, log: Logger, progress: (message: str
     opened.push(backend.stop)
 
     const tokens = await createTokens(backend.signingKey)
-    const outbox = createOutbox(backend.dataApi, tokens)
-    const metrics = metricsDoor && createMetrics(outbox, log)
-    if (metrics) metricsDoor.serve(metrics.listener)
-    const courier = createCourier(config, outbox, log, metrics)
+    const { outbox, metrics, ...courier } = createCourier(config, backend.dataApi, tokens, metricsDoor, log)
     opened.push(courier.stop)
 
     const outboxFolder = outboxFolderOf(config)
@@ -102,10 +99,7 @@ export async function runCourier(config: Config, log: Logger): Promise<Pick<Runn
   const metricsDoor = await openMetricsDoor(config)
   try {
     const { dataApi, signingKey } = await joinBackend(config)
-    const outbox = createOutbox(dataApi, await createTokens(signingKey))
-    const metrics = metricsDoor && createMetrics(outbox, log)
-    if (metrics) metricsDoor.serve(metrics.listener)
-    const courier = createCourier(config, outbox, log, metrics)
+    const courier = createCourier(config, dataApi, await createTokens(signingKey), metricsDoor, log)
     return {
       metricsUrl: metricsDoor?.url,
       async stop() {
@@ -118,11 +112,17 @@ export async function runCourier(config: Config, log: Logger): Promise<Pick<Runn
   }
 }
 
-function createCourier(config: Config, outbox: Outbox, log: Logger, metrics: Metrics | undefined) {
+/** Deliveries begin with it, and so do metrics where there is a door for them. */
+function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, metricsDoor: Door | undefined, log: Logger) {
+  const outbox = createOutbox(dataApi, tokens)
+  const metrics = metricsDoor && createMetrics(outbox, log)
+  if (metrics) metricsDoor.serve(metrics.listener)
   const { lanes, close } = openLanes(config, outbox, log, metrics?.delivered)
   const courier = startCourier(lanes, log)
   const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
   return {
+    outbox,
+    metrics,
     nudge: courier.nudge,
     async stop() {
       housekeeping.stop()

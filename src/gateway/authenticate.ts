@@ -4,19 +4,18 @@
 import type { RequestHandler, Response } from 'express'
 import { ipKeyGenerator, rateLimit, type Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
+import { bearerOf } from './bearer.ts'
 import type { Caller } from './calls.ts'
 import type { Principals } from './principals.ts'
 import { Refusal } from './refusal.ts'
 import type { Source } from './tokens.ts'
 
 const failuresPerMinute = 60
-// b64token of RFC 6750; the scheme's case does not matter (RFC 9110).
-const bearer = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
 /** @param countFailure see `limitFailures`: one for all doors. */
 export function authenticate(principals: Principals, source: Source, countFailure: RequestHandler): RequestHandler {
   return async (req, res, next) => {
-    const key = bearer.exec(req.headers.authorization ?? '')?.[1]
+    const key = bearerOf(req.headers.authorization)
     if (key === undefined) throw missingKey()
     try {
       const principal = principals.known(key) ?? (await principals.resolve(key))

@@ -4,23 +4,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import type { OwedWebhook as Owed } from '../../src/courier/send-webhook.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint } from '../support/outbox.ts'
 import { first, rolledBack } from './as-courier.ts'
-
-type Owed = {
-  id: string
-  claim: string
-  attempt: number
-  webhook_endpoint_id: string
-  url: string
-  secrets: string[]
-  webhook_id: string
-  type: string
-  timestamp: string
-  data: { object: string; id: string }
-}
 
 type Desk = {
   organisationId: string

@@ -7,6 +7,7 @@ import { runCourierOnce } from '../../../src/courier/courier.ts'
 import { purgeOnce } from '../../../src/courier/housekeeping.ts'
 import { openLanes } from '../../../src/courier/lanes.ts'
 import { createOutbox } from '../../../src/courier/outbox.ts'
+import { bearerOf } from '../../../src/gateway/bearer.ts'
 import { createDataApi } from '../../../src/gateway/data-api.ts'
 import { createLog } from '../../../src/gateway/log.ts'
 import { Refusal, toRefusal } from '../../../src/gateway/refusal.ts'
@@ -52,8 +53,7 @@ async function deliver(): Promise<Record<string, number>> {
 }
 
 function refuseStrangers({ method, headers }: Request): void {
-  const [, given = ''] = /^Bearer (\S+)$/i.exec(headers.get('Authorization') ?? '') ?? []
-  if (!isSecret(given)) {
+  if (!isSecret(bearerOf(headers.get('Authorization')) ?? '')) {
     throw new Refusal(
       401,
       'invalid_credentials',
