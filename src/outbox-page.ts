@@ -1,5 +1,5 @@
-// Ticket e-mails that were written to files, for a newcomer to look at: embedded mode only, and only for whoever sits at this
-// machine, since a ticket lets its holder in. In comes the folder, out goes a router. It must never serve another file.
+// Shows the ticket e-mails that were written to files. Embedded mode only, and only to this machine, since a ticket lets its
+// holder in. Must never serve another file.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -8,8 +8,8 @@ import { localhostAllowedHostnames, validateHostHeader } from '@modelcontextprot
 import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import PostalMime, { type Email } from 'postal-mime'
-import { html } from './courier/html.ts'
 import { Refusal } from './gateway/refusal.ts'
+import { outboxList } from './outbox-list.ts'
 
 const shown = 100
 
@@ -18,9 +18,10 @@ export function outboxRouter(directory: string): Router {
   router.use('/outbox', forThisMachine, restrictPage)
 
   router.get('/outbox', async (_req, res) => {
-    const names = (await emailsIn(directory)).slice(0, shown)
-    const emails = await Promise.all(names.map(async (name) => ({ name, email: await read(directory, name) })))
-    res.type('html').send(String(list(emails)))
+    const names = await emailsIn(directory)
+    const newest = names.slice(0, shown)
+    const emails = await Promise.all(newest.map(async (name) => ({ name, email: await read(directory, name) })))
+    res.type('html').send(outboxList(emails, names.length))
   })
   router.get('/outbox/:name', async (req, res) => {
     const email = await read(directory, await known(directory, req.params.name))
@@ -52,38 +53,6 @@ async function known(directory: string, name: string): Promise<string> {
 
 const read = async (directory: string, name: string): Promise<Email> =>
   PostalMime.parse(await readFile(join(directory, name)), { attachmentEncoding: 'base64' })
-
-function list(emails: { name: string; email: Email }[]) {
-  return html`<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Outbox</title>
-    <link rel="icon" href="/docs/favicon.svg" type="image/svg+xml">
-    <style>
-      body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: #1f2a44; }
-      table { width: 100%; border-collapse: collapse; }
-      td, th { padding: 0.5rem; border-bottom: 1px solid #e3e6ee; text-align: left; }
-    </style>
-  </head>
-  <body>
-    <h1>Outbox</h1>
-    <p>No mail service is configured, so tickets are written to files. The newest ${String(shown)} are here.</p>
-    <table>
-      <tr><th>Time</th><th>To</th><th>Subject</th><th></th></tr>
-      ${emails.map(
-        ({ name, email }) => html`<tr>
-        <td>${email.date ?? ''}</td>
-        <td>${email.to?.map(({ name, address }) => `${name} <${address}>`).join(', ') ?? ''}</td>
-        <td><a href="/outbox/${name}">${email.subject ?? '(no subject)'}</a></td>
-        <td><a href="/outbox/${name}/source">.eml</a></td>
-      </tr>`,
-      )}
-    </table>
-  </body>
-</html>`
-}
 
 /** The pictures that the e-mail carries stand in it, since nothing may be loaded. */
 function withPictures({ html: body = '', attachments }: Email): string {
