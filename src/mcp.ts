@@ -11,14 +11,16 @@ import {
   Server,
   type Tool,
 } from '@modelcontextprotocol/server'
-import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import * as z from 'zod'
 import packageJson from '../package.json' with { type: 'json' }
 import { callerOf } from './gateway/authenticate.ts'
 import { type Call, type Caller, IdempotencyKeySchema } from './gateway/calls.ts'
+import { isMalformed, readJson } from './gateway/json-body.ts'
 import type { Principals } from './gateway/principals.ts'
 import { Refusal, toRefusal } from './gateway/refusal.ts'
 import { isRead, type Operation } from './operation.ts'
+import { ifVersion, itemsOnAPage } from './operations/fields.ts'
 
 const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
 const instructions = [
@@ -96,15 +98,12 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
   }
 
   const router = Router()
-  router.all('/', refuseOtherMethods, express.json({ limit: '256kb' }), refuseOtherBodies, acceptJson, serve)
+  router.all('/', refuseOtherMethods, readJson, refuseOtherBodies, acceptJson, serve)
   router.use(answerUnreadable)
   return router
 }
 
-/** What a context window takes at once. */
-const itemsOnAPage = 20
-
-const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage } : {})
+const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage.mcp } : {})
 
 async function pictures(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
   const png = operation.pictures?.png
@@ -136,11 +135,16 @@ export function toTool(operation: Operation): Tool {
 /** Extending leaves behind what is said of the input as a whole, such as anyOf: hosts refuse tools that say it. */
 function inputOf(operation: Operation): z.ZodObject {
   const { input } = operation
-  if (!isRead(operation)) return input.safeExtend({ idempotency_key: IdempotencyKeySchema.optional() })
+  if (!isRead(operation)) {
+    return input.safeExtend({
+      // A list of versions is for If-Match.
+      ...('if_version' in input.shape && { if_version: ifVersion }),
+      idempotency_key: IdempotencyKeySchema.optional(),
+    })
+  }
   if (!('limit' in input.shape)) return input
-  return input.safeExtend({
-    limit: (input.shape.limit as z.ZodType).describe(`Items on a page, 1 to 100; ${itemsOnAPage} when left out.`),
-  })
+  const { limit } = input.shape
+  return input.safeExtend({ limit: (limit as z.ZodType).default(itemsOnAPage.mcp).describe(limit.description ?? '') })
 }
 
 function text(body: Record<string, unknown>): CallToolResult['content'] {
@@ -171,10 +175,7 @@ const refuseOtherBodies: RequestHandler = (req, _res, next) => {
 
 /** What cannot be read has no id to answer to, and is answered in JSON-RPC's own words all the same. */
 const answerUnreadable: ErrorRequestHandler = (error, _req, res, next) => {
-  const unreadable =
-    error.type === 'entity.parse.failed'
-      ? new ProtocolError(ProtocolErrorCode.ParseError, 'The body is not valid JSON.')
-      : error
+  const unreadable = isMalformed(error) ? new ProtocolError(ProtocolErrorCode.ParseError, error.message) : error
   if (!(unreadable instanceof ProtocolError)) return next(error)
   res.status(400).json({ jsonrpc: '2.0', id: null, error: { code: unreadable.code, message: unreadable.message } })
 }

@@ -3,6 +3,7 @@
 
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import packageJson from '../package.json' with { type: 'json' }
+import { wordsFor } from './gateway/header-names.ts'
 import { namedObjects } from './openapi/objects.ts'
 import { requestOf } from './openapi/requests.ts'
 import { ErrorSchema, headers, pictureResponses, responsesOf, sharedRefusals } from './openapi/responses.ts'
@@ -85,7 +86,7 @@ function wordsOf(operation: Operation, extension?: string) {
   return {
     operationId: extension === undefined ? name : `${name}_${extension}`,
     summary: extension === undefined ? summary : `${summary} As ${extension.toUpperCase()}.`,
-    description: `${description}\n\n${needs}`,
+    description: wordsFor('api', `${description}\n\n${needs}`),
     tags: [tagOf(operation)],
     // For programs. The scopes of a security requirement are for OAuth, as linters read the specification.
     'x-required-scope': scope,

@@ -2,9 +2,10 @@
 // stands in their address (https://usher:SECRET@…/webhooks/postmark), out go events for the database. What it tells besides
 // is taken and forgotten, or it would be sent again and again.
 
-import express, { type RequestHandler, Router } from 'express'
+import { type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import type { Outbox } from './courier/outbox.ts'
+import { readJson } from './gateway/json-body.ts'
 import { Refusal } from './gateway/refusal.ts'
 import { sharedSecret } from './gateway/shared-secret.ts'
 
@@ -34,24 +35,19 @@ const Told = z.discriminatedUnion('RecordType', [
 /** @param countFailure see `limitFailures`: one for all doors. */
 export function postmarkRouter(secret: string, outbox: Outbox, countFailure: RequestHandler): Router {
   const router = Router()
-  router.post(
-    '/webhooks/postmark',
-    authenticate(secret, countFailure),
-    express.json({ limit: '256kb' }),
-    async (req, res) => {
-      const told = Told.safeParse(req.body)
-      if (told.success) {
-        await outbox('record_ticket_email_event', {
-          message_id: told.data.MessageID,
-          ...told.data.Metadata,
-          ...(told.data.RecordType === 'Delivery'
-            ? { status: 'delivered' }
-            : { status: 'bounced', error: told.data.Description?.slice(0, 300) ?? 'It bounced.' }),
-        })
-      }
-      res.json({ status: 'ok' })
-    },
-  )
+  router.post('/webhooks/postmark', authenticate(secret, countFailure), readJson, async (req, res) => {
+    const told = Told.safeParse(req.body)
+    if (told.success) {
+      await outbox('record_ticket_email_event', {
+        message_id: told.data.MessageID,
+        ...told.data.Metadata,
+        ...(told.data.RecordType === 'Delivery'
+          ? { status: 'delivered' }
+          : { status: 'bounced', error: told.data.Description?.slice(0, 300) ?? 'It bounced.' }),
+      })
+    }
+    res.json({ status: 'ok' })
+  })
   return router
 }
 

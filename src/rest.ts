@@ -1,22 +1,24 @@
 // REST: the operations as routes below /api/v1. In comes an HTTP request with a caller, out goes JSON. A route knows
 // nothing of its operation but what the declaration says.
 
-import express, { type RequestHandler, Router } from 'express'
+import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { callerOf } from './gateway/authenticate.ts'
 import type { Call } from './gateway/calls.ts'
+import { readJson } from './gateway/json-body.ts'
 import { Refusal } from './gateway/refusal.ts'
 import { validationFailed } from './gateway/validation.ts'
 import { isRead, type Operation, type Picture, pathParameters } from './operation.ts'
+import { maximumTags } from './operations/fields.ts'
 
 type Input = Record<string, unknown>
-type InputOf = (req: express.Request) => Input
+type InputOf = (req: Request) => Input
 
 const verbs = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
 export function restRouter(operations: readonly Operation[], call: Call): Router {
   const router = Router({ caseSensitive: true })
-  router.use(express.json({ limit: '256kb' }), neverCached)
+  router.use(readJson, neverCached)
 
   const methodsByPath = new Map<string, string[]>()
   for (const operation of operations) {
@@ -65,7 +67,11 @@ function inputOfQuery(operation: Operation): InputOf {
       ? [[name, property.type] as const]
       : [],
   )
+  const inPath = pathParameters(operation)
   return (req) => {
+    refuseTwice(inPath, req.query)
+    const repeated = Object.keys(req.query).filter((name) => Array.isArray(req.query[name]))
+    if (repeated.length > 0) throw validationFailed(repeated.map((param) => ({ param, message: 'is given twice' })))
     const input: Input = { ...req.query, ...req.params }
     for (const [name, type] of typed) {
       const text = input[name]
@@ -92,8 +98,7 @@ function inputOfBody(operation: Operation): InputOf {
     // dry_run in the query of a cancellation, say, must not be lost.
     const inQuery = Object.keys(req.query)
     if (inQuery.length > 0) throw validationFailed(inQuery.map((param) => ({ param, message: 'belongs in the body' })))
-    const twice = inPath.filter((name) => name in body)
-    if (twice.length > 0) throw validationFailed(twice.map((param) => ({ param, message: 'is given by the path' })))
+    refuseTwice(inPath, body)
     if (operation.method !== 'PATCH') {
       if (req.headers['if-match'] !== undefined) {
         throw validationFailed([{ param: 'If-Match', message: 'is not taken here' }])
@@ -107,13 +112,25 @@ function inputOfBody(operation: Operation): InputOf {
   }
 }
 
-/** The ETag of an object is its version (RFC 9110, section 13.1.1). */
-function ifVersion(ifMatch: string | undefined): { if_version?: number } {
+function refuseTwice(inPath: string[], given: object): void {
+  const twice = inPath.filter((name) => Object.hasOwn(given, name))
+  if (twice.length > 0) throw validationFailed(twice.map((param) => ({ param, message: 'is given by the path' })))
+}
+
+/**
+ * The ETag of an object is its version, and If-Match lists those it may have (RFC 9110, section 13.1.1). A weak one is taken
+ * for what it was before a proxy that compressed the answer weakened it.
+ */
+function ifVersion(ifMatch: string | undefined): { if_version?: number[] } {
   if (ifMatch === undefined || ifMatch.trim() === '*') return {}
-  const version = /^(?:W\/)?"(\d{1,9})"$/.exec(ifMatch.trim())?.[1]
-  if (version === undefined)
-    throw validationFailed([{ param: 'If-Match', message: 'must be an ETag that a read answered' }])
-  return { if_version: Number(version) }
+  const refuse = (message: string) => validationFailed([{ param: 'If-Match', message }])
+  // A list may have empty elements (section 5.6.1).
+  const tags = ifMatch.split(',').map((tag) => tag.trim())
+  const versions = tags.filter(Boolean).map((tag) => Number(/^(?:W\/)?"(\d{1,9})"$/.exec(tag)?.[1]))
+  if (versions.length === 0 || versions.some(Number.isNaN))
+    throw refuse('must be an ETag that a read answered, or a list')
+  if (versions.length > maximumTags) throw refuse(`must be at most ${maximumTags} ETags`)
+  return { if_version: versions }
 }
 
 /** The ETag is for If-Match alone: counters change without it, so an answer must not be taken for unchanged. */

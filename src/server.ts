@@ -123,13 +123,10 @@ const answerError: ErrorRequestHandler = (error, req, res, next) => {
 function refusalOfHttp(error: { type?: string; status?: number }): Refusal | undefined {
   if (error instanceof Refusal) return undefined
   switch (error.type) {
-    case 'entity.parse.failed':
-      return new Refusal(400, 'malformed_json', 'The body is not valid JSON.')
     case 'entity.too.large':
       return new Refusal(413, 'payload_too_large', 'The body is larger than 256 KiB.')
-    case 'charset.unsupported':
     case 'encoding.unsupported':
-      return new Refusal(415, 'unsupported_media_type', 'The body must be JSON in UTF-8.')
+      return new Refusal(415, 'unsupported_media_type', 'The body has a Content-Encoding that is not known here.')
   }
   if (typeof error.status === 'number' && error.status >= 400 && error.status < 500) {
     return new Refusal(400, 'bad_request', 'The request cannot be read.', { cause: error })

@@ -4,7 +4,9 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { isList, isRead, type Operation, roleOf } from '../operation.ts'
+import { characters, withoutControl } from '../operations/fields.ts'
 import type { DataApi } from './data-api.ts'
+import { nameFor, refusalFor } from './header-names.ts'
 import type { Principal, Principals } from './principals.ts'
 import { Refusal } from './refusal.ts'
 import type { Source, Tokens } from './tokens.ts'
@@ -40,13 +42,17 @@ type Outcome = {
 
 /** Chosen by the caller, up to 255 characters; kept 24 hours. */
 export const IdempotencyKeySchema = z
-  .string('must be text')
+  .string()
   .min(1, 'must not be empty')
-  .max(255, 'must be at most 255 characters')
-  .refine((key) => !/\p{Cc}/u.test(key) && key.isWellFormed(), 'must not hold control characters')
+  .check(characters(255))
+  .regex(withoutControl, 'must not hold control characters')
+  .refine((key) => key.isWellFormed(), 'must be text in Unicode')
   .describe('Any text of up to 255 characters, new for each intended effect. Repeat it when repeating the call.')
 
-const IdempotencyInput = z.strictObject({ idempotency_key: IdempotencyKeySchema.optional() })
+const idempotencyInputs = {
+  api: z.strictObject({ [nameFor('api', 'idempotency_key')]: IdempotencyKeySchema.optional() }),
+  mcp: z.strictObject({ idempotency_key: IdempotencyKeySchema.optional() }),
+}
 
 export function createCall({
   dataApi,
@@ -68,7 +74,7 @@ export function createCall({
       // The key changed since it was resolved: the next request must not be told so by the cache.
       if (error instanceof Refusal && (error.status === 401 || error.status === 403))
         principals.forget(caller.principal)
-      throw error
+      throw error instanceof Refusal ? refusalFor(caller.source, error) : error
     }
   }
 
@@ -92,8 +98,9 @@ export function createCall({
       return { status: 200, body, replayed: false }
     }
 
-    const { idempotency_key } = await whileValid(caller, () =>
-      parseInput(IdempotencyInput, { idempotency_key: idempotencyKey }),
+    const keyName = nameFor(caller.source, 'idempotency_key')
+    const { [keyName]: idempotency_key } = await whileValid(caller, () =>
+      parseInput(idempotencyInputs[caller.source], { [keyName]: idempotencyKey }),
     )
     const outcome = (await run(operation, caller, {
       ...args,
@@ -101,7 +108,9 @@ export function createCall({
     })) as Outcome
     const { status, data, effect, error, replayed = false } = outcome
     if (!replayed) onWritten()
-    if (error) throw new Refusal(status, error.code, error.message, { ...error, replayed })
+    if (error) {
+      throw refusalFor(caller.source, new Refusal(status, error.code, error.message, { ...error, replayed }))
+    }
     return { status, body: effect === undefined ? { data } : { data, effect }, replayed }
   }
 }
@@ -118,9 +127,14 @@ async function requireScope({ scope, name }: Operation, caller: Caller, principa
   })
 }
 
-/** Same operation and same input, same fingerprint: schemas put the fields in order. */
+/** Same operation and same input, same fingerprint, in whichever order the members of an object come. */
 function fingerprint(operation: Operation, args: Record<string, unknown>): string {
   return createHash('sha256')
-    .update(JSON.stringify([operation.name, args]))
+    .update(JSON.stringify([operation.name, args], inOrder))
     .digest('hex')
+}
+
+function inOrder(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

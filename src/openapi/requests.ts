@@ -5,6 +5,7 @@ import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
 import { IdempotencyKeySchema } from '../gateway/calls.ts'
 import { isRead, type Operation, pathParameters } from '../operation.ts'
+import { maximumTags } from '../operations/fields.ts'
 import { type Example, named, successesOf } from './examples.ts'
 
 type Fields = Record<string, z.core.$ZodType>
@@ -15,10 +16,14 @@ const idempotencyKey = IdempotencyKeySchema.optional().meta({
   description: IdempotencyKeySchema.description,
   param: { id: 'IdempotencyKey', in: 'header', name: 'Idempotency-Key' },
 })
+const tag = '(W/)?"[0-9]{1,9}"'
 const ifMatch = z
   .string()
+  .regex(new RegExp(`^([*]|${tag}( *, *${tag}){0,${maximumTags - 1}})$`))
   .optional()
-  .describe('The ETag of a read: the change is made only if the object is still the same, else 412 version_mismatch.')
+  .describe(
+    `The ETag of a read, or a list of up to ${maximumTags}: the change is made only if the object still has one of them, else 412 version_mismatch.`,
+  )
   .meta({ param: { id: 'IfMatch', in: 'header', name: 'If-Match' } })
 
 export function requestOf(operation: Operation): Request {

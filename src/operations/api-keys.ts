@@ -29,7 +29,7 @@ export const getApiKey = {
   title: 'Get the API key',
   summary: 'Confirm that the key is valid; its organisation, scopes and rate limit.',
   description:
-    'Shows whose key this is: the organisation, the scopes it has and how many requests a minute it may make. Call it first to learn which other tools will be allowed.',
+    'Shows whose key this is: the organisation, the scopes it has and how many requests a minute it may make. Call it first to learn which other operations will be allowed.',
   method: 'GET',
   path: '/me',
   scope: null,

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 import {
   changesOf,
+  control,
   count,
   currency,
   currencyInput,
@@ -12,7 +13,7 @@ import {
   externalId,
   externalIdInput,
   id,
-  ifVersion,
+  ifVersions,
   line,
   listOf,
   metadata,
@@ -115,9 +116,8 @@ const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe('Where it is; replaced as a whole.'),
-  online_url: line(2000)
-    .regex(/^https?:\/\/\S+$/, 'must be an http or https URL')
+    .describe('Where it is. In a change, members left out stay, null clears one, and null for venue clears all.'),
+  online_url: line(2000, new RegExp(String.raw`^https?://[^\s${control}]+$`), 'must be an http or https URL')
     .nullable()
     .describe('Where it is online.'),
   capacity: count(1).nullable().describe('Places over all ticket types; null: no limit but theirs.'),
@@ -149,7 +149,7 @@ export const updateEvent = {
   method: 'PATCH',
   path: '/events/{event_id}',
   scope: 'events:write',
-  input: z.strictObject({ event_id: id('event'), changes: changesOf(eventFields), if_version: ifVersion }),
+  input: z.strictObject({ event_id: id('event'), changes: changesOf(eventFields), if_version: ifVersions }),
   output: one(EventSchema),
   hints: { destructive: true, idempotent: true },
 } satisfies Operation

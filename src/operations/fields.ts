@@ -3,17 +3,39 @@
 
 import * as z from 'zod'
 
-// Neither Postgres nor a mail header can hold these, and a lone surrogate is no text at all.
-const isOneLine = (text: string) => !/\p{Cc}/u.test(text) && text.isWellFormed()
+// Patterns are published, so they keep to what ECMA-262, Python's re and Go's RE2 all read: no lookahead, no \p{…}.
+// Neither Postgres nor a mail header can hold control characters.
+export const control = String.raw`\x00-\x1f\x7f-\x9f`
+const nul = String.raw`\x00`
+const oneLine = new RegExp(String.raw`^\s*[^\s${control}][^${control}]*$`)
+export const withoutControl = new RegExp(`^[^${control}]*$`)
 
-/** One line of text without control characters, trimmed. */
-export const line = (max: number) =>
+/** A lone surrogate is not text. No portable pattern can say so. */
+const isWellFormed = (text: string) => text.isWellFormed()
+
+/** At most so many characters, as Postgres and JSON Schema count them: `.max` of zod counts UTF-16 code units. */
+export function characters(max: number, error = `must be at most ${max} characters`) {
+  const check = z.check<string>(({ value, issues }) => {
+    if (value.length > max && (value.length > 2 * max || [...value].length > max)) {
+      issues.push({ code: 'custom', message: error, input: value, continue: true })
+    }
+  })
+  // From here zod takes `maxLength` of the JSON Schema.
+  check._zod.onattach.push((schema) => {
+    schema._zod.bag.maximum = max
+  })
+  return check
+}
+
+/** One line of text without control characters, trimmed; of the form of a pattern, which then has to refuse control characters itself. */
+export const line = (max: number, pattern = oneLine, error = 'must be one line of text without control characters') =>
   z
     .string()
     .trim()
-    .min(1, 'must not be empty')
-    .max(max, `must be at most ${max} characters`)
-    .refine(isOneLine, 'must be one line of text without control characters')
+    .min(1, { error: 'must not be empty', abort: true })
+    .check(characters(max))
+    .regex(pattern, error)
+    .refine(isWellFormed, 'must be text in Unicode')
 
 export const id = (of: string) => z.guid('must be a UUID').describe(`Identifier of the ${of}.`)
 export const timestamp = z.iso.datetime().describe('RFC 3339, UTC.')
@@ -24,6 +46,9 @@ export const version = z.int().describe('Counts the edits; also the ETag of the 
 export const externalId = z.string().nullable().describe("The organiser's own identifier.")
 export const money = z.int().describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
 export const currency = z.string().length(3).describe('ISO 4217.')
+
+/** Items on a page when nobody says how many. Over MCP a page is shorter: it is what a context window takes at once. */
+export const itemsOnAPage = { rest: 50, mcp: 20 }
 
 /** Inputs of every list: keyset pages, walked by sending back `next_cursor`. */
 export const paging = {
@@ -36,8 +61,8 @@ export const paging = {
     .int('must be a whole number from 1 to 100')
     .min(1, 'must be at least 1')
     .max(100, 'must be at most 100')
-    .optional()
-    .describe('Items on a page, 1 to 100; 50 when left out.'),
+    .default(itemsOnAPage.rest)
+    .describe('Items on a page.'),
 }
 
 /** The body of a list answer. */
@@ -57,16 +82,31 @@ export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 export const paragraphs = (max: number) =>
   z
     .string()
-    .max(max, `must be at most ${max} characters`)
-    .refine((text) => !text.includes('\0') && text.isWellFormed(), 'must be text')
+    .check(characters(max))
+    .regex(new RegExp(`^[^${nul}]*$`), 'must not hold the character U+0000')
+    .refine(isWellFormed, 'must be text in Unicode')
 
-export const timestampInput = z.iso
-  .datetime({ offset: true, error: 'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z' })
-  .refine((time) => !/[+-](1[5-9]|2\d):?\d\d$/.test(time), 'must have an offset of at most 14 hours')
-  .refine(
-    (time) => Date.parse(time) >= Date.UTC(1900) && Date.parse(time) < Date.UTC(9999),
-    'must be between the years 1900 and 9998',
-  )
+// zod's own pattern of a time is 300 characters long, and has any year, offset and number of decimals.
+const years = '(19|[2-8][0-9]|9[0-8])[0-9]{2}|99[0-8][0-9]|999[0-8]'
+const rfc3339 = new RegExp(
+  `^(${years})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])$`,
+)
+
+/** The day is one of its month, which `format` says in the JSON Schema; and even with its offset it is not before 1900. */
+function isInCalendar(time: string): boolean {
+  const [year, month, day] = time.split(/[-T]/, 3).map(Number) as [number, number, number]
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate() && Date.parse(time) >= Date.UTC(1900)
+}
+
+export const timestampInput = z
+  .string()
+  .regex(rfc3339, {
+    error:
+      'must be an RFC 3339 time with its offset, such as 2027-05-01T09:00:00Z, from 1900 to 9998 and with at most 9 decimals',
+    abort: true,
+  })
+  .refine(isInCalendar, 'must be a date of the calendar, from 1900 on')
+  .meta({ format: 'date-time' })
   .describe('RFC 3339 with offset.')
 
 export const updatedSince = timestampInput
@@ -75,27 +115,36 @@ export const updatedSince = timestampInput
 
 export const currencyInput = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
 
+// As zod's own, without its lookaheads.
+const mailbox = /^([A-Za-z0-9_'+-]+[.])*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*[.])+[A-Za-z]{2,}$/
+
 export const emailAddress = z
   .string()
   .trim()
-  .max(254, 'must be at most 254 characters')
-  .pipe(z.email('must be an e-mail address'))
+  .check(characters(254), z.email({ pattern: mailbox, error: 'must be an e-mail address' }))
   .describe('E-mail address of the attendee; the QR ticket is sent here.')
 
 export const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
+
+const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+const numberKept = `must be a number that is kept exactly: a whole number between ${least} and ${most}, or one of at most 15 digits`
 
 export const metadataInput = z
   .record(
     z
       .string()
       .min(1, 'must have keys of at least 1 character')
-      .max(40, 'must have keys of at most 40 characters')
-      .refine(isOneLine, 'must have keys that are one line of text'),
-    z.union([paragraphs(500), z.number(), z.boolean(), z.null()], 'must be text, a number, a boolean or null'),
+      .check(characters(40, 'must have keys of at most 40 characters'))
+      .regex(withoutControl, 'must have keys that are one line of text')
+      .refine(isWellFormed, 'must have keys that are text in Unicode'),
+    z.union([paragraphs(500), z.number().min(least, numberKept).max(most, numberKept), z.boolean(), z.null()], {
+      error: ({ input }) => (typeof input === 'number' ? numberKept : 'must be text, a number, a boolean or null'),
+    }),
     'must be an object',
   )
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 keys')
-  .describe('Your own flat object: at most 50 keys, values of at most 500 characters.')
+  .meta({ maxProperties: 50 })
+  .describe('Your own flat object, replaced as a whole: at most 50 keys, values of at most 500 characters.')
 
 export const count = (min: number) =>
   z
@@ -108,11 +157,26 @@ export const dryRun = z
   .optional()
   .describe('true: change nothing, only answer what would change and how many people it touches.')
 
-export const ifVersion = z
+const versionInput = z
   .int('must be a whole number')
+  .min(0, 'must be a version that a read answered')
   .max(2_147_483_647, 'must be a version that a read answered')
+
+/** As it is published: over MCP one version. */
+export const ifVersion = versionInput
   .optional()
-  .describe('Change it only if this is still its version; else version_mismatch. Over REST: the header If-Match.')
+  .describe('Change it only if this is still its version; else version_mismatch.')
+
+/** How many ETags If-Match may list. */
+export const maximumTags = 20
+
+/** As it is taken: If-Match may list several. The SQL function gets a list. */
+export const ifVersions = z
+  .union(
+    [versionInput.transform((version) => [version]), z.array(versionInput).min(1).max(maximumTags)],
+    'must be a whole number',
+  )
+  .optional()
 
 /** Any of the fields, but at least one: what a PATCH changes. */
 export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>

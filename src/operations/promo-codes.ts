@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { changesOf, count, id, ifVersion, listOf, one, paging, timestamp, timestampInput, version } from './fields.ts'
+import { changesOf, count, id, ifVersions, listOf, one, paging, timestamp, timestampInput, version } from './fields.ts'
 
 export const PromoCodeSchema = z.strictObject({
   object: z.literal('promo_code'),
@@ -28,7 +28,7 @@ const promoCodeFields = {
     .regex(/^[\x21-\x7e]{1,50}$/, 'must be one word of 1 to 50 letters, digits or signs')
     .describe('What the buyer types; upper and lower case are the same.'),
   percent_off: z
-    .number('must be a number')
+    .number()
     .gt(0, 'must be more than 0')
     .max(100, 'must be at most 100')
     .multipleOf(0.01, 'must have at most two decimals')
@@ -99,7 +99,7 @@ export const updatePromoCode = {
       ...promoCodeFields,
       status: z.enum(['active', 'disabled'], 'must be active or disabled'),
     }),
-    if_version: ifVersion,
+    if_version: ifVersions,
   }),
   output: one(PromoCodeSchema),
   hints: { destructive: true, idempotent: true },

@@ -77,7 +77,13 @@ export const registerAttendee = {
       path: ['attendees'],
       error: 'must each name their ticket_type_id, or there must be one beside the list',
     })
-    .meta({ anyOf: [{ required: ['ticket_type_id', 'name', 'email'] }, { required: ['attendees'] }] }),
+    .meta({
+      anyOf: [
+        { required: ['ticket_type_id', 'name', 'email'] },
+        { required: ['ticket_type_id', 'attendees'] },
+        { required: ['attendees'], properties: { attendees: { items: { required: ['ticket_type_id'] } } } },
+      ],
+    }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false },
 } satisfies Operation

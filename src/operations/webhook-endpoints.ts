@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { changesOf, id, ifVersion, line, listOf, one, paging, timestamp, version } from './fields.ts'
+import { changesOf, control, id, ifVersions, line, listOf, one, paging, timestamp, version } from './fields.ts'
 
 export const notificationTypes = [
   'order.created',
@@ -44,11 +44,13 @@ export const WebhookEndpointSchema = z.strictObject({
 const webhookEndpointId = id('webhook endpoint')
 
 const endpointFields = {
-  url: line(2000)
-    .regex(
-      /^(https:\/\/([^\][/?#@:\s]+|\[[\da-fA-F:.]+\])|http:\/\/(localhost|127\.0\.0\.1|\[::1\]))(:\d{1,5})?([/?#]\S*)?$/,
-      'must be an https address without credentials',
-    )
+  url: line(
+    2000,
+    new RegExp(
+      String.raw`^(https://([^\][/?#@:\s${control}]+|\[[0-9a-fA-F:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^\s${control}]*)?$`,
+    ),
+    'must be an https address without credentials',
+  )
     .refine(URL.canParse, 'must be an address')
     .describe('Where webhooks are sent: an https address. http only to this machine, while developing.'),
   description: line(200).nullable().describe('For people: what listens there.'),
@@ -119,7 +121,7 @@ export const updateWebhookEndpoint = {
       ...endpointFields,
       status: z.enum(endpointStatuses, 'must be enabled or disabled').describe('disabled: nothing is sent to it.'),
     }),
-    if_version: ifVersion,
+    if_version: ifVersions,
   }),
   output: one(WebhookEndpointSchema),
   hints: { destructive: true, idempotent: true },

@@ -1,7 +1,7 @@
 // What goes wrong before any operation is reached: the table of HTTP errors, over REST. Nothing a caller sends is answered
 // with a 500 or a stack trace.
 
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { operations } from '../../src/operations/index.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
@@ -98,6 +98,10 @@ describe('bodies', () => {
     'application/json-patch+json',
     'application/json; charset=iso-8859-1',
     'application/json; charset=latin1',
+    'application/json; charset=utf-7',
+    'application/json; charset=utf-16',
+    'application/json; charset=utf-32le',
+    'application/json; charset=nonsense',
   ])('a body of type %s is answered 415', async (type) => {
     expect(codeOf(await register(guest(), { 'Content-Type': type }))).toEqual([415, 'unsupported_media_type'])
   })
@@ -122,14 +126,42 @@ describe('bodies', () => {
     expect(codeOf(await sendBytes(bomb, { 'Content-Encoding': 'gzip' }))).toEqual([413, 'payload_too_large'])
   })
 
+  test.each([
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+    ['zstd', zstdCompressSync],
+  ])('so is one in %s', async (encoding, compress) => {
+    const bomb = new Uint8Array(compress(Buffer.from(JSON.stringify({ code: 'x'.repeat(10 * maximumBytes) }))))
+    expect(codeOf(await sendBytes(bomb, { 'Content-Encoding': encoding }))).toEqual([413, 'payload_too_large'])
+  })
+
   test('a body that says gzip and is none is a bad request', async () => {
     const { status } = await sendBytes(new Uint8Array(Buffer.from('{"event_id":"x"}')), { 'Content-Encoding': 'gzip' })
     expect(status).toBe(400)
   })
 
-  test('bytes that are no UTF-8 are never a 500', async () => {
-    const { status, body } = await sendBytes(new Uint8Array(Buffer.from('{"event_id":"\xff\xfe"}', 'latin1')), {})
-    expect([status, body.error.code]).toEqual([422, 'validation_failed'])
+  test.each([
+    ['Zo\u00eb in Latin-1', Buffer.from('{"name":"Zo\u00eb"}', 'latin1')],
+    ['a surrogate', Buffer.from('7b2261223a22eda08022 7d'.replace(' ', ''), 'hex')],
+    ['an overlong slash', Buffer.from('7b2261223a22c0af227d', 'hex')],
+    ['half a character at the end of a text', Buffer.from('7b2261223a22c3227d', 'hex')],
+    ['UTF-16', Buffer.from('{"name":"Mary"}', 'utf16le')],
+  ])('bytes that are no UTF-8 are refused, also when they are compressed: %s', async (_what, bytes) => {
+    for (const [body, headers] of [
+      [bytes, {}],
+      [gzipSync(bytes), { 'Content-Encoding': 'gzip' }],
+    ] as const) {
+      const answer = await sendBytes(new Uint8Array(body), headers)
+      expect(codeOf(answer)).toEqual([400, 'malformed_json'])
+    }
+  })
+
+  test('UTF-8 is taken with a byte order mark and whatever way its name is written', async () => {
+    for (const charset of ['utf-8', 'UTF8', '"utf-8"', 'Utf-8']) {
+      const body = new Uint8Array(Buffer.from(`\ufeff{"event_id":"${event.id}","code":"Zo\u00eb"}`))
+      const answer = await sendBytes(body, { 'Content-Type': `application/json; charset=${charset}` })
+      expect(codeOf(answer), charset).toEqual([404, 'not_found'])
+    }
   })
 
   test('a field that stands in the path may not be given twice', async () => {
@@ -170,6 +202,24 @@ describe('queries', () => {
     expect([...codeOf(answer), answer.body.error.param]).toEqual([422, 'validation_failed', param])
   })
 
+  test.each([
+    ['external_id=a&external_id=a', 'external_id'],
+    ['colour=red&colour=blue', 'colour'],
+  ])('?%s gives a parameter twice: refused by name', async (query, param) => {
+    const answer = await send('GET', `/events?${query}`)
+    expect([...codeOf(answer), answer.body.error.param]).toEqual([422, 'validation_failed', param])
+    expect(answer.body.error.message).toBe(`${param} is given twice`)
+  })
+
+  test.each(['', '/ticket-types', '/promo-codes'])(
+    'a parameter of the path %s is not taken from the query',
+    async (path) => {
+      const other = '01926b5c-0000-7000-8000-000000000000'
+      const answer = await send('GET', `/events/${event.id}${path}?event_id=${other}`)
+      expect([...codeOf(answer), answer.body.error.param]).toEqual([422, 'validation_failed', 'event_id'])
+    },
+  )
+
   test('a query on a path that takes none is refused by name', async () => {
     expect(codeOf(await send('GET', '/me?verbose=true'))).toEqual([422, 'validation_failed'])
   })
@@ -187,7 +237,7 @@ describe('Idempotency-Key', () => {
   ])('%s are refused by name, and nothing happens', async (_what, value) => {
     const sold = await event.sold()
     const answer = await register(guest(), { 'Idempotency-Key': value })
-    expect([...codeOf(answer), answer.body.error.param]).toEqual([422, 'validation_failed', 'idempotency_key'])
+    expect([...codeOf(answer), answer.body.error.param]).toEqual([422, 'validation_failed', 'Idempotency-Key'])
     expect(await event.sold()).toBe(sold)
   })
 

@@ -26,9 +26,10 @@ async function arrange() {
   return { organisation, event, key, guest }
 }
 
-/** Without what differs from one request, and from one logged scan, to the next. */
+/** Without what differs from one request, and from one logged scan, to the next; headers by the names of the arguments. */
 function comparable({ request_id: _, ...error }: ErrorBody): unknown {
-  const copy = structuredClone(error) as { details?: { check_in?: Record<string, unknown> } }
+  const text = JSON.stringify(error).replaceAll('"Idempotency-Key', '"idempotency_key')
+  const copy = JSON.parse(text) as { details?: { check_in?: Record<string, unknown> } }
   for (const field of ['id', 'scanned_at', 'created_at', 'updated_at']) delete copy.details?.check_in?.[field]
   return copy
 }

@@ -34,7 +34,7 @@ test('the same key with another body is refused and registers nobody', async () 
   const { event, register } = await desk()
   await register('crm-1')
   const { status, body } = await register('crm-1', { email: 'other@example.com' })
-  expect([status, body.error.code, body.error.param]).toEqual([422, 'idempotency_key_reused', 'idempotency_key'])
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'idempotency_key_reused', 'Idempotency-Key'])
   expect(await event.sold()).toBe(1)
 })
 
@@ -120,7 +120,7 @@ test.each([
 ])('an idempotency key that is %s is refused by name', async (_what, key) => {
   const { event, register } = await desk()
   const { status, body } = await register(key)
-  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'idempotency_key'])
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'Idempotency-Key'])
   expect(await event.sold()).toBe(0)
 })
 
