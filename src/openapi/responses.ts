@@ -4,19 +4,28 @@
 import { STATUS_CODES } from 'node:http'
 import * as z from 'zod'
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
+import { errorCodes } from '../gateway/error-codes.ts'
 import type { ErrorBody } from '../gateway/refusal.ts'
 import { isList, isRead, type Operation, pathParameters } from '../operation.ts'
 import { type Example, examples, isRefusal, named, successesOf } from './examples.ts'
 import { answeredObject } from './objects.ts'
 import { takesBody, takesVersion } from './requests.ts'
 
+// No `enum`: a client made from the document must still read an answer with a code that was added later.
+const says = `What to act on. One of ${errorCodes.join(', ')}. There may be more in the future: go by the status then.`
+
 /** The body of every refusal. */
 export const ErrorSchema = z.strictObject({
   error: z.strictObject({
-    code: z.string().describe('What to act on. The documentation lists every code.'),
+    code: z.string().describe(says).meta({ 'x-extensible-enum': errorCodes }),
     message: z.string().describe('For people.'),
-    param: z.string().optional().describe('The field it is about.'),
-    details: z.unknown().optional().describe('What belongs to the code, such as `fields`: every bad field at once.'),
+    param: z.string().optional().describe('The field or header it is about.'),
+    details: z
+      .unknown()
+      .optional()
+      .describe(
+        'What belongs to the code, such as `fields`: up to 20 bad fields at once, and in `more` how many others.',
+      ),
     hint: z.string().optional().describe('The way out.'),
     retryable: z.boolean().describe('Whether the same request may succeed if it is simply sent again later.'),
     request_id: z.string().describe('As in X-Request-Id.'),
@@ -46,7 +55,7 @@ const refusals: Record<number, { says: string; met: (operation: Operation) => bo
   409: { says: 'A rule forbids it as things are; the code says which.', met: (o) => !isRead(o) },
   412: { says: 'The object was changed since it was read.', met: takesVersion },
   413: { says: 'The body is too large.', met: takesBody },
-  415: { says: 'The body is not JSON in UTF-8.', met: takesBody },
+  415: { says: 'The body is not JSON in UTF-8, or its compression is unknown.', met: takesBody },
   422: { says: 'Fields are wrong, or the idempotency key was used for another request.', met: () => true },
   429: { says: 'Too many requests.', met: () => true, headers: [...always, 'Retry-After'] },
   500: { says: 'Our fault.', met: () => true },
