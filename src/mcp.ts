@@ -34,24 +34,25 @@ const instructions = [
   'A refusal is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900. Lists are pages: while has_more is true, send next_cursor as cursor.',
 ].join('\n')
 
-type Context = { caller: Caller; requestId: string; onError: (error: unknown) => void }
+/** `sent` are the arguments of a tool call as they were read: the SDK drops members that it cannot copy, such as `__proto__`. */
+type Context = { caller: Caller; sent?: Record<string, unknown>; requestId: string; onError: (error: unknown) => void }
 
 export function mcpRouter(operations: readonly Operation[], call: Call, principals: Principals): Router {
   const byName = new Map(operations.map((operation) => [operation.name, operation]))
   const tools = operations.map(toTool)
 
-  function buildServer({ caller, requestId, onError }: Context): Server {
+  function buildServer({ caller, sent = {}, requestId, onError }: Context): Server {
     const server = new Server(serverInfo, { capabilities: { tools: {} }, instructions })
     server.setRequestHandler('tools/list', () => ({ tools }))
     server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
       const operation = byName.get(params.name)
       if (!operation) await principals.resolve(caller.key)
       if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
-      const { idempotency_key, ...input } = params.arguments ?? {}
+      const { idempotency_key, ...input } = sent
       try {
         // A read has no idempotency key: handing it on as a field gets it refused by name.
         const answer = isRead(operation)
-          ? await call(operation, caller, { ...defaults(operation), ...params.arguments })
+          ? await call(operation, caller, { ...defaults(operation), ...sent })
           : await call(operation, caller, input, idempotency_key)
         const content = [...text(answer.body), ...(await pictures(operation, answer.body.data))]
         return { content, structuredContent: answer.body }
@@ -89,6 +90,7 @@ export function mcpRouter(operations: readonly Operation[], call: Call, principa
 
     const context: Context = {
       caller,
+      sent: req.body.params?.arguments,
       requestId: String(req.id),
       onError: (error) => req.log.error({ err: error }, 'tool failed'),
     }

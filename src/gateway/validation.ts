@@ -6,10 +6,6 @@ import { Refusal } from './refusal.ts'
 
 type BadField = { param: string; message: string }
 
-// The largest input there is a use for has 2,700 values: a group of 50 guests with 50 metadata keys each. It is 4 deep, 6 in MCP.
-const maximumValues = 10_000
-const maximumDepth = 10
-
 // Together with the message, which repeats the first of them, an answer stays below 16 kB in any encoding.
 const maximumFields = 20
 const maximumBytes = 6_000
@@ -18,7 +14,6 @@ const maximumMessage = 2_000
 
 /** @throws Refusal 422 `validation_failed`, with `details.fields` holding the bad fields and what is wrong with each. */
 export function parseInput(schema: z.ZodObject, input: Record<string, unknown>): Record<string, unknown> {
-  requireBounded(input)
   // zod drops this name from records, without a word.
   const dropped = pathOfPrototype(input)
   if (dropped !== undefined)
@@ -46,25 +41,6 @@ export function validationFailed(fields: BadField[]): Refusal {
     hint: 'Correct the fields named in details.fields; nothing was changed.',
   })
 }
-
-/**
- * Of JSON, before anything else walks it.
- * @throws Refusal 422 `validation_failed`
- */
-export function requireBounded(input: unknown): void {
-  let values = 0
-  const count = (value: unknown, depth: number): void => {
-    if (typeof value !== 'object' || value === null) return
-    if (depth > maximumDepth) throw bodyMust(`be nested at most ${maximumDepth} deep`)
-    const members = Array.isArray(value) ? value : Object.values(value)
-    values += members.length
-    if (values > maximumValues) throw bodyMust(`hold at most ${maximumValues} values`)
-    for (const member of members) count(member, depth + 1)
-  }
-  count(input, 1)
-}
-
-const bodyMust = (rule: string) => validationFailed([{ param: 'body', message: `must ${rule}` }])
 
 /** Where an object has a member of its own named `__proto__`, if any has. */
 function pathOfPrototype(value: unknown): PropertyKey[] | undefined {

@@ -81,7 +81,10 @@ export const registerAttendee = {
       anyOf: [
         { required: ['ticket_type_id', 'name', 'email'] },
         { required: ['ticket_type_id', 'attendees'] },
-        { required: ['attendees'], properties: { attendees: { items: { required: ['ticket_type_id'] } } } },
+        {
+          required: ['attendees'],
+          properties: { attendees: { items: { required: ['ticket_type_id'], properties: { ticket_type_id: {} } } } },
+        },
       ],
     }),
   output: one(OrderSchema),

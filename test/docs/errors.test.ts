@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { errorCodes } from '../../src/gateway/error-codes.ts'
 import { checkInReasons } from '../../src/operations/check-ins.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -38,6 +39,10 @@ test('the code is searched where refusals are made', () => {
 
 test('every code that can be answered is documented, and nothing else is', () => {
   expect([...documented.keys()].sort()).toEqual([...answered.keys()].sort())
+})
+
+test('the list that the OpenAPI document is made from is the same', () => {
+  expect(errorCodes.toSorted()).toEqual([...documented.keys()].sort())
 })
 
 test.each([...answered])('%s is documented with its statuses', (code, statuses) => {

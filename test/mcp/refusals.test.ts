@@ -2,10 +2,12 @@
 // at all is an error of the protocol.
 
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
+import { createDataApi } from '../../src/gateway/data-api.ts'
 import type { ErrorBody } from '../../src/gateway/refusal.ts'
 import { scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
+import { ownApp } from '../gateway/own-app.ts'
 import { row, studio } from '../support/database.ts'
 import { clients, jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
@@ -238,6 +240,23 @@ describe.each(oneOfEach)('$client speaking $revision', ({ connect }) => {
     const mcp = await connect(key)
     await expect(mcp.call('destroy_event')).rejects.toMatchObject({ code: invalidParams })
   })
+})
+
+test('a hint speaks of headers over REST, and of arguments over MCP', async () => {
+  const { key, event } = await arrange()
+  const [works, isAway] = [createDataApi(inject('dataApiUrl')), createDataApi('http://127.0.0.1:9')]
+  const app = await ownApp({
+    dataApi: { rpc: (fn, ...rest) => (fn === 'resolve_api_key' ? works : isAway).rpc(fn, ...rest) },
+  })
+  const overRest = await rest(key, app.url)('POST', `/events/${event.id}/publish`)
+  expect([overRest.status, overRest.body.error.hint]).toEqual([503, expect.stringContaining('an Idempotency-Key')])
+  for (const { connect } of oneOfEach) {
+    const refusal = await (await connect(key, app.url)).refusal('publish_event', { event_id: event.id })
+    expect([refusal.code, refusal.hint]).toEqual([
+      overRest.body.error.code,
+      expect.stringContaining('an idempotency_key'),
+    ])
+  }
 })
 
 test('a read does not take an idempotency_key: the field is refused by name', async () => {

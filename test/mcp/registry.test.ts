@@ -51,6 +51,12 @@ test('no tool wants one of several forms: hosts refuse a list with such a schema
   }
 })
 
+test('what REST takes as a header is an argument here, and is called so', async () => {
+  const said = JSON.stringify((await toolsOf()).map(({ description, inputSchema }) => [description, inputSchema]))
+  expect(said).not.toMatch(/Idempotency-Key|If-Match|header/)
+  expect(said).toMatch(/Send an idempotency_key/)
+})
+
 test('every field of the declared input is advertised, and writes take an idempotency_key besides', async () => {
   const tools = await toolsOf()
   for (const { name, input, method } of operations) {

@@ -1,6 +1,7 @@
 // REST held against MCP held against OpenAPI: three projections of one list must say the same of every operation.
 
 import { describe, expect, test } from 'vitest'
+import { errorCodes } from '../../src/gateway/error-codes.ts'
 import { toTool } from '../../src/mcp.ts'
 import { describeApi } from '../../src/openapi.ts'
 import { isRead, type Operation, pathParameters } from '../../src/operation.ts'
@@ -76,6 +77,27 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
       document.tags?.map(({ name }) => name),
       'add its object to src/openapi/tags.ts',
     ).toEqual(expect.arrayContaining(tags ?? ['no tag']))
+  })
+})
+
+test('what is a header over REST is called so, and nothing is called a tool', () => {
+  const texts = [...described.values()].map(({ responses: _, ...request }) => JSON.stringify(request, withoutExamples))
+  for (const text of texts) expect(text).not.toMatch(/idempotency_key(?!_reused)|if_version|\btools?\b/)
+  expect(described.get('POST /events/{event_id}/registrations')?.description).toContain('Send an Idempotency-Key')
+})
+
+const withoutExamples = (name: string, value: unknown) => (name === 'examples' ? undefined : value)
+
+test('every error code is named in the document, as one that may have company', () => {
+  const all = errorCodes.join(', ')
+  expect(document.components?.schemas?.Error).toMatchObject({
+    properties: {
+      error: {
+        properties: {
+          code: { 'x-extensible-enum': errorCodes, description: expect.stringContaining(`One of ${all}.`) },
+        },
+      },
+    },
   })
 })
 

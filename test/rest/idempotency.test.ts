@@ -38,6 +38,24 @@ test('the same key with another body is refused and registers nobody', async () 
   expect(await event.sold()).toBe(1)
 })
 
+test('the same body with its members in another order is the same request, and a list in another order is not', async () => {
+  const { event, register } = await desk()
+  const [mary, dorothy] = [guest, { name: 'Dorothy Vaughan', email: 'dorothy@example.com' }]
+  const body = (guests: object[], metadata: object) => ({
+    ...{ name: 'A', email: 'a@example.com' },
+    attendees: guests,
+    metadata,
+  })
+  await register('crm-1', body([mary, dorothy], { seat: 1, diet: 'none' }))
+  const again = await register('crm-1', {
+    ...body([{ email: mary.email, name: mary.name }, dorothy], { diet: 'none', seat: 1 }),
+  })
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
+  const turned = await register('crm-1', body([dorothy, mary], { seat: 1, diet: 'none' }))
+  expect([turned.status, turned.body.error.code]).toEqual([422, 'idempotency_key_reused'])
+  expect(await event.sold()).toBe(2)
+})
+
 test('20 concurrent requests with one key make one order, and all get it', async () => {
   const { event, register } = await desk()
   const answers = await Promise.all(Array.from({ length: 20 }, () => register('crm-1')))

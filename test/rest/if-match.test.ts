@@ -1,0 +1,91 @@
+// If-Match and Idempotency-Key over REST, and the arguments they are over MCP.
+
+import { expect, test } from 'vitest'
+import { clients } from '../support/mcp.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+const [current = clients[0]] = clients.filter(({ revision }) => revision === '2026-07-28')
+
+async function desk() {
+  const organisation = await createOrganisation()
+  const key = await organisation.key()
+  const send = rest(key)
+  const { body } = await send('POST', '/events', { name: 'Fair' })
+  const path = `/events/${body.data.id}`
+  const change = (ifMatch: string, name = 'Fair') => send('PATCH', path, { name }, { 'If-Match': ifMatch })
+  return { key, send, path, id: body.data.id as string, change }
+}
+
+test.each([
+  ['"1"', 200],
+  ['W/"1"', 200],
+  ['*', 200],
+  ['"7", "1"', 200],
+  ['"7" , W/"1","8"', 200],
+  [', "1",, "2" ,', 200],
+  [
+    [...Array(19).keys()]
+      .map((i) => `"${i + 100}"`)
+      .join(', ')
+      .concat(', "1"'),
+    200,
+  ],
+  ['"2"', 412],
+  ['"2", "3", W/"4"', 412],
+  ['"0"', 412],
+])('an object of version 1 and If-Match: %s are answered %i', async (ifMatch, expected) => {
+  const { change } = await desk()
+  const { status, body } = await change(ifMatch, 'Fair 2')
+  expect(status).toBe(expected)
+  if (expected === 200) return expect(body.data).toMatchObject({ name: 'Fair 2', version: 2 })
+  expect(body.error).toMatchObject({ code: 'version_mismatch', param: 'If-Match', details: { version: 1 } })
+})
+
+test.each([
+  'two',
+  '1',
+  '"1" "2"',
+  '"one"',
+  '"1", two',
+  ',',
+  '"1", *',
+  "'1'",
+  '"12345678901"',
+  Array(21).fill('"1"').join(),
+])('If-Match: %s is refused by its name', async (ifMatch) => {
+  const { change, send, path } = await desk()
+  const { status, body } = await change(ifMatch, 'Fair 2')
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'If-Match'])
+  expect((await send('GET', path)).body.data.name).toBe('Fair')
+})
+
+test('over MCP one version is taken, and both are called by the names of the arguments', async () => {
+  const { key, id } = await desk()
+  const mcp = await current?.connect(key)
+  const change = { event_id: id, changes: { name: 'Fair 2' } }
+  expect(await mcp?.call('update_event', { ...change, if_version: 1 })).toMatchObject({ data: { version: 2 } })
+  expect(await mcp?.refusal('update_event', { ...change, if_version: 1 })).toMatchObject({
+    code: 'version_mismatch',
+    param: 'if_version',
+    details: { version: 2 },
+  })
+  expect(await mcp?.refusal('update_event', { ...change, if_version: 'two' })).toMatchObject({
+    code: 'validation_failed',
+    param: 'if_version',
+    message: 'if_version must be a whole number',
+  })
+  await mcp?.call('create_event', { name: 'Other', idempotency_key: 'once' })
+  expect(await mcp?.refusal('create_event', { name: 'Another', idempotency_key: 'once' })).toMatchObject({
+    code: 'idempotency_key_reused',
+    param: 'idempotency_key',
+  })
+})
+
+test('the names of the arguments are no fields of a body: there they are refused by name', async () => {
+  const { send, path } = await desk()
+  for (const field of ['if_version', 'idempotency_key']) {
+    const { status, body } = await send('PATCH', path, { name: 'Fair 2', [field]: 1 })
+    expect([status, body.error.param]).toEqual([422, field])
+  }
+})
