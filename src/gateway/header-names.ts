@@ -19,13 +19,11 @@ export const wordsFor = (source: Source, text: string): string =>
 
 /** A refusal of the database, or of the way to it. */
 export function refusalFor(source: Source, refusal: Refusal): Refusal {
-  const { status, code, message, param, hint, details, headers, replayed, cause } = refusal
+  const { status, code, message, param, hint, cause } = refusal
   return new Refusal(status, code, message, {
+    ...refusal,
     param: param && nameFor(source, param),
     hint: hint && wordsFor(source, hint),
-    details,
-    headers,
-    replayed,
     cause,
   })
 }

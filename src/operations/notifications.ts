@@ -124,6 +124,7 @@ export const redeliverWebhooks = {
     status: z
       .enum(deliveryStatuses, `must be one of ${deliveryStatuses.join(', ')}`)
       .optional()
+      .meta({ default: 'failed' })
       .describe('Only deliveries with this status; failed when left out.'),
   }),
   output: one(WebhookRedeliverySchema),

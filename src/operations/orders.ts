@@ -146,6 +146,7 @@ export const recordInvoicePayment = {
     method: z
       .enum(paymentMethods, `must be one of ${paymentMethods.join(', ')}`)
       .optional()
+      .meta({ default: 'invoice' })
       .describe('How it came in; invoice when left out.'),
     currency: currencyInput.optional().describe("To be sure: refused unless it is the order's."),
     received_at: timestampInput.optional().describe('When it came in: RFC 3339 with offset; now when left out.'),

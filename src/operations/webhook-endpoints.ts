@@ -158,6 +158,7 @@ export const rotateWebhookSecret = {
       .min(0, 'must be at least 0')
       .max(168, 'must be at most 168')
       .optional()
+      .meta({ default: 24 })
       .describe('How long both sign, in hours up to a week; 24 when left out. 0 when the old one has leaked.'),
   }),
   output: one(WebhookEndpointSchema),

@@ -75,7 +75,7 @@ export async function keyOf(
 export function argumentsOf(name: string): Record<string, unknown> {
   if (name === 'resolve_api_key') return { key_hash: '00' }
   const input = operations.find((operation) => operation.name === name)?.input ?? z.object({})
-  const { required = [], properties = {} } = z.toJSONSchema(input)
+  const { required = [], properties = {} } = z.toJSONSchema(input, { io: 'input' })
   return Object.fromEntries(
     required.map((key) => [key, key.endsWith('_id') ? randomUUID() : exampleOf(properties[key])]),
   )
