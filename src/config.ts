@@ -21,6 +21,16 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https U
 const Environment = z.object({
   PORT: port.default(3000),
   HOST: text.default('127.0.0.1'),
+  MAX_CONNECTIONS: z
+    .string()
+    .regex(/^[1-9]\d{1,5}$/, 'must be a number of connections from 10 to 999999')
+    .transform(Number)
+    .default(2_000),
+  KEEP_ALIVE_SECONDS: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, 'must be a number of seconds from 1 to 999')
+    .transform(Number)
+    .default(5),
   METRICS_PORT: port.optional(),
   METRICS_HOST: text.default('127.0.0.1'),
   USHER_DATA_DIR: text.default('.usher'),
@@ -102,6 +112,9 @@ export type Database =
 export type Config = {
   port: number
   host: string
+  maxConnections: number
+  /** How long an idle connection is kept for another request. */
+  keepAliveSeconds: number
   /** Where /metrics is served. Undefined: nowhere. */
   metrics: { host: string; port: number } | undefined
   logLevel: string
@@ -135,6 +148,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return {
     port: env.PORT,
     host: env.HOST,
+    maxConnections: env.MAX_CONNECTIONS,
+    keepAliveSeconds: env.KEEP_ALIVE_SECONDS,
     metrics: env.METRICS_PORT === undefined ? undefined : { host: env.METRICS_HOST, port: env.METRICS_PORT },
     logLevel: env.LOG_LEVEL,
     allowedHosts: env.ALLOWED_HOSTS,

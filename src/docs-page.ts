@@ -1,9 +1,13 @@
 // What is public: the front door, the OpenAPI document, and the documentation page. Swagger UI comes from npm and is served
-// from here, so the page works without any network but ours. In come the operations, out goes a router; no key is asked for.
+// from here, so the page works without any network but ours. No key is asked for, so an answer must cost no memory of its own.
 
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { Router } from 'express'
+import { dirname, extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import packageJson from '../package.json' with { type: 'json' }
 import { describeApi } from './openapi.ts'
@@ -32,22 +36,42 @@ const index = {
 }
 
 export function publicRouter(operations: readonly Operation[]): Router {
-  const document = JSON.stringify(describeApi(operations))
   const router = Router()
+  const file = (root: string, name: string, maxAge: number) =>
+    serveContent(readFileSync(join(root, name)), extname(name), maxAge)
 
-  router.get('/', (_req, res) => {
-    const json = () => void res.json(index)
-    res.format({ json, html: () => res.redirect('/docs'), default: json })
+  const json = serveContent(Buffer.from(JSON.stringify(index)), 'json', 0)
+  router.get('/', (req, res, next) => {
+    const asJson = () => json(req, res, next)
+    res.format({ json: asJson, html: () => res.redirect('/docs'), default: asJson })
   })
-  router.get('/openapi.json', (_req, res) => {
-    res.set('Cache-Control', 'public, max-age=300').type('json').send(document)
-  })
+  router.get('/openapi.json', serveContent(Buffer.from(JSON.stringify(describeApi(operations))), 'json', 300))
   router.use('/docs', restrictPage)
-  router.get('/docs', (_req, res) => res.sendFile('page.html', { root: ownFiles }))
-  for (const [name, root] of Object.entries(assets)) {
-    router.get(`/docs/${name}`, (_req, res) => res.sendFile(name, { root, maxAge: '1h' }))
-  }
+  router.get('/docs', file(ownFiles, 'page.html', 0))
+  for (const [name, root] of Object.entries(assets)) router.get(`/docs/${name}`, file(root, name, 3600))
   return router
+}
+
+const compress = promisify(gzip)
+// Below this a compressed answer is no smaller where it counts, in packets.
+const worthCompressing = 1_400
+
+/**
+ * What never changes: one buffer for all answers, and one more for those who take gzip, made when the first of them asks. A
+ * reader who does not read holds on to a reference, not to a copy.
+ */
+function serveContent(plain: Buffer, type: string, maxAge: number): RequestHandler {
+  const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`
+  let compressed: Promise<Buffer> | undefined
+  return async (req, res) => {
+    res.set({ 'Cache-Control': `public, max-age=${maxAge}`, ETag: etag }).type(type)
+    if (plain.length < worthCompressing) return void res.send(plain)
+    res.vary('Accept-Encoding')
+    if (req.acceptsEncodings(['gzip', 'identity']) !== 'gzip') return void res.send(plain)
+    compressed ??= compress(plain)
+    // Other bytes, another tag (RFC 9110, section 8.8.3.3).
+    res.set({ 'Content-Encoding': 'gzip', ETag: etag.replace(/"$/, '-gzip"') }).send(await compressed)
+  }
 }
 
 /**

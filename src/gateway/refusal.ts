@@ -6,6 +6,8 @@ export type RefusalOptions = {
   details?: unknown
   hint?: string | undefined
   headers?: Record<string, string>
+  /** Where the status does not say it: 429 and 503 are, others are not. */
+  retryable?: boolean
   /** This refusal was the recorded answer to the same idempotency key. */
   replayed?: boolean
   cause?: unknown
@@ -30,6 +32,7 @@ export class Refusal extends Error {
   readonly hint: string | undefined
   readonly headers: Record<string, string>
   readonly replayed: boolean
+  readonly retryable: boolean
 
   constructor(status: number, code: string, message: string, options: RefusalOptions = {}) {
     super(message, { cause: options.cause })
@@ -40,10 +43,7 @@ export class Refusal extends Error {
     this.hint = options.hint || undefined
     this.headers = options.headers ?? {}
     this.replayed = options.replayed ?? false
-  }
-
-  get retryable(): boolean {
-    return this.status === 429 || this.status === 503
+    this.retryable = options.retryable ?? (status === 429 || status === 503)
   }
 
   /** The error object of an answer. Absent fields are left out. */

@@ -1,0 +1,70 @@
+// The connections of a port: at most so many. When they are used up, whoever holds most of them gives one up, which is fair
+// without knowing whether an address is a person or a proxy: there is no limit per address to be set wrong.
+
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { ipKeyGenerator } from 'express-rate-limit'
+
+export type Connections = {
+  /** To be called as each request begins. */
+  note(req: IncomingMessage, res: ServerResponse): void
+  /** Whether an answer written to the socket now would be taken for that of the request which cannot be read. */
+  mayAnswer(socket: Socket): boolean
+}
+
+type Exchange = { req: IncomingMessage; res: ServerResponse }
+
+export function limitConnections(server: Server, maximum: number): Connections {
+  const byAddress = new Map<string, Set<Socket>>()
+  const exchanges = new WeakMap<Socket, Exchange[]>()
+  const leaves = new WeakMap<Socket, () => void>()
+  let open = 0
+
+  const of = (socket: Socket): Exchange[] => exchanges.get(socket) ?? []
+
+  /** Idle, still sending its request, or not reading its answer: nothing of ours is under way on it. */
+  const waitsForClient = (socket: Socket): boolean => !of(socket).some(isPending)
+
+  function oldestToGiveUp(): Socket | undefined {
+    let [most] = byAddress.values()
+    for (const sockets of byAddress.values()) if (sockets.size > (most?.size ?? 0)) most = sockets
+    for (const sockets of [most ?? [], ...byAddress.values()]) {
+      for (const socket of sockets) if (waitsForClient(socket)) return socket
+    }
+    return undefined
+  }
+
+  server.on('connection', (socket: Socket) => {
+    if (open >= maximum) {
+      const given = oldestToGiveUp()
+      if (given === undefined) return void socket.destroy()
+      given.destroy()
+      // `close` comes a moment later; its place is free at once.
+      leaves.get(given)?.()
+    }
+    const address = ipKeyGenerator(socket.remoteAddress ?? '')
+    const sockets = byAddress.get(address) ?? new Set()
+    byAddress.set(address, sockets.add(socket))
+    open += 1
+    const leave = () => {
+      if (!sockets.delete(socket)) return
+      open -= 1
+      if (sockets.size === 0) byAddress.delete(address)
+    }
+    leaves.set(socket, leave)
+    socket.once('close', leave)
+  })
+
+  return {
+    note(req, res) {
+      exchanges.set(req.socket, [...of(req.socket).filter((exchange) => !isOver(exchange)), { req, res }])
+    },
+    mayAnswer: (socket) =>
+      !of(socket).some(({ req, res }) => isPending({ req, res }) || (!req.complete && res.headersSent)),
+  }
+}
+
+/** Read in full, and not answered yet. */
+const isPending = ({ req, res }: Exchange): boolean => req.complete && !res.writableEnded
+
+const isOver = ({ req, res }: Exchange): boolean => req.complete && res.writableEnded
