@@ -6,11 +6,15 @@ import type { Socket } from 'node:net'
 import { ipKeyGenerator } from 'express-rate-limit'
 
 export type Connections = {
-  /** To be called as each request begins. */
-  note(req: IncomingMessage, res: ServerResponse): void
+  /** To be called as each request begins; false where it is not to be answered. */
+  admit(req: IncomingMessage, res: ServerResponse): boolean
   /** Whether an answer written to the socket now would be taken for that of the request which cannot be read. */
   mayAnswer(socket: Socket): boolean
 }
+
+// Requests under way on one connection. Hardly anybody sends a second before the answer to the first, and Node would begin all
+// that fit into a packet.
+const maximumPipelined = 8
 
 type Exchange = { req: IncomingMessage; res: ServerResponse }
 
@@ -56,15 +60,21 @@ export function limitConnections(server: Server, maximum: number): Connections {
   })
 
   return {
-    note(req, res) {
-      exchanges.set(req.socket, [...of(req.socket).filter((exchange) => !isOver(exchange)), { req, res }])
+    admit(req, res) {
+      const unfinished = of(req.socket).filter((exchange) => !isOver(exchange))
+      if (unfinished.length >= maximumPipelined) req.socket.destroy()
+      if (req.socket.destroyed) return false
+      exchanges.set(req.socket, [...unfinished, { req, res }])
+      return true
     },
-    mayAnswer: (socket) =>
-      !of(socket).some(({ req, res }) => isPending({ req, res }) || (!req.complete && res.headersSent)),
+    mayAnswer: (socket) => of(socket).every((exchange) => isOver(exchange) || isBeingRead(exchange)),
   }
 }
 
 /** Read in full, and not answered yet. */
 const isPending = ({ req, res }: Exchange): boolean => req.complete && !res.writableEnded
 
-const isOver = ({ req, res }: Exchange): boolean => req.complete && res.writableEnded
+const isBeingRead = ({ req, res }: Exchange): boolean => !req.complete && !res.headersSent
+
+/** The answer is with the kernel. */
+const isOver = ({ req, res }: Exchange): boolean => req.complete && res.writableFinished

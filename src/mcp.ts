@@ -1,7 +1,6 @@
 // MCP: the operations as tools, at POST /api/mcp, Streamable HTTP without sessions (SPEC.md, "MCP endpoint"). In comes
 // JSON-RPC with a caller, out goes JSON. A tool knows nothing of its operation but what the declaration says.
 
-import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node'
 import {
   type CallToolResult,
   createMcpHandler,
@@ -10,14 +9,17 @@ import {
   ProtocolErrorCode,
   Server,
   type Tool,
+  WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
+import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import packageJson from '../package.json' with { type: 'json' }
 import { callerOf } from './gateway/authenticate.ts'
-import { type Call, type Caller, IdempotencyKeySchema } from './gateway/calls.ts'
+import { type Call, type Caller, confirm, IdempotencyKeySchema } from './gateway/calls.ts'
 import { isMalformed, readJson } from './gateway/json-body.ts'
+import { logError, noteRoute } from './gateway/log-requests.ts'
 import type { Principals } from './gateway/principals.ts'
+import { countAlso } from './gateway/rate-limit.ts'
 import { Refusal, toRefusal } from './gateway/refusal.ts'
 import { isRead, type Operation } from './operation.ts'
 import { ifVersion, itemsOnAPage } from './operations/fields.ts'
@@ -34,75 +36,152 @@ const instructions = [
   'A refusal is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900. Lists are pages: while has_more is true, send next_cursor as cursor.',
 ].join('\n')
 
-/** `sent` are the arguments of a tool call as they were read: the SDK drops members that it cannot copy, such as `__proto__`. */
-type Context = { caller: Caller; sent?: Record<string, unknown>; requestId: string; onError: (error: unknown) => void }
+type Context = {
+  caller: Caller
+  /** The message or batch as it was read: the SDK drops members that it cannot copy, such as `__proto__`. */
+  body: unknown
+  requestId: string
+  onError: (error: unknown) => void
+  /** Of a batch: what it has been answered so far, and the request before, which is waited for. */
+  batch: { answered: number; turn: Promise<unknown> } | undefined
+}
 
-export function mcpRouter(operations: readonly Operation[], call: Call, principals: Principals): Router {
+// Revisions before 2025-06-18 allow batches; their clients do not name the revision with each request.
+const lastRevisionWithBatches = '2025-03-26'
+const maximumBatch = 20
+// Further requests of a batch are not begun after so much of an answer.
+const maximumBatchAnswer = 1024 * 1024
+
+/** Parameters that do not fit are the caller's mistake, whatever the method: the SDK says so of tool calls only. */
+class StrictServer extends Server {
+  protected override _wrapHandler: Server['_wrapHandler'] = (method, handler) =>
+    super._wrapHandler(method, async (request, context) => {
+      try {
+        return await handler(request, context)
+      } catch (error) {
+        if (error instanceof ProtocolError) throw error
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The parameters of ${method} are not valid.`)
+      }
+    })
+}
+
+export function mcpRouter(
+  operations: readonly Operation[],
+  call: Call,
+  principals: Principals,
+  rate: RequestHandler,
+): Router {
   const byName = new Map(operations.map((operation) => [operation.name, operation]))
   const tools = operations.map(toTool)
+  const sizeOfTools = JSON.stringify(tools).length
 
-  function buildServer({ caller, sent = {}, requestId, onError }: Context): Server {
-    const server = new Server(serverInfo, { capabilities: { tools: {} }, instructions })
-    server.setRequestHandler('tools/list', () => ({ tools }))
-    server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
+  function buildServer(context: Context): Server {
+    const { caller, requestId, onError } = context
+    const server = new StrictServer(serverInfo, { capabilities: { tools: {} }, instructions })
+    server.setRequestHandler('tools/list', () => inTurn(context, async () => ({ tools }), sizeOfTools))
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
       const operation = byName.get(params.name)
-      if (!operation) await principals.resolve(caller.key)
       if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
+      const sent = argumentsOf(context.body, mcpReq.id)
       const { idempotency_key, ...input } = sent
-      try {
-        // A read has no idempotency key: handing it on as a field gets it refused by name.
-        const answer = isRead(operation)
-          ? await call(operation, caller, { ...defaults(operation), ...sent })
-          : await call(operation, caller, input, idempotency_key)
-        const content = [...text(answer.body), ...(await pictures(operation, answer.body.data))]
-        return { content, structuredContent: answer.body }
-      } catch (error) {
-        const refusal = toRefusal(error)
-        if (refusal.status >= 500) onError(error)
-        // Text alone: structured content has to fit the tool's output schema, and clients throw when it does not.
-        return { content: text({ error: refusal.body(requestId) }), isError: true }
-      }
+      return inTurn(context, async () => {
+        try {
+          // A read has no idempotency key: handing it on as a field gets it refused by name.
+          const answer = isRead(operation)
+            ? await call(operation, caller, { ...defaults(operation), ...sent })
+            : await call(operation, caller, input, idempotency_key)
+          const content = [...text(answer.body), ...(await pictures(operation, answer.body.data))]
+          return { content, structuredContent: answer.body }
+        } catch (error) {
+          const refusal = await confirm(caller, principals).then(() => toRefusal(error), toRefusal)
+          if (refusal.status >= 500) onError(error)
+          // Text alone: structured content has to fit the tool's output schema, and clients throw when it does not.
+          return { content: text({ error: refusal.body(requestId) }), isError: true }
+        }
+      })
     })
     return server
   }
 
-  const modern = toNodeHandler(
-    // No tool says anything before its result, so a result is plain JSON.
-    createMcpHandler((context) => buildServer(context.authInfo?.extra as Context), { legacy: 'reject' }),
-  )
+  // No tool says anything before its result, so a result is plain JSON.
+  const modern = createMcpHandler((context) => buildServer(context.authInfo?.extra as Context), { legacy: 'reject' })
 
-  async function legacy(req: Request, res: Response, context: Context): Promise<void> {
+  async function legacy(request: globalThis.Request, body: unknown, context: Context): Promise<globalThis.Response> {
     const server = buildServer(context)
-    const transport = new NodeStreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true })
-    res.on('close', () => {
-      void transport.close()
-      void server.close()
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: undefined,
+      enableJsonResponse: true,
     })
     await server.connect(transport)
-    await transport.handleRequest(req, res, req.body)
+    try {
+      return await transport.handleRequest(request, { parsedBody: body })
+    } finally {
+      await server.close()
+    }
   }
 
   const serve: RequestHandler = async (req, res) => {
     const caller = callerOf(res)
-    // Anything but a tool call is answered from memory, so a key revoked within the last minute is noticed here or never.
-    if (req.body.method !== 'tools/call') await principals.resolve(caller.key)
-    else if (byName.has(req.body.params?.name)) res.locals.operation = req.body.params.name
+    const body: unknown = req.body
+    const isBatch = Array.isArray(body)
+    if (isBatch) await countAlso(rate, body.length - 1, req, res)
+    const operation = isBatch || req.body.method !== 'tools/call' ? undefined : byName.get(req.body.params?.name)
+    if (operation !== undefined) res.locals.operation = operation.name
 
     const context: Context = {
       caller,
-      sent: req.body.params?.arguments,
+      body,
       requestId: String(req.id),
-      onError: (error) => req.log.error({ err: error }, 'tool failed'),
+      onError: (error) => logError(req, res, error, 'tool failed'),
+      batch: isBatch ? { answered: 0, turn: Promise.resolve() } : undefined,
     }
-    if (await isLegacyRequest(webRequest(req), req.body)) return legacy(req, res, context)
+    const request = webRequest(req)
     const auth = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra: context }
-    await modern(Object.assign(req, { auth }), res, req.body)
+    const response =
+      isBatch || (await isLegacyRequest(request, body))
+        ? await legacy(request, body, context)
+        : await modern.fetch(request, { authInfo: auth, parsedBody: body })
+    // What was answered from memory: a list of tools, an error of the protocol.
+    await confirm(caller, principals)
+    res.status(response.status).set(Object.fromEntries(response.headers))
+    const answer = await response.text()
+    // The SDK answers a batch with one request in it as if it were none.
+    res.send(isBatch && answer.startsWith('{') && response.status === 200 ? `[${answer}]` : answer)
   }
 
   const router = Router()
-  router.all('/', refuseOtherMethods, readJson, refuseOtherBodies, acceptJson, serve)
-  router.use(answerUnreadable)
+  router.all('/', noteEndpoint, refuseOtherMethods, readJson, refuseOtherBodies, serve)
+  router.use(answerUnreadable(principals))
   return router
+}
+
+/** Of a tool call, as they were read. */
+function argumentsOf(body: unknown, id: unknown): Record<string, unknown> {
+  const message = [body].flat().find((message) => (message as { id?: unknown } | null)?.id === id)
+  return (message as { params?: { arguments?: Record<string, unknown> } } | undefined)?.params?.arguments ?? {}
+}
+
+/** One by one within a batch, which then is no way to have many calls under way for the price of a connection. */
+async function inTurn<T>({ batch }: Context, work: () => Promise<T>, size?: number): Promise<T> {
+  if (batch === undefined) return work()
+  const result = batch.turn.then(async () => {
+    if (batch.answered >= maximumBatchAnswer) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidRequest,
+        'The answers of the batch are too large: send this request alone.',
+      )
+    }
+    const result = await work()
+    batch.answered += size ?? JSON.stringify(result).length
+    return result
+  })
+  batch.turn = result.catch(() => {})
+  return result
+}
+
+const noteEndpoint: RequestHandler = (req, res, next) => {
+  noteRoute(req, res, '/api/mcp')
+  next()
 }
 
 const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage.mcp } : {})
@@ -167,36 +246,40 @@ const refuseOtherBodies: RequestHandler = (req, _res, next) => {
       hint: 'Send the header Content-Type: application/json.',
     })
   }
-  // A batch would be many requests for the price of one; MCP dropped it in revision 2025-06-18.
-  if (Array.isArray(req.body)) {
-    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'Send one JSON-RPC request: batches are not supported.')
-  }
+  if (Array.isArray(req.body)) refuseBatch(req.body, req.headers['mcp-protocol-version'])
   if (req.body === undefined) throw new ProtocolError(ProtocolErrorCode.ParseError, 'The body is empty.')
   next()
 }
 
+/** Each request of a batch counts against the rate limit, and they are answered one by one. */
+function refuseBatch(batch: unknown[], revision: unknown): void {
+  const refuse = (message: string) => {
+    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message)
+  }
+  if (revision !== undefined && String(revision) > lastRevisionWithBatches) {
+    refuse(`Send one JSON-RPC request: batches ended with revision ${lastRevisionWithBatches} of the protocol.`)
+  }
+  if (batch.length === 0 || batch.length > maximumBatch) refuse(`A batch holds 1 to ${maximumBatch} requests.`)
+  const ids = batch.flatMap((message) => (message as { id?: unknown } | null)?.id ?? [])
+  if (new Set(ids).size < ids.length) refuse('Two requests of the batch have the same id.')
+}
+
 /** What cannot be read has no id to answer to, and is answered in JSON-RPC's own words all the same. */
-const answerUnreadable: ErrorRequestHandler = (error, _req, res, next) => {
-  const unreadable = isMalformed(error) ? new ProtocolError(ProtocolErrorCode.ParseError, error.message) : error
-  if (!(unreadable instanceof ProtocolError)) return next(error)
-  res.status(400).json({ jsonrpc: '2.0', id: null, error: { code: unreadable.code, message: unreadable.message } })
+function answerUnreadable(principals: Principals): ErrorRequestHandler {
+  return async (error, _req, res, next) => {
+    const unreadable = isMalformed(error) ? new ProtocolError(ProtocolErrorCode.ParseError, error.message) : error
+    if (!(unreadable instanceof ProtocolError)) return next(error)
+    await confirm(callerOf(res), principals)
+    res.status(400).json({ jsonrpc: '2.0', id: null, error: { code: unreadable.code, message: unreadable.message } })
+  }
 }
 
-/** The spec's own example sends no Accept header, which the SDK would answer with 406. It reads the header in both places. */
-const acceptJson: RequestHandler = (req, _res, next) => {
-  const accept = 'application/json, text/event-stream'
-  req.headers.accept = accept
-  const at = req.rawHeaders.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'accept')
-  if (at >= 0) req.rawHeaders[at + 1] = accept
-  else req.rawHeaders.push('Accept', accept)
-  next()
-}
-
-/** Only what the revision is told by: method and headers. */
+/** As the SDK wants it: the spec's own example sends no Accept header, which the SDK would answer with 406. */
 function webRequest(req: Request): globalThis.Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(req.headers)) {
     if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value)
   }
+  headers.set('Accept', 'application/json, text/event-stream')
   return new globalThis.Request('http://usher.invalid/api/mcp', { method: 'POST', headers, body: '{}' })
 }

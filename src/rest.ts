@@ -4,8 +4,10 @@
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { callerOf } from './gateway/authenticate.ts'
-import type { Call } from './gateway/calls.ts'
+import { type Call, requireScope } from './gateway/calls.ts'
 import { readJson } from './gateway/json-body.ts'
+import { noteRoute } from './gateway/log-requests.ts'
+import type { Principals } from './gateway/principals.ts'
 import { Refusal } from './gateway/refusal.ts'
 import { validationFailed } from './gateway/validation.ts'
 import { isRead, type Operation, type Picture, pathParameters } from './operation.ts'
@@ -16,32 +18,49 @@ type InputOf = (req: Request) => Input
 
 const verbs = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-export function restRouter(operations: readonly Operation[], call: Call): Router {
+export function restRouter(operations: readonly Operation[], call: Call, principals: Principals): Router {
   const router = Router({ caseSensitive: true })
-  router.use(readJson, neverCached)
+  router.use(neverCached)
 
   const methodsByPath = new Map<string, string[]>()
   for (const operation of operations) {
     const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
     const route = router.route(path)
     const inputOf = isRead(operation) ? inputOfQuery(operation) : inputOfBody(operation)
-    route[verbs[operation.method]](handle(operation, call, inputOf))
+    route[verbs[operation.method]](enter(operation, principals), readJson, handle(operation, call, inputOf))
     methodsByPath.set(path, [
       ...(methodsByPath.get(path) ?? []),
       ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
     ])
     for (const [extension, picture] of Object.entries(operation.pictures ?? {})) {
-      router.get(`${path}.${extension}`, draw(operation, call, inputOf, picture))
+      router.get(
+        `${path}.${extension}`,
+        enter(operation, principals, extension),
+        readJson,
+        draw(operation, call, inputOf, picture),
+      )
       methodsByPath.set(`${path}.${extension}`, ['GET', 'HEAD'])
     }
   }
-  for (const [path, methods] of methodsByPath) router.all(path, refuseMethod(methods))
+  for (const [path, methods] of methodsByPath) router.all(path, refuseMethod(path, methods))
   return router
+}
+
+const prefix = '/api/v1'
+
+/** The operation is known: whether the key may call it comes before anything that was sent. */
+function enter(operation: Operation, principals: Principals, extension?: string): RequestHandler {
+  const pattern = `${prefix}${operation.path}${extension === undefined ? '' : `.${extension}`}`
+  return async (req, res, next) => {
+    noteRoute(req, res, pattern)
+    res.locals.operation = operation.name
+    await requireScope(operation, callerOf(res), principals)
+    next()
+  }
 }
 
 function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHandler {
   return async (req, res) => {
-    res.locals.operation = operation.name
     const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
     const { data, effect } = answer.body as { data?: { version?: number }; effect?: { dry_run?: boolean } }
@@ -53,7 +72,6 @@ function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHand
 
 function draw(operation: Operation, call: Call, inputOf: InputOf, { mediaType, draw }: Picture): RequestHandler {
   return async (req, res) => {
-    res.locals.operation = operation.name
     const { body } = await call(operation, callerOf(res), inputOf(req))
     res.type(mediaType).send(await draw(body.data))
   }
@@ -140,9 +158,11 @@ const neverCached: RequestHandler = (req, res, next) => {
   next()
 }
 
-function refuseMethod(allowed: string[]): RequestHandler {
+function refuseMethod(path: string, allowed: string[]): RequestHandler {
   const allow = [...new Set(allowed)].join(', ')
-  return (req) => {
+  const pattern = prefix + path.replace(/:(\w+)/g, '{$1}')
+  return (req, res) => {
+    noteRoute(req, res, pattern)
     throw new Refusal(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
       hint: `Allowed: ${allow}.`,
       headers: { Allow: allow },

@@ -9,10 +9,11 @@ import type { Logger } from 'pino'
 import type { Outbox } from './courier/outbox.ts'
 import { publicRouter } from './docs-page.ts'
 import { authenticate, limitFailures } from './gateway/authenticate.ts'
-import { createCall } from './gateway/calls.ts'
+import { type Caller, confirm, createCall } from './gateway/calls.ts'
 import type { DataApi } from './gateway/data-api.ts'
-import { logRequests } from './gateway/log-requests.ts'
-import { createPrincipals } from './gateway/principals.ts'
+import { createKeyAttempts } from './gateway/key-attempts.ts'
+import { logError, logRequests } from './gateway/log-requests.ts'
+import { createPrincipals, type Principals } from './gateway/principals.ts'
 import { limitRate } from './gateway/rate-limit.ts'
 import { Refusal, toRefusal } from './gateway/refusal.ts'
 import type { Tokens } from './gateway/tokens.ts'
@@ -57,6 +58,7 @@ export function createApp({
   const call = createCall({ dataApi, tokens, principals, onWritten })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
+  const attempts = createKeyAttempts(principals, countFailure)
 
   const app = express()
   app.set('trust proxy', trustProxy)
@@ -70,17 +72,17 @@ export function createApp({
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.outbox, countFailure))
   if (outbox !== undefined) app.use(outboxRouter(outbox))
 
-  app.use('/api/v1', authenticate(principals, 'api', countFailure), rate, restRouter(operations, call))
+  app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
   app.use(
     '/api/mcp',
     guardHost(allowedHosts),
-    authenticate(principals, 'mcp', countFailure),
+    authenticate(principals, 'mcp', attempts),
     rate,
-    mcpRouter(operations, call, principals),
+    mcpRouter(operations, call, principals, rate),
   )
 
   app.use(refuseUnknownPath)
-  app.use(answerError)
+  app.use(answerError(principals))
   return app
 }
 
@@ -109,14 +111,23 @@ const refuseUnknownPath: RequestHandler = () => {
 }
 
 /** The one place where an error becomes an answer. */
-const answerError: ErrorRequestHandler = (error, req, res, next) => {
-  const refusal = refusalOfHttp(error) ?? toRefusal(error)
-  if (refusal.status >= 500) req.log.error({ err: refusal.cause ?? error }, refusal.message)
-  if (res.headersSent) return next(error)
-  res.locals.code = refusal.code
-  res.set(refusal.headers)
-  if (refusal.replayed) res.set('Idempotent-Replayed', 'true')
-  res.status(refusal.status).json({ error: refusal.body(String(req.id)) })
+function answerError(principals: Principals): ErrorRequestHandler {
+  return async (error, req, res, _next) => {
+    const refusal = await refusalToTell(refusalOfHttp(error) ?? toRefusal(error), res.locals.caller, principals)
+    if (refusal.status >= 500) logError(req, res, refusal.cause ?? error, refusal.message)
+    // Half an answer is none.
+    if (res.headersSent) return void res.destroy()
+    res.locals.code = refusal.code
+    res.set(refusal.headers)
+    if (refusal.replayed) res.set('Idempotent-Replayed', 'true')
+    res.status(refusal.status).json({ error: refusal.body(String(req.id)) })
+  }
+}
+
+/** What was refused without the database is told only to a key that is still good. The rate limit is there to spare it, and comes first. */
+async function refusalToTell(refusal: Refusal, caller: Caller | undefined, principals: Principals): Promise<Refusal> {
+  if (caller === undefined || refusal.status >= 500 || refusal.status === 429) return refusal
+  return confirm(caller, principals).then(() => refusal, toRefusal)
 }
 
 /** What Express and its body parser throw. */

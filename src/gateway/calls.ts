@@ -13,7 +13,13 @@ import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
 
 /** Who calls, as the door found out. `key` is the secret itself: never log a Caller. */
-export type Caller = { key: string; principal: Principal; source: Source }
+export type Caller = {
+  key: string
+  principal: Principal
+  source: Source
+  /** Whether the database was asked about the key for this request. Until then it may have been revoked within the last minute. */
+  confirmed: boolean
+}
 
 export type Answer = {
   status: number
@@ -66,46 +72,44 @@ export function createCall({
   /** Something was written, and something may be owed to somebody. */
   onWritten?: (() => void) | undefined
 }): Call {
-  async function run(operation: Operation, caller: Caller, args: Record<string, unknown>): Promise<unknown> {
+  async function run(
+    operation: Operation,
+    caller: Caller,
+    args: Record<string, unknown>,
+    repeatable: boolean,
+  ): Promise<unknown> {
     const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
     try {
-      return await dataApi.rpc(operation.name, args, token)
+      return await dataApi.rpc(operation.name, args, token, repeatable)
     } catch (error) {
       // The key changed since it was resolved: the next request must not be told so by the cache.
       if (error instanceof Refusal && (error.status === 401 || error.status === 403))
         principals.forget(caller.principal)
       throw error instanceof Refusal ? refusalFor(caller.source, error) : error
-    }
-  }
-
-  /** A refusal that needs no database must still not be told to a key that was revoked within the last minute. */
-  async function whileValid<T>(caller: Caller, work: () => T): Promise<T> {
-    try {
-      return work()
-    } catch (refusal) {
-      await principals.resolve(caller.key)
-      throw refusal
+    } finally {
+      // The database checks the key in the transaction of every call.
+      caller.confirmed = true
     }
   }
 
   return async (operation, caller, input, idempotencyKey) => {
     await requireScope(operation, caller, principals)
-    const args = await whileValid(caller, () => parseInput(operation.input, input))
+    const args = parseInput(operation.input, input)
 
     if (isRead(operation)) {
-      const result = await run(operation, caller, args)
+      const result = await run(operation, caller, args, true)
       const body = isList(operation) ? (result as Record<string, unknown>) : { data: result }
       return { status: 200, body, replayed: false }
     }
 
     const keyName = nameFor(caller.source, 'idempotency_key')
-    const { [keyName]: idempotency_key } = await whileValid(caller, () =>
-      parseInput(idempotencyInputs[caller.source], { [keyName]: idempotencyKey }),
-    )
-    const outcome = (await run(operation, caller, {
-      ...args,
-      ...(idempotency_key !== undefined && { idempotency_key, request_fingerprint: fingerprint(operation, args) }),
-    })) as Outcome
+    const { [keyName]: idempotency_key } = parseInput(idempotencyInputs[caller.source], { [keyName]: idempotencyKey })
+    const keyed =
+      idempotency_key === undefined
+        ? args
+        : { ...args, idempotency_key, request_fingerprint: fingerprint(operation, args) }
+    const repeatable = idempotency_key !== undefined || args.dry_run === true
+    const outcome = (await run(operation, caller, keyed, repeatable)) as Outcome
     const { status, data, effect, error, replayed = false } = outcome
     if (!replayed) onWritten()
     if (error) {
@@ -116,15 +120,23 @@ export function createCall({
 }
 
 /** The database enforces the scope by the role; asking here first gives the answer its name, without a round trip. */
-async function requireScope({ scope, name }: Operation, caller: Caller, principals: Principals): Promise<void> {
+export async function requireScope({ scope, name }: Operation, caller: Caller, principals: Principals): Promise<void> {
   if (scope === null || caller.principal.scopes.includes(scope)) return
   // Perhaps the scope was added within the last minute, or the key revoked: ask before refusing.
   caller.principal = await principals.resolve(caller.key)
+  caller.confirmed = true
   if (caller.principal.scopes.includes(scope)) return
   throw new Refusal(403, 'missing_scope', `The API key lacks the scope ${scope}, which ${name} needs.`, {
     details: { scope },
     hint: 'Use a key that has the scope, or add the scope to this key.',
   })
+}
+
+/** Whatever is told from memory alone must not be told to a key that was revoked within the last minute. @throws Refusal 401 */
+export async function confirm(caller: Caller, principals: Principals): Promise<void> {
+  if (caller.confirmed) return
+  caller.principal = await principals.resolve(caller.key)
+  caller.confirmed = true
 }
 
 /** Same operation and same input, same fingerprint, in whichever order the members of an object come. */

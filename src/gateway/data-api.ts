@@ -1,15 +1,21 @@
-// The way to the database: one RPC through PostgREST, as the role of a token. In come the name of an `api` function, its
-// arguments and a token; out comes what the function returned. Nothing here knows what the functions mean.
+// The way to the database: one RPC through PostgREST, as the role of a token. Nothing here knows what the functions mean.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { PostgrestClient } from '@supabase/postgrest-js'
-import { refusalOfDatabase } from './refusal-of-database.ts'
+import { lostRace, refusalOfDatabase } from './refusal-of-database.ts'
 
 // The database gives up after 8 s (statement_timeout); what takes longer got lost on the way.
 const patienceMilliseconds = 15_000
+// Two that met in a deadlock must not meet again.
+const longestPauseMilliseconds = 50
 
 export type DataApi = {
-  /** @throws Refusal, when the function raised one or the database cannot be reached. */
-  rpc(fn: string, args: Record<string, unknown>, token: string): Promise<unknown>
+  /**
+   * @param repeatable whether the call may be sent twice, which a caller has to know when its outcome is unknown. Left out, nobody
+   * asks: the call is one of our own, which is repeated anyway.
+   * @throws Refusal, when the function raised one or the database cannot be reached.
+   */
+  rpc(fn: string, args: Record<string, unknown>, token: string, repeatable?: boolean): Promise<unknown>
 }
 
 /**
@@ -23,13 +29,16 @@ export function createDataApi(url: string, projectKey?: string): DataApi {
   })
 
   return {
-    async rpc(fn, args, token) {
-      const { data, error, status } = await client
-        .rpc(fn, args)
-        .setHeader('Authorization', `Bearer ${token}`)
-        .abortSignal(AbortSignal.timeout(patienceMilliseconds))
+    async rpc(fn, args, token, repeatable) {
+      const patience = AbortSignal.timeout(patienceMilliseconds)
+      const ask = () => client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(patience)
+      let { data, error, status } = await ask()
+      if (error !== null && lostRace(error)) {
+        await sleep(Math.random() * longestPauseMilliseconds)
+        ;({ data, error, status } = await ask())
+      }
       if (error === null) return data
-      throw refusalOfDatabase(error, status, fieldsOf(args))
+      throw refusalOfDatabase(error, status, fieldsOf(args), repeatable)
     },
   }
 }

@@ -1,9 +1,9 @@
-// What is logged of a request: its id, method, path without the query (which may hold an e-mail address), status, time
-// taken, and who called by id. Never a key, a token, a header or a body.
+// What is logged of a request: its id, method, the pattern of its path with those parameters that are UUIDs, status, time taken,
+// and who called by id. Never what was typed into a path or query, a key, a token, a header or a body.
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { pinoHttp } from 'pino-http'
 import type { Caller } from './calls.ts'
@@ -35,11 +35,58 @@ export function logRequests(log: Logger): RequestHandler {
   }) as unknown as RequestHandler
 }
 
+/** To be called by the route of a request: `pattern` is its whole path, with `{name}` for what callers write there. */
+export function noteRoute(req: Request, res: Response, pattern: string): void {
+  res.locals.route = { pattern, ids: Object.fromEntries(Object.entries(req.params).filter(([, text]) => isUuid(text))) }
+}
+
+/** Logs what was thrown, without those parts of the path that the caller wrote. */
+export function logError(req: Request, res: Response, error: unknown, message: string): void {
+  const fixed = new Set(routeOf(req, res)?.pattern.split('/'))
+  const typed = req.originalUrl
+    .split(/[/?#]/)
+    .flatMap((part) => [part, decoded(part)])
+    .filter((part) => part.length > 3 && !fixed.has(part) && !isUuid(part))
+  const err = (error: unknown) =>
+    typed.reduce<unknown>((described, part) => replaceIn(described, part), serializers.err(error))
+  req.log.child({}, { serializers: { err } }).error({ err: error }, message)
+}
+
+function replaceIn(value: unknown, part: string): unknown {
+  if (typeof value === 'string') return value.replaceAll(part, '…')
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inside]) => [name, replaceIn(inside, part)]))
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+type Route = { pattern: string; ids: Record<string, unknown> }
+
+/** What the route noted; for routes of the app itself, which have no prefix, what Express matched. */
+function routeOf(req: IncomingMessage, res: ServerResponse): Route | undefined {
+  const noted = (res as Response).locals.route as Route | undefined
+  const matched: unknown = (req as Request).route?.path
+  return noted ?? (typeof matched === 'string' ? { pattern: matched.replace(/:(\w+)/g, '{$1}'), ids: {} } : undefined)
+}
+
+const isUuid = (text: unknown): boolean =>
+  typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
+
+// Node's parser knows more, which nobody sends but to be logged.
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'])
+
 function summarise(req: IncomingMessage, res: ServerResponse, milliseconds: number): Record<string, unknown> {
   const { caller, operation, code } = (res as Response).locals as { caller?: Caller; operation?: string; code?: string }
+  const route = routeOf(req, res)
   return {
-    method: req.method,
-    path: ((req as { originalUrl?: string }).originalUrl ?? req.url ?? '').split('?', 1)[0],
+    method: methods.has(req.method ?? '') ? req.method : 'other',
+    ...(route && { path: route.pattern, ...route.ids }),
     status: res.statusCode,
     duration_ms: milliseconds,
     ...(operation !== undefined && { operation }),

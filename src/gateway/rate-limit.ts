@@ -1,7 +1,7 @@
 // Middleware: so many requests a minute for each key, as its organisation's plan says; one bucket for REST and MCP. In
 // memory by default, in Redis where several copies of the BFF share the limit.
 
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { type ClientRateLimitInfo, MemoryStore, rateLimit, type Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
 import { RedisStore } from 'rate-limit-redis'
@@ -22,7 +22,19 @@ export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): R
     logger: log,
     // A limit that cannot be counted is no reason to turn people away.
     passOnStoreError: true,
+    // A batch counts several times.
+    validate: { singleCount: false },
   })
+}
+
+/** Counts the other requests of a batch: the first was counted with the HTTP request. @throws Refusal 429 */
+export async function countAlso(rate: RequestHandler, others: number, req: Request, res: Response): Promise<void> {
+  for (let i = 0; i < others; i++) {
+    for (const name of ['RateLimit', 'RateLimit-Policy']) res.removeHeader(name)
+    await new Promise<void>((resolve, reject) =>
+      rate(req, res, (limited?: unknown) => (limited ? reject(limited) : resolve())),
+    )
+  }
 }
 
 /**

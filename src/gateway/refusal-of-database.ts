@@ -1,39 +1,61 @@
 // One wrapper for everything the database can raise: in comes the error as PostgREST words it, out goes the refusal.
 // Usher's own functions raise PTxyz with code and param in the detail (private.refuse); the rest is what Postgres itself says.
 
-import { invalidTokenChallenge, Refusal, toRefusal, unavailable } from './refusal.ts'
+import { invalidTokenChallenge, outcomeUnknown, Refusal, toRefusal, unavailable } from './refusal.ts'
 import { validationFailed } from './validation.ts'
 
 /** As postgrest-js hands it on; a proxy in between may leave out everything but the message. */
 type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
 
-// 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 57014 statement timeout, 53xxx resources, 57P0x shutdown,
-// 08xxx connection, PGRST00x PostgREST without a connection.
-const passing = /^(40P01|40001|55P03|57014|53...|57P0.|08...|PGRST00.)$/
+// Certainly rolled back, or never begun: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 57014 statement timeout, 53xxx
+// resources, 57P03 no connections taken now, PGRST00x PostgREST without a connection.
+const passing = /^(40P01|40001|55P03|57014|53...|57P03|PGRST00.)$/
+// The connection broke, perhaps after the commit: 08xxx connection, 40003 completion unknown, 57P0x shutdown.
+const broken = /^(08...|40003|57P0.)$/
+const deadlockOrSerialisation = /^(40P01|40001)$/
 // A race of Postgres's own, of a lock with an update that is just being rolled back; it has no code but XX000.
 const raceOfPostgres = /^new multixact has more than one updating member/
+const uniqueViolation = '23505'
+// Of fetch, as postgrest-js hands it on: there was no connection to send anything on.
+const neverSent = /\((ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)\)/
 // Check, foreign key and not-null violations, and values that are malformed, too long or out of range.
 const badValue = /^(23514|23503|23502|22...)$/
+
+/** It rolled back only because somebody else was at it at the same moment: a second try may find its way, or a better refusal. */
+export function lostRace({ code = '', message }: DatabaseError): boolean {
+  return deadlockOrSerialisation.test(code) || code === uniqueViolation || raceOfPostgres.test(message)
+}
 
 /**
  * @param status of the HTTP answer; 0 when there was none.
  * @param args names of the arguments sent, to find the field that a constraint speaks of.
+ * @param repeatable see `DataApi`.
  */
-export function refusalOfDatabase(error: DatabaseError, status: number, args: string[]): Refusal {
+export function refusalOfDatabase(error: DatabaseError, status: number, args: string[], repeatable?: boolean): Refusal {
   const code = error.code ?? ''
   const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return refusalRaised(Number(raised[1]), error)
   if (passing.test(code) || raceOfPostgres.test(error.message)) return unavailable(error)
-  if (code === '23505') return refusalOfUniqueness(error, args)
+  if (broken.test(code)) return lost(error, repeatable)
+  if (code === uniqueViolation) return refusalOfUniqueness(error, args)
   if (badValue.test(code)) return refusalOfValue(error, args)
   if (code === '42501') {
     return new Refusal(403, 'forbidden', 'The database does not allow this to the role of the operation.', {
       cause: error,
     })
   }
-  const fromBetween = !/^([0-9A-Z]{5}|PGRST\d+)$/.test(code) && (status === 0 || status === 429 || status >= 502)
-  return fromBetween ? unavailable(error) : toRefusal(error)
+  return /^([0-9A-Z]{5}|PGRST\d+)$/.test(code) ? toRefusal(error) : refusalFromBetween(error, status, repeatable)
 }
+
+/** Of whatever stands between us and Postgres, or of nobody. PostgREST says 400 with an empty code when its connection breaks. */
+function refusalFromBetween(error: DatabaseError, status: number, repeatable: boolean | undefined): Refusal {
+  if (status === 429 || (status === 0 && neverSent.test(String(error.details)))) return unavailable(error)
+  const certain = status > 400 && status < 500 && status !== 408
+  return certain ? toRefusal(error) : lost(error, repeatable)
+}
+
+const lost = (error: DatabaseError, repeatable: boolean | undefined): Refusal =>
+  repeatable === undefined ? unavailable(error) : outcomeUnknown(error, repeatable)
 
 function refusalRaised(status: number, error: DatabaseError): Refusal {
   const detail = JSON.parse(String(error.details)) as { code: string; param?: string; details?: unknown }

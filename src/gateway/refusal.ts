@@ -67,12 +67,39 @@ export function unauthorised(code: string, message: string, hint?: string): Refu
   return new Refusal(401, code, message, { hint, headers: invalidTokenChallenge })
 }
 
+export function tooManyFailures(): Refusal {
+  return new Refusal(429, 'too_many_failures', 'Too many requests with invalid credentials came from this address.', {
+    hint: 'Wait a minute, and send a valid key.',
+    headers: { 'Retry-After': '60' },
+  })
+}
+
 export function unavailable(cause: unknown): Refusal {
   return new Refusal(503, 'temporarily_unavailable', 'The service cannot answer right now.', {
     hint: 'Send the same request again shortly; with an Idempotency-Key nothing can happen twice.',
     headers: { 'Retry-After': '1' },
     cause,
   })
+}
+
+/**
+ * The connection to the database broke while it was at work: a write may have been committed.
+ * @param repeatable whether doing it twice does no harm: a read, or a write under an idempotency key.
+ */
+export function outcomeUnknown(cause: unknown, repeatable: boolean): Refusal {
+  return new Refusal(
+    503,
+    'outcome_unknown',
+    'The answer got lost on its way: whether the request was carried out is not known.',
+    {
+      hint: repeatable
+        ? 'Send the same request again, with the same idempotency key if it had one: nothing happens twice.'
+        : 'Look whether it was carried out before you send it again. With an idempotency key a request can simply be repeated.',
+      headers: { 'Retry-After': '1' },
+      retryable: repeatable,
+      cause,
+    },
+  )
 }
 
 /** Whatever was thrown, as a refusal. What nobody foresaw becomes a 500 that says nothing of its cause. */

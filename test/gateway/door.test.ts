@@ -109,6 +109,23 @@ test('rubbish behind a request that is being worked on is not its answer: the co
   expect(await received(socket)).toBe('')
 })
 
+test('a client that sends hundreds of requests without waiting for an answer is shut out', async () => {
+  let begun = 0
+  const { door, socket } = await open()
+  door.serve((_req, res) => {
+    begun += 1
+    setTimeout(() => res.end(), 20)
+  })
+  const polite = socket()
+  polite.write(get().repeat(7) + get().replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
+  expect((await received(polite)).match(/HTTP\/1\.1 200/g)).toHaveLength(8)
+  begun = 0
+  const rude = socket()
+  rude.write(get().repeat(500))
+  expect(await received(rude)).toBe('')
+  expect(begun).toBe(8)
+})
+
 test('an answer of which nothing is read any more goes with its connection', async () => {
   const socket = (await open({ timeouts: { silence: 300 } })).socket()
   socket.pause()

@@ -1,0 +1,114 @@
+// Keys that are not in the cache, resolved a few at a time for each address, and one by one once it has sent too many that were
+// invalid: whoever guesses keys must not use up the database, and whoever shares their address must still get in.
+
+import type { Request, Response } from 'express'
+import { ipKeyGenerator, type RateLimitRequestHandler } from 'express-rate-limit'
+import { hashOf, isWellFormedKey } from './api-key.ts'
+import type { Principal, Principals } from './principals.ts'
+import { Refusal, tooManyFailures } from './refusal.ts'
+
+export type KeyAttempts = {
+  /** @throws Refusal 401, or 429 where the address has failed too often. */
+  resolve(key: string, req: Request, res: Response): Promise<Principal>
+}
+
+export const failuresPerMinute = 60
+const atOnce = 8
+// For an address over its limit: how many may wait for their turn, and how long the next has to after an invalid key.
+const longestQueue = 32
+const pauseMilliseconds = 25
+
+export const addressOf = (req: Request): string => ipKeyGenerator(req.ip ?? '')
+
+type Line = {
+  /** The address has failed too often. */
+  isOver: boolean
+  underWay: number
+  waiting: { req: Request; admit: () => void; refuse: (refusal: Refusal) => void }[]
+  /** By hash: requests that arrive together with one key take one place. */
+  attempts: Map<string, Promise<Principal>>
+}
+
+export function createKeyAttempts(principals: Principals, failures: RateLimitRequestHandler): KeyAttempts {
+  const lines = new Map<string, Line>()
+
+  async function hasFailedTooOften(address: string): Promise<boolean> {
+    try {
+      const counted = await failures.getKey(address)
+      if (counted === undefined || counted.totalHits < failuresPerMinute) return false
+      return counted.resetTime === undefined || counted.resetTime.getTime() > Date.now()
+    } catch {
+      // A limit that cannot be counted is no reason to turn people away.
+      return false
+    }
+  }
+
+  /** @returns what the request is refused with: the error itself, or that there were too many of its kind. */
+  const count = (error: unknown, req: Request, res: Response): Promise<unknown> =>
+    error instanceof Refusal && error.status === 401
+      ? new Promise((refuseWith) => failures(req, res, (limited?: unknown) => refuseWith(limited ?? error)))
+      : Promise.resolve(error)
+
+  async function turn(line: Line, req: Request): Promise<void> {
+    line.isOver = await hasFailedTooOften(addressOf(req))
+    if (line.waiting.length === 0 && line.underWay < (line.isOver ? 1 : atOnce)) {
+      line.underWay += 1
+      return
+    }
+    if (line.isOver && line.waiting.length >= longestQueue) throw tooManyFailures()
+    await new Promise<void>((admit, refuse) => line.waiting.push({ req, admit, refuse }))
+  }
+
+  function next(line: Line): void {
+    line.underWay -= 1
+    if (line.isOver) for (const { refuse } of line.waiting.splice(longestQueue)) refuse(tooManyFailures())
+    while (line.waiting.length > 0 && line.underWay < (line.isOver ? 1 : atOnce)) {
+      const { req, admit, refuse } = line.waiting.shift() as Line['waiting'][number]
+      // Nobody is there any more to be answered.
+      if (req.socket.destroyed) refuse(tooManyFailures())
+      else {
+        line.underWay += 1
+        admit()
+      }
+    }
+  }
+
+  async function attempt(key: string, line: Line, req: Request, res: Response): Promise<Principal> {
+    await turn(line, req)
+    let isValid = false
+    try {
+      const principal = await principals.resolve(key)
+      isValid = true
+      return principal
+    } catch (error) {
+      const refusal = await count(error, req, res)
+      line.isOver = await hasFailedTooOften(addressOf(req))
+      throw refusal
+    } finally {
+      if (line.isOver && !isValid) setTimeout(next, pauseMilliseconds, line)
+      else next(line)
+    }
+  }
+
+  return {
+    async resolve(key, req, res) {
+      // Refused without the database.
+      if (!isWellFormedKey(key)) throw await principals.resolve(key).catch((error: unknown) => count(error, req, res))
+      const address = addressOf(req)
+      const line = lines.get(address) ?? { isOver: false, underWay: 0, waiting: [], attempts: new Map() }
+      lines.set(address, line)
+      const hash = hashOf(key)
+      const shared = line.attempts.get(hash)
+      if (shared !== undefined)
+        return shared.catch(async (error: unknown) => Promise.reject(await count(error, req, res)))
+      const own = attempt(key, line, req, res)
+      line.attempts.set(hash, own)
+      try {
+        return await own
+      } finally {
+        line.attempts.delete(hash)
+        if (line.attempts.size === 0) lines.delete(address)
+      }
+    },
+  }
+}
