@@ -5,9 +5,12 @@ import {
   type CallToolResult,
   createMcpHandler,
   isLegacyRequest,
+  type JSONRPCRequest,
   ProtocolError,
   ProtocolErrorCode,
+  type Result,
   Server,
+  type ServerContext,
   type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
@@ -54,8 +57,8 @@ const maximumBatchAnswer = 1024 * 1024
 
 /** Parameters that do not fit are the caller's mistake, whatever the method: the SDK says so of tool calls only. */
 class StrictServer extends Server {
-  protected override _wrapHandler: Server['_wrapHandler'] = (method, handler) =>
-    super._wrapHandler(method, async (request, context) => {
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    return super._wrapHandler(method, async (request, context) => {
       try {
         return await handler(request, context)
       } catch (error) {
@@ -63,7 +66,10 @@ class StrictServer extends Server {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The parameters of ${method} are not valid.`)
       }
     })
+  }
 }
+
+type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>
 
 export function mcpRouter(
   operations: readonly Operation[],

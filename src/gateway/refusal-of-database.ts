@@ -8,10 +8,11 @@ import { validationFailed } from './validation.ts'
 type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
 
 // Certainly rolled back, or never begun: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 57014 statement timeout, 53xxx
-// resources, 57P03 no connections taken now, PGRST00x PostgREST without a connection.
-const passing = /^(40P01|40001|55P03|57014|53...|57P03|PGRST00.)$/
-// The connection broke, perhaps after the commit: 08xxx connection, 40003 completion unknown, 57P0x shutdown.
-const broken = /^(08...|40003|57P0.)$/
+// resources, 57P03 no connections taken now, PGRST000, 002 and 003 PostgREST that got no connection.
+const passing = /^(40P01|40001|55P03|57014|53...|57P03|PGRST00[023])$/
+// The connection broke, perhaps after the commit: 08xxx connection, 40003 completion unknown, 57P0x shutdown, PGRST001 PostgREST
+// that lost its connection in the middle of the request.
+const broken = /^(08...|40003|57P0.|PGRST001)$/
 const deadlockOrSerialisation = /^(40P01|40001)$/
 // A race of Postgres's own, of a lock with an update that is just being rolled back; it has no code but XX000.
 const raceOfPostgres = /^new multixact has more than one updating member/

@@ -1,0 +1,194 @@
+// What a caller is told when the way to the database breaks, or when the database gives way to somebody else: whether the request
+// may be sent again, and that it then happens once.
+
+import { createServer, request, type ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { during, studio } from '../support/database.ts'
+import { listenOnLoopback } from '../support/listen.ts'
+import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+import { ownApp } from './own-app.ts'
+
+type Breaks = (res: ServerResponse) => unknown
+
+const json = (status: number, body: object) => (res: ServerResponse) =>
+  res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+const raised = (status: number, code: string, message = 'as it is') => json(status, { code, message })
+
+/** PostgREST, but the next calls of functions other than resolve_api_key are carried out and answered as told, in order. */
+async function arrange() {
+  const { hostname, port } = new URL(inject('dataApiUrl'))
+  const told: { carryOut: boolean; breaks: Breaks }[] = []
+  const asked: string[] = []
+  const server = createServer((req, res) => {
+    const fn = req.url?.replace('/rpc/', '') ?? ''
+    const next = fn === 'resolve_api_key' ? undefined : told.shift()
+    asked.push(fn)
+    if (next?.carryOut === false) return void req.resume().on('end', () => next.breaks(res))
+    const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
+      if (next !== undefined) return void answer.resume().on('end', () => next.breaks(res))
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      pipeline(answer, res, () => {})
+    })
+    req.pipe(upstream)
+  })
+  const dataApi = await listenOnLoopback(server)
+  onTestFinished(dataApi.close)
+  const { url } = await ownApp({ dataApiUrl: dataApi.url })
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const key = await organisation.key()
+  const send = rest(key, url)
+  expect((await send('GET', '/me')).status).toBe(200)
+  asked.length = 0
+  const guest = { ticket_type_id: event.ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
+  return {
+    ...{ dataApi, url, organisation, event, key, send, asked },
+    carriedOutAnd: (breaks: Breaks) => told.push({ carryOut: true, breaks }),
+    insteadOf: (breaks: Breaks) => told.push({ carryOut: false, breaks }),
+    register: (idempotencyKey?: string) =>
+      send('POST', `/events/${event.id}/registrations`, guest, {
+        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+      }),
+    registerOverMcp: async (idempotencyKey?: string) => {
+      const args = { event_id: event.id, ...guest, ...(idempotencyKey && { idempotency_key: idempotencyKey }) }
+      const { body } = await post(toolCall('register_attendee', args), jsonHeaders(key), { apiUrl: url })
+      const { content } = (body as { result: { content: [{ text: string }] } }).result
+      return JSON.parse(content[0].text)
+    },
+  }
+}
+
+const breakages: [string, Breaks][] = [
+  ['resets the connection', (res) => res.destroy()],
+  [
+    'breaks off in the answer',
+    (res) => res.writeHead(200, { 'Content-Length': 100 }).write('{"data', () => res.destroy()),
+  ],
+  ['says what PostgREST says of a lost connection', json(400, { code: '', message: '', details: null, hint: null })],
+  ['is a gateway that says 502', (res) => res.writeHead(502).end('<html>Bad Gateway</html>')],
+  ['is a gateway that says 504', json(504, { message: 'The upstream server is timing out' })],
+  ['says 57P01', raised(500, '57P01', 'terminating connection due to administrator command')],
+  ['says 08006', raised(503, '08006', 'server closed the connection unexpectedly')],
+  ['says that PostgREST lost its connection', raised(503, 'PGRST001')],
+  ['says nothing that anybody knows', raised(500, 'PGRSTX00')],
+]
+
+test.each(breakages)(
+  'a write whose way back %s is of unknown outcome, and under its key it happens once',
+  async (_what, breaks) => {
+    const { carriedOutAnd, register, registerOverMcp, event } = await arrange()
+    carriedOutAnd(breaks)
+    const lost = await register('one')
+    expect([lost.status, lost.body.error.code, lost.body.error.retryable]).toEqual([503, 'outcome_unknown', true])
+    expect(lost.headers.get('retry-after')).toBe('1')
+    const again = await register('one')
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
+    expect(await event.sold()).toBe(1)
+
+    carriedOutAnd(breaks)
+    const { error } = await registerOverMcp('two')
+    expect([error.code, error.retryable]).toEqual(['outcome_unknown', true])
+    await registerOverMcp('two')
+    expect(await event.sold()).toBe(2)
+  },
+)
+
+test.each(breakages)('without a key, where the way back %s, nobody is told to repeat it', async (_what, breaks) => {
+  const { carriedOutAnd, register, event } = await arrange()
+  carriedOutAnd(breaks)
+  const { status, body } = await register()
+  expect([status, body.error.code, body.error.retryable]).toEqual([503, 'outcome_unknown', false])
+  expect(body.error.hint).toContain('Look whether it was carried out')
+  expect(await event.sold()).toBe(1)
+})
+
+test.each(breakages)('a read whose way back %s may be repeated', async (_what, breaks) => {
+  const { carriedOutAnd, send } = await arrange()
+  carriedOutAnd(breaks)
+  const { status, body } = await send('GET', '/me')
+  expect([status, body.error.code, body.error.retryable]).toEqual([503, 'outcome_unknown', true])
+})
+
+test('a database that kills the connection in the middle of a write leaves nothing behind, and the write can be repeated', async () => {
+  const { register, event } = await arrange()
+  const lost = await during(async (client) => {
+    await client.query('select from public.ticket_types where id = $1 for update', [event.ticketTypeId])
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    const registering = register('one')
+    const waiting = async () => {
+      const found = await studio.query<{ pid: number }>(
+        'select pid from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+        [rows[0]?.pid],
+      )
+      return found.rows.map(({ pid }) => pid)
+    }
+    await expect.poll(waiting).toHaveLength(1)
+    await studio.query('select pg_terminate_backend($1)', await waiting())
+    return registering
+  })
+  expect([lost.status, lost.body.error.code, lost.body.error.retryable]).toEqual([503, 'outcome_unknown', true])
+  expect(await event.sold()).toBe(0)
+  expect((await register('one')).status).toBe(201)
+  expect((await register('one')).headers.get('idempotent-replayed')).toBe('true')
+  expect(await event.sold()).toBe(1)
+})
+
+test('a request that never left is no unknown outcome', async () => {
+  const { dataApi, register } = await arrange()
+  await dataApi.close()
+  const { status, body } = await register()
+  expect([status, body.error.code, body.error.retryable]).toEqual([503, 'temporarily_unavailable', true])
+})
+
+test.each([
+  ['lock timeout', '55P03'],
+  ['statement timeout', '57014'],
+  ['too many connections', '53300'],
+  ['start of the server', '57P03'],
+  ['lack of a connection', 'PGRST003'],
+])('a %s rolled back: it can be repeated, and the gateway does not do so by itself', async (_what, code) => {
+  const { insteadOf, register, asked } = await arrange()
+  insteadOf(raised(503, code))
+  const { status, body } = await register()
+  expect([status, body.error.code, body.error.retryable]).toEqual([503, 'temporarily_unavailable', true])
+  expect(asked).toEqual(['register_attendee'])
+})
+
+test.each([
+  ['deadlock', '40P01'],
+  ['serialisation failure', '40001'],
+  ['race for something unique', '23505'],
+])('a %s is tried once more', async (_what, code) => {
+  const { insteadOf, register, asked, event } = await arrange()
+  insteadOf(raised(409, code))
+  expect((await register()).status).toBe(201)
+  expect(asked).toEqual(['register_attendee', 'register_attendee'])
+  expect(await event.sold()).toBe(1)
+})
+
+test('a second deadlock is told, as one that may be tried again', async () => {
+  const { insteadOf, register, asked } = await arrange()
+  for (let i = 0; i < 2; i++) insteadOf(raised(500, '40P01'))
+  const { status, body } = await register()
+  expect([status, body.error.code, body.error.retryable]).toEqual([503, 'temporarily_unavailable', true])
+  expect(asked).toHaveLength(2)
+})
+
+test('a registration that a deadlock with an organiser ends is made all the same', async () => {
+  const { register, event } = await arrange()
+  const registered = await during(async (client) => {
+    await client.query('select from public.ticket_types where id = $1 for update', [event.ticketTypeId])
+    const registering = register()
+    // Within the second after which Postgres looks for a deadlock, so that it ends the registration and not the edit.
+    await sleep(300)
+    await client.query('update public.events set capacity = 100 where id = $1', [event.id])
+    await client.query('commit')
+    return registering
+  })
+  expect(registered.status).toBe(201)
+  expect(await event.sold()).toBe(1)
+})
