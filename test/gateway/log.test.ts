@@ -2,12 +2,19 @@
 // it can, at the most talkative level.
 
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { expect, inject, test } from 'vitest'
+import express from 'express'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { createKey, prefixOf } from '../../src/gateway/api-key.ts'
 import { createLog } from '../../src/gateway/log.ts'
+import { logError, logRequests, noteRoute } from '../../src/gateway/log-requests.ts'
 import { studio } from '../support/database.ts'
+import { listenOnLoopback } from '../support/listen.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
@@ -119,6 +126,73 @@ test('a line says which request it was, what came of it, how long it took, and w
   })
   expect(first).not.toHaveProperty('code')
   expect(second).toMatchObject({ request_id: 'second', status: 422, code: 'validation_failed' })
+})
+
+const eventId = '01a1fa45-8fac-7c28-a535-aaa9447abaa9'
+
+test.each([
+  ['GET', `/api/v1/events/${eventId}`, { path: '/api/v1/events/{event_id}', event_id: eventId }],
+  ['GET', `/api/v1/events/${email}`, { path: '/api/v1/events/{event_id}' }],
+  ['GET', `/api/v1/attendees/${email}/ticket.png`, { path: '/api/v1/attendees/{attendee_id}/ticket.png' }],
+  ['PUT', `/api/v1/orders/${email}`, { path: '/api/v1/orders/{order_id}' }],
+  ['GET', `/api/v1/${email}`, {}],
+  ['GET', `/api/v1/events/${email}%E0%A4%A`, {}],
+  ['GET', `/${email}`, {}],
+  ['POST', `/api/mcp/${email}`, {}],
+  ['GET', `/docs/${email}`, {}],
+  ['GET', '/docs', { path: '/docs' }],
+  ['GET', '/openapi.json?email=x', { path: '/openapi.json' }],
+  ['GET', `/outbox/${email}`, { path: '/outbox/{name}' }],
+  ['POST', `/webhooks/postmark?secret=${email}`, { path: '/webhooks/postmark' }],
+  ['POST', `/webhooks/postmark/${email}`, {}],
+  ['PROPFIND', `/api/v1/orders/${email}`, { method: 'other', path: '/api/v1/orders/{order_id}' }],
+])('%s %s is logged by the pattern of its path, and by identifiers that are some', async (method, path, expected) => {
+  const kept = memory()
+  const directory = await mkdtemp(join(tmpdir(), 'usher-outbox-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const { url } = await ownApp({
+    log: kept.log,
+    outbox: directory,
+    postmark: { secret: 'a-secret-of-the-test', outbox: async () => null },
+  })
+  const key = await (await createOrganisation()).key()
+  // Not fetch, which changes paths.
+  const received = await sendRaw(
+    url,
+    `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`,
+  )
+  expect(received).toMatch(/^HTTP/)
+  const [line] = await kept.lines(1)
+  const { path: logged, event_id, method: verb } = line ?? {}
+  expect({ path: logged, event_id, method: verb }).toEqual({
+    path: undefined,
+    event_id: undefined,
+    method,
+    ...expected,
+  })
+  expect(kept.text()).not.toContain(email)
+})
+
+test.each([
+  ['a parameter', email, email],
+  ['a parameter in percent-encoding', encodeURIComponent(email), email],
+  ['what cannot be decoded', '%E0%A4%A', '%E0%A4%A'],
+])('an error that repeats %s of the path is logged without it', async (_what, sent, repeated) => {
+  const kept = memory()
+  const app = express()
+  app.use(logRequests(kept.log))
+  app.use((req, res) => {
+    noteRoute(req, res, '/orders/{order_id}')
+    const cause = new Error(`cannot open orders/${repeated}`)
+    logError(req, res, new Error(`no such file: ${repeated}`, { cause }), 'failed')
+    res.status(500).end()
+  })
+  const { url, close } = await listenOnLoopback(createServer(app))
+  onTestFinished(close)
+  await sendRaw(url, `GET /orders/${sent} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+  const [line] = await kept.lines(2)
+  expect(line).toMatchObject({ err: { message: 'no such file: …', cause: { message: 'cannot open orders/…' } } })
+  expect(kept.text()).not.toContain(repeated)
 })
 
 test('a tool call is logged under the name of its operation', async () => {

@@ -96,6 +96,15 @@ describe.skipIf(!installed)('with Redis', () => {
     expect([status, body.error.code]).toEqual([429, 'too_many_failures'])
   })
 
+  test('an address that failed too often at one copy is over its limit at the other', async () => {
+    const [one, two] = [await copyOfTheApp(redis), await copyOfTheApp(redis)]
+    for (let i = 0; i < 60; i += 1) await rest(createKey(), one)('GET', '/me')
+    const answers = await Promise.all(Array.from({ length: 60 }, () => rest(createKey(), two)('GET', '/me')))
+    expect(answers.every(({ status, body }) => status === 429 && body.error.code === 'too_many_failures')).toBe(true)
+    const key = await (await organisationAllowed(5)).key()
+    expect((await rest(key, two)('GET', '/me')).status).toBe(200)
+  })
+
   test('Redis is told the id of a key, never the key', async () => {
     const url = await copyOfTheApp(redis)
     const key = await (await organisationAllowed(5)).key()
