@@ -21,10 +21,11 @@ const pauseMilliseconds = 25
 export const addressOf = (req: Request): string => ipKeyGenerator(req.ip ?? '')
 
 type Line = {
+  address: string
   /** The address has failed too often. */
   isOver: boolean
   underWay: number
-  waiting: { req: Request; admit: () => void; refuse: (refusal: Refusal) => void }[]
+  waiting: { admit: () => void; refuse: (refusal: Refusal) => void }[]
   /** By hash: requests that arrive together with one key take one place. */
   attempts: Map<string, Promise<Principal>>
 }
@@ -49,32 +50,33 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       ? new Promise((refuseWith) => failures(req, res, (limited?: unknown) => refuseWith(limited ?? error)))
       : Promise.resolve(error)
 
-  async function turn(line: Line, req: Request): Promise<void> {
-    line.isOver = await hasFailedTooOften(addressOf(req))
+  async function turn(line: Line): Promise<void> {
+    line.isOver = await hasFailedTooOften(line.address)
     if (line.waiting.length === 0 && line.underWay < (line.isOver ? 1 : atOnce)) {
       line.underWay += 1
       return
     }
     if (line.isOver && line.waiting.length >= longestQueue) throw tooManyFailures()
-    await new Promise<void>((admit, refuse) => line.waiting.push({ req, admit, refuse }))
+    await new Promise<void>((admit, refuse) => line.waiting.push({ admit, refuse }))
   }
 
   function next(line: Line): void {
     line.underWay -= 1
     if (line.isOver) for (const { refuse } of line.waiting.splice(longestQueue)) refuse(tooManyFailures())
     while (line.waiting.length > 0 && line.underWay < (line.isOver ? 1 : atOnce)) {
-      const { req, admit, refuse } = line.waiting.shift() as Line['waiting'][number]
-      // Nobody is there any more to be answered.
-      if (req.socket.destroyed) refuse(tooManyFailures())
-      else {
-        line.underWay += 1
-        admit()
-      }
+      line.underWay += 1
+      line.waiting.shift()?.admit()
     }
+    forgetIfEmpty(line)
+  }
+
+  /** A line that pauses is kept: whoever tries keys one after another would open a new one each time. */
+  function forgetIfEmpty(line: Line): void {
+    if (line.attempts.size === 0 && line.underWay === 0) lines.delete(line.address)
   }
 
   async function attempt(key: string, line: Line, req: Request, res: Response): Promise<Principal> {
-    await turn(line, req)
+    await turn(line)
     let isValid = false
     try {
       const principal = await principals.resolve(key)
@@ -82,7 +84,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       return principal
     } catch (error) {
       const refusal = await count(error, req, res)
-      line.isOver = await hasFailedTooOften(addressOf(req))
+      line.isOver = await hasFailedTooOften(line.address)
       throw refusal
     } finally {
       if (line.isOver && !isValid) setTimeout(next, pauseMilliseconds, line)
@@ -95,7 +97,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       // Refused without the database.
       if (!isWellFormedKey(key)) throw await principals.resolve(key).catch((error: unknown) => count(error, req, res))
       const address = addressOf(req)
-      const line = lines.get(address) ?? { isOver: false, underWay: 0, waiting: [], attempts: new Map() }
+      const line = lines.get(address) ?? { address, isOver: false, underWay: 0, waiting: [], attempts: new Map() }
       lines.set(address, line)
       const hash = hashOf(key)
       const shared = line.attempts.get(hash)
@@ -107,7 +109,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
         return await own
       } finally {
         line.attempts.delete(hash)
-        if (line.attempts.size === 0) lines.delete(address)
+        forgetIfEmpty(line)
       }
     },
   }

@@ -59,7 +59,11 @@ const refusals: Record<number, { says: string; met: (operation: Operation) => bo
   422: { says: 'Fields are wrong, or the idempotency key was used for another request.', met: () => true },
   429: { says: 'Too many requests.', met: () => true, headers: [...always, 'Retry-After'] },
   500: { says: 'Our fault.', met: () => true },
-  503: { says: 'Not now, or nobody knows whether it was done: `retryable` says whether to send the same request again.', met: () => true, headers: [...always, 'Retry-After'] },
+  503: {
+    says: 'Not now, or nobody knows whether it was done: `retryable` says whether to send the same request again.',
+    met: () => true,
+    headers: [...always, 'Retry-After'],
+  },
 }
 
 /** Shared by all operations. */

@@ -123,6 +123,16 @@ test('an address over its limit has one key looked up at a time, and a valid new
   expect(seen.most).toBe(1)
 })
 
+test('keys that are tried one after another by an address over its limit are looked up at a slow pace', async () => {
+  const { url, seen } = await counted()
+  await guess(url, allowed)
+  const [before, started] = [seen.resolved, performance.now()]
+  for (let i = 0; i < 20; i++) await rest(createKey(), url)('GET', '/me')
+  // With a pause of 25 ms after each but the last.
+  expect(seen.resolved - before).toBe(20)
+  expect(performance.now() - started).toBeGreaterThan(19 * 24)
+})
+
 test('requests that arrive together with one new key take one place, however many they are', async () => {
   const { url, seen } = await counted()
   await guess(url, allowed)
