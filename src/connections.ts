@@ -6,14 +6,14 @@ import type { Socket } from 'node:net'
 import { ipKeyGenerator } from 'express-rate-limit'
 
 export type Connections = {
-  /** To be called as each request begins; false where it is not to be answered. */
-  admit(req: IncomingMessage, res: ServerResponse): boolean
+  /** To be called for each request. It is begun when those before it on its connection are answered, or never. */
+  admit(req: IncomingMessage, res: ServerResponse, begin: () => void): void
   /** Whether an answer written to the socket now would be taken for that of the request which cannot be read. */
   mayAnswer(socket: Socket): boolean
 }
 
-// Requests under way on one connection. Hardly anybody sends a second before the answer to the first, and Node would begin all
-// that fit into a packet.
+// Requests on one connection that wait for those before them. Hardly anybody sends a second before the answer to the first, and
+// Node would begin all that fit into a packet.
 const maximumPipelined = 8
 
 type Exchange = { req: IncomingMessage; res: ServerResponse }
@@ -27,7 +27,10 @@ export function limitConnections(server: Server, maximum: number): Connections {
   const of = (socket: Socket): Exchange[] => exchanges.get(socket) ?? []
 
   /** Idle, still sending its request, or not reading its answer: nothing of ours is under way on it. */
-  const waitsForClient = (socket: Socket): boolean => !of(socket).some(isPending)
+  function waitsForClient(socket: Socket): boolean {
+    const current = of(socket).find((exchange) => !isOver(exchange))
+    return current === undefined || !isPending(current)
+  }
 
   function oldestToGiveUp(): Socket | undefined {
     let [most] = byAddress.values()
@@ -60,12 +63,14 @@ export function limitConnections(server: Server, maximum: number): Connections {
   })
 
   return {
-    admit(req, res) {
+    admit(req, res, begin) {
       const unfinished = of(req.socket).filter((exchange) => !isOver(exchange))
       if (unfinished.length >= maximumPipelined) req.socket.destroy()
-      if (req.socket.destroyed) return false
+      if (req.socket.destroyed) return
       exchanges.set(req.socket, [...unfinished, { req, res }])
-      return true
+      const before = unfinished.at(-1)
+      if (before === undefined) begin()
+      else before.res.once('close', () => void (req.socket.destroyed || begin()))
     },
     mayAnswer: (socket) => of(socket).every((exchange) => isOver(exchange) || isBeingRead(exchange)),
   }

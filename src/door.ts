@@ -65,7 +65,9 @@ export async function openDoor(
   server.timeout = silence
   const connections = limitConnections(server, maxConnections)
   server.on('request', (req, res) => {
-    if (connections.admit(req, res) && !refuseWithoutHost(req, res)) listener(req, res)
+    connections.admit(req, res, () => {
+      if (!refuseWithoutHost(req, res)) listener(req, res)
+    })
   })
   server.on('checkExpectation', refuseExpectation)
   server.on('clientError', (error, socket) => refuseUnreadable(error, socket as Socket, connections))

@@ -58,6 +58,7 @@ const maximumBatchAnswer = 1024 * 1024
 /** Parameters that do not fit are the caller's mistake, whatever the method: the SDK says so of tool calls only. */
 class StrictServer extends Server {
   protected override _wrapHandler(method: string, handler: Handler): Handler {
+    if (method === 'tools/call') return super._wrapHandler(method, handler)
     return super._wrapHandler(method, async (request, context) => {
       try {
         return await handler(request, context)

@@ -126,7 +126,7 @@ function answerError(principals: Principals): ErrorRequestHandler {
 
 /** What was refused without the database is told only to a key that is still good. The rate limit is there to spare it, and comes first. */
 async function refusalToTell(refusal: Refusal, caller: Caller | undefined, principals: Principals): Promise<Refusal> {
-  if (caller === undefined || refusal.status >= 500 || refusal.status === 429) return refusal
+  if (caller === undefined || refusal.status >= 500 || [401, 429].includes(refusal.status)) return refusal
   return confirm(caller, principals).then(() => refusal, toRefusal)
 }
 

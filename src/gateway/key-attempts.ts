@@ -56,13 +56,14 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       line.underWay += 1
       return
     }
-    if (line.isOver && line.waiting.length >= longestQueue) throw tooManyFailures()
+    // Perhaps a valid key: its turn may come soon.
+    if (line.isOver && line.waiting.length >= longestQueue) throw tooManyFailures(1)
     await new Promise<void>((admit, refuse) => line.waiting.push({ admit, refuse }))
   }
 
   function next(line: Line): void {
     line.underWay -= 1
-    if (line.isOver) for (const { refuse } of line.waiting.splice(longestQueue)) refuse(tooManyFailures())
+    if (line.isOver) for (const { refuse } of line.waiting.splice(longestQueue)) refuse(tooManyFailures(1))
     while (line.waiting.length > 0 && line.underWay < (line.isOver ? 1 : atOnce)) {
       line.underWay += 1
       line.waiting.shift()?.admit()

@@ -67,10 +67,10 @@ export function unauthorised(code: string, message: string, hint?: string): Refu
   return new Refusal(401, code, message, { hint, headers: invalidTokenChallenge })
 }
 
-export function tooManyFailures(): Refusal {
+export function tooManyFailures(retryAfterSeconds = 60): Refusal {
   return new Refusal(429, 'too_many_failures', 'Too many requests with invalid credentials came from this address.', {
-    hint: 'Wait a minute, and send a valid key.',
-    headers: { 'Retry-After': '60' },
+    hint: 'Wait as many seconds as Retry-After says, and send a valid key.',
+    headers: { 'Retry-After': String(retryAfterSeconds) },
   })
 }
 

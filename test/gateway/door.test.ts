@@ -109,21 +109,35 @@ test('rubbish behind a request that is being worked on is not its answer: the co
   expect(await received(socket)).toBe('')
 })
 
-test('a client that sends hundreds of requests without waiting for an answer is shut out', async () => {
-  let begun = 0
+test('requests that are sent ahead are begun one after another', async () => {
   const { door, socket } = await open()
-  door.serve((_req, res) => {
-    begun += 1
-    setTimeout(() => res.end(), 20)
+  let [underWay, most] = [0, 0]
+  door.serve((req, res) => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    res.once('finish', () => {
+      underWay -= 1
+    })
+    setTimeout(() => res.end(req.url), 10)
   })
   const polite = socket()
-  polite.write(get().repeat(7) + get().replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
-  expect((await received(polite)).match(/HTTP\/1\.1 200/g)).toHaveLength(8)
-  begun = 0
+  const paths = ['/a', '/b', '/c', '/d', '/e', '/f', '/g']
+  polite.write(paths.map(get).join('') + get('/h').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
+  expect((await received(polite)).match(/\/[a-h]$|\/[a-h](?=HTTP)/gm)).toEqual([...paths, '/h'])
+  expect(most).toBe(1)
+})
+
+test('a client that sends hundreds of requests without waiting for an answer is shut out', async () => {
+  const { door, socket } = await open()
+  let begun = 0
+  door.serve((_req, res) => {
+    begun += 1
+    setTimeout(() => res.end(), 50)
+  })
   const rude = socket()
   rude.write(get().repeat(500))
   expect(await received(rude)).toBe('')
-  expect(begun).toBe(8)
+  expect(begun).toBe(1)
 })
 
 test('an answer of which nothing is read any more goes with its connection', async () => {
@@ -165,6 +179,20 @@ test('when all connections are used up, the oldest that waits for its client giv
   expect(String((await once(newcomer, 'data'))[0])).toMatch(/^HTTP\/1\.1 200/)
   await expect.poll(() => idle.filter(({ closed }) => closed).length).toBe(1)
   expect([worked.closed, idle[0]?.closed]).toEqual([false, true])
+})
+
+test('who does not read, and sends more requests behind, gives way as well', async () => {
+  const { socket } = await open({ maxConnections: 2 })
+  const readers = Array.from({ length: 2 }, socket)
+  for (const reader of readers) {
+    reader.pause()
+    reader.write(get('/large') + get('/large'))
+    await once(reader, 'connect')
+  }
+  await sleep(100)
+  const newcomer = socket()
+  newcomer.write(get())
+  expect(String((await once(newcomer, 'data'))[0])).toMatch(/^HTTP\/1\.1 200/)
 })
 
 test('when all connections wait for us, one more is turned away', async () => {
