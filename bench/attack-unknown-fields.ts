@@ -4,7 +4,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -46,6 +46,7 @@ try {
 } finally {
   if (server.exitCode === null && server.signalCode === null) server.kill('SIGTERM')
   await ended
+  await stopOrphans()
   await rm(dataDir, { recursive: true, force: true })
 }
 
@@ -59,6 +60,14 @@ function printedKey(): Promise<string> {
       if (key !== undefined && printed.includes('check-ins')) resolve(key)
     })
   })
+}
+
+/** A server that crashed leaves its database behind, which works in the folder of this run. */
+async function stopOrphans(): Promise<void> {
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')
+    if (cwd.startsWith(dataDir)) process.kill(Number(pid), 'SIGINT')
+  }
 }
 
 /** Peak resident memory, in MB. */
