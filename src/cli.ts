@@ -5,12 +5,14 @@
 import { existsSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import type pg from 'pg'
+import type { Logger } from 'pino'
 import { AdminError, createOrganisation, issueKey, listKeys, revokeKey, rotateKey, withDatabase } from './admin.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { findRunningStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { prefixOf } from './gateway/api-key.ts'
 import { type Scope, scopes } from './operation.ts'
+import { stopSignal } from './stop-signals.ts'
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -42,30 +44,32 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
   )
   .action(async () => {
     const config = readConfig(process.env)
-    // Loaded here, because no other command needs a server.
-    const [{ start }, { createLog }, { describeDemo }] = await Promise.all([
-      import('./start.ts'),
-      import('./gateway/log.ts'),
-      import('./demo.ts'),
-    ])
     // From the first moment, so that no signal finds nobody listening.
-    const stopped = untilSignal()
-    const running = await start(config, createLog(config.logLevel), say)
+    const stopping = stopSignal(stopAtOnce)
+    // Loaded here, because no other command needs a server.
+    const [{ start }, { describeDemo }, log] = await Promise.all([
+      import('./start.ts'),
+      import('./demo.ts'),
+      openLog(config),
+    ])
+    const running = await start(config, log, say, stopping)
+    const { url, publicUrl } = running
     print(
-      `Usher is ready at ${running.url}   REST ${running.url}/api/v1   MCP ${running.url}/api/mcp   Docs ${running.url}/docs`,
+      `Usher is ready at ${publicUrl}   REST ${publicUrl}/api/v1   MCP ${publicUrl}/api/mcp   Docs ${publicUrl}/docs`,
     )
-    if (running.outboxUrl !== undefined) print(`Ticket e-mails are not sent but shown at ${running.outboxUrl}`)
+    if (running.outboxUrl !== undefined) print(describeOutbox(running.outboxUrl, url))
     else warnOfFiles(config)
     if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
-    if (running.demo) print(describeDemo(running.url, running.demo))
+    if (running.demo) print(describeDemo(publicUrl, running.demo))
     else if (config.database.kind === 'embedded') {
       print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')
     }
 
-    const failure = await Promise.race([running.failed, stopped.then(() => null)])
+    const failure = await Promise.race([running.failed, until(stopping).then(() => null)])
     say(failure ?? 'Stopping …')
     await running.stop()
-    process.exitCode = failure === null ? 0 : 1
+    // Not left to end by itself: while Node takes itself down, another signal would be the last word.
+    process.exit(failure === null ? 0 : 1)
   })
 
 usher
@@ -79,15 +83,16 @@ Stop it with Ctrl-C or SIGTERM: what is under way is finished first.`,
   )
   .action(async () => {
     const config = readConfig(process.env)
-    const [{ runCourier }, { createLog }] = await Promise.all([import('./start.ts'), import('./gateway/log.ts')])
-    const stopped = untilSignal()
-    const courier = await runCourier(config, createLog(config.logLevel))
+    const stopping = stopSignal(stopAtOnce)
+    const [{ runCourier }, log] = await Promise.all([import('./start.ts'), openLog(config)])
+    const courier = await runCourier(config, log, say, stopping)
     print('The courier is ready.')
     if (config.database.kind === 'supabase') warnOfFiles(config)
     if (courier.metricsUrl !== undefined) print(`Metrics at ${courier.metricsUrl}/metrics`)
-    await stopped
+    await until(stopping)
     say('Stopping …')
     await courier.stop()
+    process.exit(0)
   })
 
 function warnOfFiles({ mail }: Config): void {
@@ -180,10 +185,28 @@ usher
   .addHelpText('after', '\nExample:\n  $ psql "$(usher db-url)"')
   .action(async () => print(await databaseUrl(readConfig(process.env))))
 
-function untilSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
-  })
+async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
+  const [{ createLog }, { openLogStream }] = await Promise.all([
+    import('./gateway/log.ts'),
+    import('./gateway/log-stream.ts'),
+  ])
+  return createLog(logLevel, await openLogStream(logFormat))
+}
+
+async function until(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+}
+
+/** What ends Postgres and PostgREST listens for the exit. */
+function stopAtOnce(): never {
+  say('Stopping at once.')
+  process.exit(1)
+}
+
+/** The outbox is shown to this machine alone, where another address may not lead to it. */
+function describeOutbox(outboxUrl: string, url: string): string {
+  const here = outboxUrl.startsWith(`${url}/`) ? '' : ` (to this machine alone, at ${url}/outbox)`
+  return `Ticket e-mails are not sent but shown at ${outboxUrl}${here}`
 }
 
 async function databaseUrl(config: Config): Promise<string> {
@@ -231,6 +254,8 @@ function parseDuration(text: string): number {
   return Number(match[1]) * { s: 1, m: 60, h: 3600, d: 86400 }[match[2] as 's' | 'm' | 'h' | 'd']
 }
 
+// A terminal or a pipe that was closed must not end the process in the middle of a stop.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 if (existsSync('.env')) process.loadEnvFile('.env')
 try {
   await usher.parseAsync()

@@ -3,6 +3,7 @@
 
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
 import { join } from 'node:path'
+import ipaddr from 'ipaddr.js'
 import type { JWK } from 'jose'
 import * as z from 'zod'
 import type { MailOptions } from './courier/mail/index.ts'
@@ -31,6 +32,11 @@ const Environment = z.object({
     .regex(/^[1-9]\d{0,2}$/, 'must be a number of seconds from 1 to 999')
     .transform(Number)
     .default(5),
+  PUBLIC_URL: httpUrl
+    .refine((url) => !/[?#]/.test(url), 'must not hold a query or a fragment')
+    .refine((url) => !hasCredentials(url), 'must not hold a user name or a password')
+    .transform((url) => new URL(url).href.replace(/\/+$/, ''))
+    .optional(),
   METRICS_PORT: port.optional(),
   METRICS_HOST: text.default('127.0.0.1'),
   USHER_DATA_DIR: text.default('.usher'),
@@ -40,6 +46,7 @@ const Environment = z.object({
       'must be one of trace, debug, info, warn, error, fatal, silent',
     )
     .default('info'),
+  LOG_FORMAT: z.enum(['json', 'pretty'], 'must be json or pretty').optional(),
   ALLOWED_HOSTS: z
     .string()
     .transform((hosts) =>
@@ -99,6 +106,17 @@ const Environment = z.object({
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
 })
 
+function hasCredentials(url: string): boolean {
+  const { username, password } = new URL(url)
+  return username !== '' || password !== ''
+}
+
+/** Whether whoever listens on this host is reached from this machine alone. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === 'localhost') return true
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
+}
+
 function isAddressOrSubnet(text: string): boolean {
   const one = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(['loopback', 'linklocal', 'uniquelocal'])])
   return one.safeParse(text.trim()).success
@@ -115,9 +133,13 @@ export type Config = {
   maxConnections: number
   /** How long an idle connection is kept for another request. */
   keepAliveSeconds: number
+  /** The base of every link that is printed or mailed, without a slash at its end. Undefined: where it listens. */
+  publicUrl: string | undefined
   /** Where /metrics is served. Undefined: nowhere. */
   metrics: { host: string; port: number } | undefined
   logLevel: string
+  /** Undefined: readable lines in a terminal, else JSON. */
+  logFormat: 'json' | 'pretty' | undefined
   allowedHosts: string[]
   trustProxy: boolean | number | string
   redisUrl: string | undefined
@@ -130,8 +152,10 @@ export type Config = {
   /** How long settled deliveries, sent e-mails and notifications are kept. */
   retentionDays: number
   webhookTimeoutSeconds: number
-  /** Whether webhooks may go to this machine, without TLS. */
+  /** Whether webhooks may go to this machine, without TLS. By default only where all of Usher is reached from here alone. */
   webhooksToLoopback: boolean
+  /** WEBHOOKS_TO_LOOPBACK itself. Undefined: not set. */
+  webhooksToLoopbackSetting: boolean | undefined
   /** For the command line: Postgres as the role Studio uses. Undefined: ask the embedded stack. */
   databaseUrl: string | undefined
 }
@@ -145,25 +169,36 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}.`).join('\n'))
   }
   const env = result.data
+  const reach = { host: env.HOST, publicUrl: env.PUBLIC_URL, trustProxy: env.TRUST_PROXY, database: databaseOf(env) }
   return {
+    ...reach,
     port: env.PORT,
-    host: env.HOST,
     maxConnections: env.MAX_CONNECTIONS,
     keepAliveSeconds: env.KEEP_ALIVE_SECONDS,
     metrics: env.METRICS_PORT === undefined ? undefined : { host: env.METRICS_HOST, port: env.METRICS_PORT },
     logLevel: env.LOG_LEVEL,
+    logFormat: env.LOG_FORMAT,
     allowedHosts: env.ALLOWED_HOSTS,
-    trustProxy: env.TRUST_PROXY,
     redisUrl: env.REDIS_URL,
-    database: databaseOf(env),
     ...mailOf(env),
     postmarkWebhookSecret: env.POSTMARK_WEBHOOK_SECRET,
     retentionDays: env.RETENTION_DAYS,
     webhookTimeoutSeconds: env.WEBHOOK_TIMEOUT_SECONDS,
-    webhooksToLoopback: env.WEBHOOKS_TO_LOOPBACK ?? env.SUPABASE_URL === undefined,
+    webhooksToLoopback: env.WEBHOOKS_TO_LOOPBACK ?? isForThisMachine(reach),
+    webhooksToLoopbackSetting: env.WEBHOOKS_TO_LOOPBACK,
     databaseUrl: env.DATABASE_URL,
   }
 }
+
+/** Whether nobody but this machine can call the API, whose keys must otherwise not reach what listens here. */
+export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'publicUrl' | 'trustProxy'>): boolean {
+  const { database, host, publicUrl, trustProxy } = config
+  const isPublished = trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
+  return database.kind === 'embedded' && isLoopback(host) && !isPublished
+}
+
+/** Without the brackets of an IPv6 address. */
+export const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
 /** Without a mail service tickets are written to files beside the data. */
 function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {

@@ -11,6 +11,7 @@ import { publicRouter } from './docs-page.ts'
 import { authenticate, limitFailures } from './gateway/authenticate.ts'
 import { type Caller, confirm, createCall } from './gateway/calls.ts'
 import type { DataApi } from './gateway/data-api.ts'
+import { answerReadiness, type DatabaseHealth } from './gateway/database-health.ts'
 import { createKeyAttempts } from './gateway/key-attempts.ts'
 import { logError, logRequests } from './gateway/log-requests.ts'
 import { createPrincipals, type Principals } from './gateway/principals.ts'
@@ -25,6 +26,8 @@ import { restRouter } from './rest.ts'
 
 export type AppParts = {
   dataApi: DataApi
+  /** What /ready tells. */
+  health?: DatabaseHealth
   tokens: Tokens
   log: Logger
   /** Host names MCP answers to, besides loopback. */
@@ -44,6 +47,7 @@ export type AppParts = {
 
 export function createApp({
   dataApi,
+  health,
   tokens,
   log,
   allowedHosts,
@@ -68,6 +72,7 @@ export function createApp({
   if (measure !== undefined) app.use(measure)
   app.use(helmet())
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
+  if (health !== undefined) app.get('/ready', answerReadiness(health))
   app.use(publicRouter(operations))
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.outbox, countFailure))
   if (outbox !== undefined) app.use(outboxRouter(outbox))

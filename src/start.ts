@@ -3,24 +3,31 @@
 
 import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
-import type { Config, Database } from './config.ts'
+import { type Config, isForThisMachine } from './config.ts'
 import { startCourier } from './courier/courier.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
 import { openLanes } from './courier/lanes.ts'
 import { createOutbox } from './courier/outbox.ts'
+import type { OwnPorts } from './courier/own-ports.ts'
 import { type Demo, seedDemo } from './demo.ts'
 import { type Door, isTaken, openDoor } from './door.ts'
-import { findRunningStack, startEmbeddedStack } from './embedded/stack.ts'
+import { portsOf } from './embedded/run-record.ts'
+import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from './embedded/stack.ts'
 import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
+import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from './gateway/database-health.ts'
+import { createProbe, type DataApiAddress } from './gateway/database-probe.ts'
 import { createLimitStores, type LimitStores } from './gateway/rate-limit.ts'
 import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
 import { createMetrics } from './metrics.ts'
+import { reachDatabase } from './reach-database.ts'
 import { createApp } from './server.ts'
 
 export type Running = {
-  /** Base URL, as printed for a newcomer. */
+  /** Where it listens. */
   url: string
+  /** The base of every link: PUBLIC_URL, or where it listens. */
+  publicUrl: string
   /** Where tickets are shown that are not sent. */
   outboxUrl: string | undefined
   /** Where Prometheus may ask; undefined unless METRICS_PORT is set. */
@@ -33,18 +40,26 @@ export type Running = {
 }
 
 type Backend = {
-  dataApi: DataApi
+  address: DataApiAddress
   signingKey: SigningKey
   demo: Demo | null
+  /** Tells other commands where the API and its metrics are. */
+  note(doors: { api: Door; metrics: Door | undefined }): void
+  /** Ports of this machine that belong to it. */
+  ports: OwnPorts
   failed: Promise<string>
   stop(): Promise<void>
 }
 
+type Say = (message: string) => void
+
 const never = new Promise<string>(() => {})
+const neverAborts = new AbortController().signal
 // Deliveries under way get this long to finish, as requests do; one that takes longer is given back for another courier to send.
 const settleMilliseconds = 3_000
 
-export async function start(config: Config, log: Logger, progress: (message: string) => void): Promise<Running> {
+/** @param stopping ends the start; a service that has started is stopped by its `stop`. */
+export async function start(config: Config, log: Logger, progress: Say, stopping = neverAborts): Promise<Running> {
   // The port first: finding it taken must not cost the start of a database.
   const door = await openApiDoor(config)
   const opened: Array<() => Promise<void>> = [door.close]
@@ -53,20 +68,26 @@ export async function start(config: Config, log: Logger, progress: (message: str
     if (metricsDoor) opened.push(metricsDoor.close)
     const stores = await connectLimitStores(config, log)
     opened.push(stores.close)
-    const backend = await connectBackend(config, progress)
+    const backend = await connectBackend(config, log, progress)
     opened.push(backend.stop)
+    backend.note({ api: door, metrics: metricsDoor })
+    warnOfLoopback(config, progress)
 
     const tokens = await createTokens(backend.signingKey)
-    const { outbox, metrics, ...courier } = createCourier(config, backend.dataApi, tokens, metricsDoor, log)
+    const { dataApi, health } = await reach(config, backend.address, tokens, progress, stopping)
+    const ownPorts = () => [...portsOfDoors(door, metricsDoor), ...backend.ports()]
+    const { outbox, metrics, ...courier } = createCourier(config, dataApi, tokens, metricsDoor, ownPorts, log)
     opened.push(courier.stop)
 
     const outboxFolder = outboxFolderOf(config)
+    const publicUrl = config.publicUrl ?? door.url
     door.serve(
       createApp({
-        dataApi: backend.dataApi,
+        dataApi,
+        health,
         tokens,
         log,
-        allowedHosts: config.allowedHosts,
+        allowedHosts: [...config.allowedHosts, ...(config.publicUrl ? [new URL(config.publicUrl).hostname] : [])],
         trustProxy: config.trustProxy,
         stores,
         ...(config.postmarkWebhookSecret !== undefined && {
@@ -79,7 +100,8 @@ export async function start(config: Config, log: Logger, progress: (message: str
     )
     return {
       url: door.url,
-      outboxUrl: outboxFolder && `${door.url}/outbox`,
+      publicUrl,
+      outboxUrl: outboxFolder && `${publicUrl}/outbox`,
       metricsUrl: metricsDoor?.url,
       demo: backend.demo,
       failed: backend.failed,
@@ -94,12 +116,44 @@ export async function start(config: Config, log: Logger, progress: (message: str
   }
 }
 
+/** The way to the database, once it answers. */
+async function reach(
+  { database }: Config,
+  address: DataApiAddress,
+  tokens: Tokens,
+  say: Say,
+  signal: AbortSignal,
+): Promise<{ dataApi: DataApi; health: DatabaseHealth }> {
+  const probe = createProbe(address, tokens)
+  await reachDatabase(probe, { name: database.kind === 'supabase' ? 'SUPABASE_URL' : 'The database', say, signal })
+  const health = createDatabaseHealth(probe)
+  return { dataApi: guardDataApi(createDataApi(address.url, address.projectKey), health), health }
+}
+
+function warnOfLoopback(config: Config, say: Say): void {
+  if (!config.webhooksToLoopback || isForThisMachine(config)) return
+  say(
+    'Warning: WEBHOOKS_TO_LOOPBACK lets whoever has a key with events:write send requests to services on this machine, and ' +
+      'read their answers. Unset it, unless everybody who has one may do so.',
+  )
+}
+
 /** `usher courier`: deliveries alone, beside an API that runs elsewhere. */
-export async function runCourier(config: Config, log: Logger): Promise<Pick<Running, 'metricsUrl' | 'stop'>> {
+export async function runCourier(
+  config: Config,
+  log: Logger,
+  progress: Say,
+  stopping = neverAborts,
+): Promise<Pick<Running, 'metricsUrl' | 'stop'>> {
   const metricsDoor = await openMetricsDoor(config)
   try {
-    const { dataApi, signingKey } = await joinBackend(config)
-    const courier = createCourier(config, dataApi, await createTokens(signingKey), metricsDoor, log)
+    const { address, signingKey, ports, webhooksToLoopback } = await joinBackend(config)
+    const joined = { ...config, webhooksToLoopback }
+    warnOfLoopback(joined, progress)
+    const tokens = await createTokens(signingKey)
+    const { dataApi } = await reach(config, address, tokens, progress, stopping)
+    const ownPorts = () => [...portsOfDoors(metricsDoor), ...ports()]
+    const courier = createCourier(joined, dataApi, tokens, metricsDoor, ownPorts, log)
     return {
       metricsUrl: metricsDoor?.url,
       async stop() {
@@ -113,11 +167,18 @@ export async function runCourier(config: Config, log: Logger): Promise<Pick<Runn
 }
 
 /** Deliveries begin with it, and so do metrics where there is a door for them. */
-function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, metricsDoor: Door | undefined, log: Logger) {
+function createCourier(
+  config: Config,
+  dataApi: DataApi,
+  tokens: Tokens,
+  metricsDoor: Door | undefined,
+  ownPorts: OwnPorts,
+  log: Logger,
+) {
   const outbox = createOutbox(dataApi, tokens)
   const metrics = metricsDoor && createMetrics(outbox, log)
   if (metrics) metricsDoor.serve(metrics.listener)
-  const { lanes, close } = openLanes(config, outbox, log, metrics?.delivered)
+  const { lanes, close } = openLanes(config, outbox, log, metrics?.delivered, ownPorts)
   const courier = startCourier(lanes, log)
   const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
   return {
@@ -131,17 +192,30 @@ function createCourier(config: Config, dataApi: DataApi, tokens: Tokens, metrics
   }
 }
 
-async function joinBackend({ database }: Config): Promise<Pick<Backend, 'dataApi' | 'signingKey'>> {
-  if (database.kind === 'supabase') return connectProject(database)
+type Joined = Pick<Backend, 'address' | 'signingKey' | 'ports'> & Pick<Config, 'webhooksToLoopback'>
+
+async function joinBackend(config: Config): Promise<Joined> {
+  const { database, webhooksToLoopback } = config
+  if (database.kind === 'supabase') {
+    const { url, publishableKey, signingKey } = database
+    return { address: { url, projectKey: publishableKey }, signingKey, ports: () => [], webhooksToLoopback }
+  }
   const running = await findRunningStack(database.dataDir)
   if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
-  return { dataApi: createDataApi(running.dataApiUrl), signingKey: { secret: running.jwtSecret } }
+  let record = recordOfRunningStack(database.dataDir)
+  return {
+    address: { url: running.dataApiUrl },
+    signingKey: { secret: running.jwtSecret },
+    // The stack may start a part again, on another port; without a record the last one still counts.
+    ports() {
+      record = recordOfRunningStack(database.dataDir) ?? record
+      return record === null ? [] : portsOf(record)
+    },
+    // Who reaches the API is for its own configuration to say.
+    webhooksToLoopback:
+      config.webhooksToLoopbackSetting ?? (webhooksToLoopback && record?.api?.forThisMachine !== false),
+  }
 }
-
-const connectProject = ({ url, publishableKey, signingKey }: Extract<Database, { kind: 'supabase' }>) => ({
-  dataApi: createDataApi(url, publishableKey),
-  signingKey,
-})
 
 async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<LimitStores> {
   try {
@@ -151,17 +225,26 @@ async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<Li
   }
 }
 
-async function connectBackend(config: Config, progress: (message: string) => void): Promise<Backend> {
+async function connectBackend(config: Config, log: Logger, progress: Say): Promise<Backend> {
   const { database } = config
   if (database.kind === 'supabase') {
-    return { ...connectProject(database), demo: null, failed: never, stop: async () => {} }
+    const joined = await joinBackend(config)
+    return { ...joined, demo: null, note: () => {}, failed: never, stop: async () => {} }
   }
-  const stack = await startEmbeddedStack({ dataDir: database.dataDir, progress })
+  const report = (message: string) => log.warn(message)
+  const stack = await startEmbeddedStack({ dataDir: database.dataDir, progress, report })
   try {
     return {
-      dataApi: createDataApi(stack.dataApiUrl),
+      address: { url: stack.dataApiUrl },
       signingKey: { secret: stack.jwtSecret },
       demo: await withDatabase(stack.databaseUrl, seedDemo),
+      note({ api, metrics }) {
+        stack.note({
+          api: { host: config.host, port: portOf(api), forThisMachine: isForThisMachine(config) },
+          ...(metrics && config.metrics && { metrics: { host: config.metrics.host, port: portOf(metrics) } }),
+        })
+      },
+      ports: stack.ports,
       failed: stack.failed,
       stop: stack.stop,
     }
@@ -170,6 +253,10 @@ async function connectBackend(config: Config, progress: (message: string) => voi
     throw error
   }
 }
+
+const portOf = ({ url }: Door): number => Number(new URL(url).port) || 80
+const portsOfDoors = (...doors: (Door | undefined)[]): number[] =>
+  doors.filter((door) => door !== undefined).map(portOf)
 
 /** Tickets in files are shown where everything runs on one machine. */
 function outboxFolderOf({ database, trustProxy, mail }: Config): string | undefined {

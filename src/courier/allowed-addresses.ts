@@ -8,6 +8,7 @@ import ipaddr from 'ipaddr.js'
 import { Agent, type buildConnector } from 'undici'
 import { connectToFirst } from './connect-to-first.ts'
 import { createNameFinder, type FindAddresses } from './find-addresses.ts'
+import type { OwnPorts } from './own-ports.ts'
 
 /** Its message is a sentence for the customer. It holds nothing of the URL, which may hold a secret. */
 export class AddressNotAllowed extends Error {}
@@ -32,10 +33,13 @@ const reuse = { pipelining: 1, keepAliveTimeout: 4_000, keepAliveMaxTimeout: 4_0
 
 export function createRoutes({
   allowLoopback,
+  ownPorts = () => [],
   timeoutMilliseconds,
   findAddresses,
 }: {
   allowLoopback: boolean
+  /** Refused on loopback all the same. */
+  ownPorts?: OwnPorts | undefined
   /** For making a connection, from the look-up to the end of the handshake. */
   timeoutMilliseconds: number
   findAddresses?: FindAddresses | undefined
@@ -48,9 +52,14 @@ export function createRoutes({
   const isAllowed = (protocol: string, address: string): boolean =>
     (protocol === 'https:' && isPublic(address)) || (allowLoopback && loopbackAddresses.includes(address))
 
+  const isOwn = (port: number): boolean => allowLoopback && [...ownPorts()].includes(port)
+
   /** By now URL has turned 0x7f.1, 2130706433 and their like into 127.0.0.1. */
-  async function allowedAddresses({ hostname, protocol }: buildConnector.Options): Promise<string[]> {
+  async function allowedAddresses({ hostname, protocol, port }: buildConnector.Options): Promise<string[]> {
     const addresses = isIP(hostname) === 0 ? await find(hostname) : [hostname]
+    if (addresses.some((address) => loopbackAddresses.includes(address)) && isOwn(portOf(protocol, port))) {
+      throw new AddressNotAllowed("The address is not allowed: it is Usher's own.")
+    }
     // One that is public does not make up for one that is not.
     if (addresses.length === 0 || !addresses.every((address) => isAllowed(protocol, address))) {
       throw new AddressNotAllowed('The address is not allowed: it is private or reserved.')
@@ -60,13 +69,10 @@ export function createRoutes({
 
   async function connect(options: buildConnector.Options): Promise<Socket> {
     const until = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMilliseconds)])
-    const { hostname, port } = options
+    const { hostname, protocol } = options
     const addresses = await allowedAddresses(options)
-    const target =
-      options.protocol === 'https:'
-        ? { addresses, port: Number(port) || 443, certifiedAs: hostname }
-        : { addresses, port: Number(port) || 80, certifiedAs: null }
-    return connectToFirst(target, until)
+    const port = portOf(protocol, options.port)
+    return connectToFirst({ addresses, port, certifiedAs: protocol === 'https:' ? hostname : null }, until)
   }
 
   const dispatcher = new Agent({
@@ -107,6 +113,8 @@ export function createRoutes({
     },
   }
 }
+
+const portOf = (protocol: string, port: string): number => Number(port) || (protocol === 'https:' ? 443 : 80)
 
 /** Of IPv6 only 2000::/3 is given out (https://www.iana.org/assignments/ipv6-address-space). Azure's metadata service has an
  * address of the public range. */

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { AnyLane, Observe } from './courier.ts'
 import { openMail } from './mail/index.ts'
 import type { Outbox } from './outbox.ts'
+import { configuredPorts, type OwnPorts } from './own-ports.ts'
 import { createWebhookSender } from './send-webhook.ts'
 import { ticketEmailLane } from './ticket-emails.ts'
 import { webhookLane } from './webhooks.ts'
@@ -18,9 +19,18 @@ export type Lanes = {
 // Longer than sending may take, for saying how it went comes after it, and may have to be repeated.
 const settleSeconds = 45
 
-export function openLanes(config: Config, outbox: Outbox, log: Logger, observe: Observe = () => {}): Lanes {
+/** @param ownPorts those that this Usher was given only when it started. */
+export function openLanes(
+  config: Config,
+  outbox: Outbox,
+  log: Logger,
+  observe: Observe = () => {},
+  ownPorts: OwnPorts = () => [],
+): Lanes {
+  const configured = configuredPorts(config)
   const sender = createWebhookSender({
     allowLoopback: config.webhooksToLoopback,
+    ownPorts: () => [...configured, ...ownPorts()],
     timeoutMilliseconds: config.webhookTimeoutSeconds * 1000,
   })
   const mail = openMail(config.mail)

@@ -8,6 +8,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { createRoutes, type Routes } from './allowed-addresses.ts'
 import { describeFailure, NoAnswerInTime, NothingToSignWith } from './describe-failure.ts'
 import type { FindAddresses } from './find-addresses.ts'
+import type { OwnPorts } from './own-ports.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
 /** What the database says is owed to one endpoint. */
@@ -58,17 +59,20 @@ export type WebhookSender = {
 
 export function createWebhookSender({
   allowLoopback,
+  ownPorts,
   timeoutMilliseconds = 15_000,
   findAddresses,
 }: {
   /** For development: http, too, to localhost, 127.0.0.1 and [::1]. */
   allowLoopback: boolean
+  /** Ports of this machine that are refused all the same. */
+  ownPorts?: OwnPorts | undefined
   /** For all of it, from the look-up of the host to the last byte of the answer. */
   timeoutMilliseconds?: number
   /** Instead of the system's. What it finds is checked like any other. */
   findAddresses?: FindAddresses
 }): WebhookSender {
-  const routes = createRoutes({ allowLoopback, timeoutMilliseconds, findAddresses })
+  const routes = createRoutes({ allowLoopback, ownPorts, timeoutMilliseconds, findAddresses })
   let closed = false
 
   return {

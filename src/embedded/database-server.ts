@@ -10,6 +10,7 @@ import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
 import type { ProcessIdentity } from './processes.ts'
 import type { Secrets } from './secrets.ts'
+import { StartError } from './start-error.ts'
 
 export async function startDatabase(options: {
   directory: DataDirectory
@@ -18,6 +19,8 @@ export async function startDatabase(options: {
   /** False for a database that is thrown away: it does not wait for the disk. */
   durable: boolean
   progress: (message: string) => void
+  /** The port of one that ended, whose place it takes. */
+  samePort?: number
   onSpawn?: (identity: ProcessIdentity, port: number) => void
   signal: AbortSignal
 }): Promise<PostgresServer> {
@@ -26,6 +29,8 @@ export async function startDatabase(options: {
   handOver(directory.path, directory.database, account)
   const shared = { databaseDir: directory.database, binaries, account, signal }
   if (!existsSync(directory.database)) {
+    // An empty database in the place of one that was lost would hide the loss.
+    if (options.samePort !== undefined) throw new StartError(`${directory.database} is gone.`)
     progress('Creating the database (first start) …')
     await createCluster({ ...shared, password: secrets.superuserPassword, durable })
   }
@@ -36,6 +41,7 @@ export async function startDatabase(options: {
     ...shared,
     logFile: directory.postgresLog,
     preferredPort: rememberedPort(directory),
+    samePort: options.samePort,
     settings: durable ? [] : ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'],
     ...(options.onSpawn === undefined ? {} : { onSpawn: options.onSpawn }),
   })

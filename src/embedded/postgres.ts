@@ -22,6 +22,8 @@ export type PostgresOptions = {
   account: PostgresAccount
   /** Used if it is free. */
   preferredPort?: number | undefined
+  /** The port of one that ended, whose place it takes: no other will do. */
+  samePort?: number | undefined
   /** More settings, as `name=value`. */
   settings?: string[]
   onSpawn?: (identity: ProcessIdentity, port: number) => void
@@ -35,12 +37,19 @@ export const stopPostgresSteps: StopStep[] = [
   ['SIGKILL', 500],
 ]
 
+// In an Usher that exits at once: together within the two seconds that a stop has left.
+const hastySteps: StopStep[] = [
+  ['SIGINT', 500],
+  ['SIGQUIT', 500],
+  ['SIGKILL', 500],
+]
+
 // How long the remains of a killed Postgres, or another program's hold on the port, may keep a new one from starting.
 const obstaclePatience = 5000
 
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const deadline = Date.now() + obstaclePatience
-  let port = await freePort(options.preferredPort)
+  let port = options.samePort ?? (await freePort(options.preferredPort))
   for (;;) {
     const server = await spawnPostgres(options, port)
     if (await isReady(server, options)) return { ...server, port, stop: () => stopPostgres(server, options) }
@@ -54,7 +63,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       )
     }
     await sleep(100)
-    if (portTaken) port = await freePort()
+    if (portTaken && options.samePort === undefined) port = await freePort()
   }
 }
 
@@ -82,7 +91,7 @@ function spawnPostgres(options: PostgresOptions, port: number): Promise<ServerPr
     cwd: databaseDir,
     ...(account.uid === undefined ? {} : { uid: account.uid, gid: account.gid }),
     logFile: options.logFile,
-    exitSignal: 'SIGINT',
+    exitSteps: hastySteps,
     onSpawn: (identity) => options.onSpawn?.(identity, port),
   })
 }

@@ -10,7 +10,8 @@ import { type ProcessIdentity, type StopStep, stopProcess } from './processes.ts
 import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
 import { StartError } from './start-error.ts'
 
-export type PostgrestServer = ServerProcess & { url: string; stop: () => Promise<void> }
+export type PostgrestPorts = { port: number; adminPort: number }
+export type PostgrestServer = ServerProcess & { url: string; ports: PostgrestPorts; stop: () => Promise<void> }
 
 export type PostgrestOptions = {
   binary: string
@@ -20,7 +21,9 @@ export type PostgrestOptions = {
   /** Says nothing; its path on the command line is what a later start recognises the process by. */
   configFile: string
   logFile: string
-  onSpawn: (identity: ProcessIdentity) => void
+  /** Those of one that ended, whose place it takes. Otherwise any that are free. */
+  ports?: PostgrestPorts
+  onSpawn: (identity: ProcessIdentity, ports: PostgrestPorts) => void
   signal: AbortSignal
 }
 
@@ -38,20 +41,23 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
     '# PostgREST is configured by its environment: see src/embedded/postgrest.ts.\n',
   )
   for (let attempt = 1; ; attempt += 1) {
-    const [port, adminPort] = [await freePort(), await freePort()]
+    const ports = options.ports ?? { port: await freePort(), adminPort: await freePort() }
+    const { port, adminPort } = ports
     const server = await spawnServer(options.binary, [options.configFile], {
-      env: environment(options, port, adminPort),
+      env: environment(options, ports),
       cwd: dirname(options.configFile),
       logFile: options.logFile,
       // It has nothing to lose, and may not heed SIGTERM while it connects.
-      exitSignal: 'SIGKILL',
-      onSpawn: options.onSpawn,
+      exitSteps: [['SIGKILL', 500]],
+      onSpawn: (identity) => options.onSpawn(identity, ports),
     })
     const stop = async () => {
       await stopProcess(server.identity, stopPostgrestSteps)
     }
     try {
-      if (await isReady(server, adminPort, options.signal)) return { ...server, url: `http://127.0.0.1:${port}`, stop }
+      if (await isReady(server, adminPort, options.signal)) {
+        return { ...server, url: `http://127.0.0.1:${port}`, ports, stop }
+      }
     } catch (error) {
       await stop()
       throw error
@@ -67,7 +73,7 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
   }
 }
 
-function environment(options: PostgrestOptions, port: number, adminPort: number): NodeJS.ProcessEnv {
+function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPorts): NodeJS.ProcessEnv {
   const { PATH, HOME, SystemRoot, TEMP } = process.env
   return {
     PATH,

@@ -36,7 +36,7 @@ export function processesRunning(program: string, ...args: string[]): ProcessIde
 export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]): Promise<boolean> {
   for (const [signal, patience] of steps) {
     if (!isRunning(identity)) return true
-    signalProcess(identity, signal)
+    send(identity, signal)
     const deadline = Date.now() + patience
     while (Date.now() < deadline) {
       await sleep(glance)
@@ -46,13 +46,51 @@ export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]):
   return !isRunning(identity)
 }
 
-export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
+/** The same for several at once while nothing else happens: in an `exit` listener no promise is ever settled. */
+export function stopProcessesNow(processes: Iterable<readonly [ProcessIdentity, StopStep[]]>): void {
+  const clock = new Int32Array(new SharedArrayBuffer(4))
+  const stops = [...processes].map(([identity, steps]) => ({ identity, steps: [...steps], until: 0 }))
+  for (;;) {
+    const left = stops.filter(({ identity }) => isRunning(identity))
+    for (const stop of left.filter(({ until }) => Date.now() >= until)) {
+      const [signal, patience] = stop.steps.shift() ?? []
+      if (signal === undefined || patience === undefined) stop.until = Number.POSITIVE_INFINITY
+      else {
+        stop.until = Date.now() + patience
+        send(stop.identity, signal)
+      }
+    }
+    if (left.every(({ until }) => until === Number.POSITIVE_INFINITY)) return
+    Atomics.wait(clock, 0, 0, glance)
+  }
+}
+
+/** SIGKILL goes to its descendants as well: one that is suspended would not notice that its parent is gone. */
+function send(identity: ProcessIdentity, signal: NodeJS.Signals): void {
+  const descendants = signal === 'SIGKILL' ? descendantsOf(identity.pid) : []
+  for (const one of [identity, ...descendants]) signalProcess(one, signal)
+}
+
+function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
   if (!isRunning(identity)) return
   try {
     process.kill(identity.pid, signal)
   } catch {
     // It ended between the two lines.
   }
+}
+
+/** Children and their children, as they are at this moment. */
+function descendantsOf(pid: number): ProcessIdentity[] {
+  const parents = parentsOfAll()
+  const found = [pid]
+  for (const ancestor of found) {
+    for (const [child, parent] of parents) if (parent === ancestor) found.push(child)
+  }
+  return found
+    .slice(1)
+    .map(identify)
+    .filter((identity) => identity !== null)
 }
 
 /** How a child ended, for a sentence: "exit code 1", "signal SIGKILL", "ENOENT". */
@@ -77,6 +115,7 @@ export async function run(
   const child = spawn(file, args, { ...rest, detached: true, windowsHide: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const kill = () => killGroup(child)
   signal?.addEventListener('abort', kill, { once: true })
+  process.on('exit', kill)
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -89,6 +128,7 @@ export async function run(
   const ended = await ending(child)
   if (child.pid !== undefined) await closed
   signal?.removeEventListener('abort', kill)
+  process.off('exit', kill)
   signal?.throwIfAborted()
   return { ok: ended === 'exit code 0', ended, stdout, stderr }
 }
@@ -124,10 +164,34 @@ function startTime(pid: number): string | null {
 // proc(5): field 3 is the state, field 22 the start time in ticks since boot; the boot's own id makes it unique for ever.
 // The second field is the program's name, which may itself contain spaces and brackets: count from its last bracket.
 function linuxStartTime(pid: number): string | null {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = statFields(pid)
   if (fields[0] === 'Z' || fields[0] === 'X') return null
   return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19]}`
+}
+
+function statFields(pid: number): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+/** Pairs of pid and parent's pid. Empty on Windows, where children are ended by other means. */
+function parentsOfAll(): [number, number][] {
+  if (process.platform === 'win32') return []
+  if (process.platform !== 'linux') {
+    const list = execFileSync('ps', ['-ax', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    return list
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/).map(Number) as [number, number])
+  }
+  return readdirSync('/proc').flatMap((entry): [number, number][] => {
+    if (!/^\d+$/.test(entry)) return []
+    try {
+      return [[Number(entry), Number(statFields(Number(entry))[1])]]
+    } catch {
+      return []
+    }
+  })
 }
 
 function searchProc(words: string[]): number[] {

@@ -8,8 +8,11 @@ import type { ProcessIdentity } from './processes.ts'
 export type RunRecord = {
   usher: ProcessIdentity
   postgres?: ProcessIdentity & { port: number }
-  postgrest?: ProcessIdentity
+  postgrest?: ProcessIdentity & { port?: number; adminPort?: number }
   dataApiUrl?: string
+  /** Where the API and its metrics are served, by whoever started the stack. */
+  api?: { host: string; port: number; forThisMachine: boolean }
+  metrics?: { host: string; port: number }
   /** True once the database is bootstrapped and migrated, and PostgREST answers. */
   ready: boolean
 }
@@ -20,6 +23,12 @@ export function readRunRecord(directory: DataDirectory): RunRecord | null {
   } catch {
     return null
   }
+}
+
+/** Every port that the stack listens on, of what is recorded so far. */
+export function portsOf({ api, metrics, postgres, postgrest }: Partial<RunRecord>): number[] {
+  const ports = [api?.port, metrics?.port, postgres?.port, postgrest?.port, postgrest?.adminPort]
+  return ports.filter((port) => port !== undefined)
 }
 
 export function writeRunRecord(directory: DataDirectory, record: RunRecord): void {

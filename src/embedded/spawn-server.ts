@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { giveToFolderOwner } from './data-directory.ts'
-import { ending, identify, type ProcessIdentity, signalProcess } from './processes.ts'
+import { ending, identify, type ProcessIdentity, type StopStep, stopProcessesNow } from './processes.ts'
 import { StartError } from './start-error.ts'
 
 export type ServerProcess = {
@@ -21,16 +21,16 @@ type ServerOptions = {
   gid?: number | undefined
   /** Begun afresh at each start, so it stays small; both output streams go there. */
   logFile: string
-  /** Asks the program to end, when Usher exits without having stopped it. */
-  exitSignal: NodeJS.Signals
+  /** End the program when Usher exits without having stopped it. */
+  exitSteps: StopStep[]
   /** Called at once, before anything is waited for; when it throws, the program is ended again. */
   onSpawn: (identity: ProcessIdentity) => void
 }
 
-const running = new Map<ProcessIdentity, NodeJS.Signals>()
+const running = new Map<ProcessIdentity, StopStep[]>()
 
 export async function spawnServer(file: string, args: string[], options: ServerOptions): Promise<ServerProcess> {
-  const { logFile, exitSignal, onSpawn, ...rest } = options
+  const { logFile, exitSteps, onSpawn, ...rest } = options
   rmSync(logFile, { force: true })
   const log = openSync(logFile, 'wx', 0o600)
   giveToFolderOwner(logFile)
@@ -43,11 +43,11 @@ export async function spawnServer(file: string, args: string[], options: ServerO
   try {
     onSpawn(identity)
   } catch (error) {
-    signalProcess(identity, 'SIGKILL')
+    stopProcessesNow([[identity, [['SIGKILL', 500]]]])
     throw error
   }
   if (running.size === 0) process.on('exit', stopAll)
-  running.set(identity, exitSignal)
+  running.set(identity, exitSteps)
   void ended.then(() => {
     running.delete(identity)
     if (running.size === 0) process.off('exit', stopAll)
@@ -62,5 +62,5 @@ export function tail(logFile: string): string {
 }
 
 function stopAll(): void {
-  for (const [identity, signal] of running) signalProcess(identity, signal)
+  stopProcessesNow(running)
 }

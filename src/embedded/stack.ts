@@ -2,6 +2,7 @@
 // a migrated database and its Data API. The order of everything is here; how each part is done is in the files beside it.
 // Whatever happens, a start that fails leaves nothing running.
 
+import { existsSync, renameSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { findPostgres, findPostgrest } from './binaries.ts'
 import { type DataDirectory, findDataDirectory, openDataDirectory } from './data-directory.ts'
@@ -11,10 +12,11 @@ import { interruption } from './interruption.ts'
 import { acquireLock } from './lock.ts'
 import { applyMigrations } from './migrate.ts'
 import { stopOrphans } from './orphans.ts'
-import { startPostgrest } from './postgrest.ts'
-import { identify, isRunning } from './processes.ts'
-import { type RunRecord, readRunRecord, removeRunRecord, writeRunRecord } from './run-record.ts'
+import { type PostgrestPorts, startPostgrest } from './postgrest.ts'
+import { identify, isRunning, type ProcessIdentity } from './processes.ts'
+import { portsOf, type RunRecord, readRunRecord, removeRunRecord, writeRunRecord } from './run-record.ts'
 import { loadOrCreateSecrets, readSecrets } from './secrets.ts'
+import { supervise } from './supervise.ts'
 
 export type EmbeddedStack = {
   /** Connection string of `postgres`, the role Supabase Studio uses (not a superuser). */
@@ -23,20 +25,31 @@ export type EmbeddedStack = {
   dataApiUrl: string
   /** HS256 secret PostgREST verifies tokens with. */
   jwtSecret: string
-  /** Resolves with a sentence when Postgres or PostgREST ends without being asked to. */
+  /** Every port that is known to be used: of Postgres, PostgREST and whatever was noted. */
+  ports(): number[]
+  /** Adds to what others find in the run record. */
+  note(change: Pick<RunRecord, 'api' | 'metrics'>): void
+  /** Resolves with a sentence when Postgres or PostgREST ended by itself and cannot be started again. */
   failed: Promise<string>
   stop(): Promise<void>
 }
 
 type Progress = (message: string) => void
 
+type StackOptions = {
+  dataDir: string
+  progress: Progress
+  /** Told when a part ends by itself and is started again. */
+  report?: Progress
+}
+
 /** Throws StartError, with a message for a person. Ctrl-C or SIGTERM while it starts makes it undo itself and throw. */
-export async function startEmbeddedStack(options: { dataDir: string; progress: Progress }): Promise<EmbeddedStack> {
+export async function startEmbeddedStack(options: StackOptions): Promise<EmbeddedStack> {
   const directory = openDataDirectory(options.dataDir)
   const lock = await acquireLock(directory)
   const { signal, release } = interruption()
   try {
-    const stack = await startLocked(directory, options.progress, signal, lock.release)
+    const stack = await startLocked(directory, options, signal, lock.release)
     // A signal may have come while the last step was ending: look once more, after one turn of the event loop.
     await setImmediate()
     if (signal.aborted) {
@@ -54,6 +67,12 @@ export async function startEmbeddedStack(options: { dataDir: string; progress: P
 
 export type RunningStack = Pick<EmbeddedStack, 'databaseUrl' | 'dataApiUrl' | 'jwtSecret'>
 
+/** What is recorded of the stack that runs on the data directory, at this moment; null when nothing is. */
+export function recordOfRunningStack(dataDir: string): RunRecord | null {
+  const directory = findDataDirectory(dataDir)
+  return directory === null ? null : readRunRecord(directory)
+}
+
 /** For other commands while a server runs on the data directory: how to reach its parts, or null when nothing runs there. */
 export async function findRunningStack(dataDir: string): Promise<RunningStack | null> {
   const directory = findDataDirectory(dataDir)
@@ -70,14 +89,14 @@ export async function findRunningStack(dataDir: string): Promise<RunningStack | 
 
 async function startLocked(
   directory: DataDirectory,
-  progress: Progress,
+  { progress, report = progress }: StackOptions,
   signal: AbortSignal,
   unlock: () => void,
 ): Promise<EmbeddedStack> {
   const binaries = await findPostgres()
   const postgrestBinary = findPostgrest()
   await stopOrphans(directory, { postgres: binaries.postgres, postgrest: postgrestBinary }, progress)
-  const note = keepRunRecord(directory)
+  const { record, note } = keepRunRecord(directory)
   const secrets = loadOrCreateSecrets(directory)
 
   const servers: { stop: () => Promise<void> }[] = []
@@ -87,55 +106,76 @@ async function startLocked(
     unlock()
   }
   try {
-    const postgres = await startDatabase({
+    const databaseOptions = {
       directory,
       binaries,
       secrets,
       durable: true,
-      progress,
-      onSpawn: (identity, port) => note({ postgres: { ...identity, port } }),
-      signal,
+      onSpawn: (identity: ProcessIdentity, port: number) => note({ postgres: { ...identity, port } }),
+    }
+    const postgres = await startDatabase({ ...databaseOptions, progress, signal })
+    const { port } = postgres
+    const supervisedPostgres = supervise({
+      name: 'Postgres',
+      first: postgres,
+      restart(signal) {
+        keepLog(directory.postgresLog)
+        return startDatabase({ ...databaseOptions, samePort: port, progress: () => {}, signal })
+      },
+      report,
     })
-    servers.push(postgres)
-    const databaseUrl = databaseUrlFor('postgres', secrets.postgresPassword, postgres.port)
+    servers.push(supervisedPostgres)
+    const databaseUrl = databaseUrlFor('postgres', secrets.postgresPassword, port)
     await applyMigrations(databaseUrl, { progress, signal })
     progress('Starting PostgREST …')
-    const postgrest = await startPostgrest({
+    const postgrestOptions = {
       binary: postgrestBinary,
-      databaseUrl: databaseUrlFor('authenticator', secrets.authenticatorPassword, postgres.port),
+      databaseUrl: databaseUrlFor('authenticator', secrets.authenticatorPassword, port),
       jwtSecret: secrets.jwtSecret,
       configFile: directory.postgrestConfig,
       logFile: directory.postgrestLog,
-      onSpawn: (identity) => note({ postgrest: identity }),
-      signal,
+      onSpawn: (identity: ProcessIdentity, ports: PostgrestPorts) => note({ postgrest: { ...identity, ...ports } }),
+    }
+    const postgrest = await startPostgrest({ ...postgrestOptions, signal })
+    const { url: dataApiUrl, ports } = postgrest
+    const supervisedPostgrest = supervise({
+      name: 'PostgREST',
+      first: postgrest,
+      restart(signal) {
+        keepLog(directory.postgrestLog)
+        return startPostgrest({ ...postgrestOptions, ports, signal })
+      },
+      report,
     })
-    servers.push(postgrest)
-    note({ dataApiUrl: postgrest.url, ready: true })
+    servers.push(supervisedPostgrest)
+    note({ dataApiUrl, ready: true })
 
+    const seeLog = (sentence: string, log: string) => `${sentence} Its log is ${log}.`
+    const failed = Promise.race([
+      supervisedPostgres.failed.then((sentence) => seeLog(sentence, directory.postgresLog)),
+      supervisedPostgrest.failed.then((sentence) => seeLog(sentence, directory.postgrestLog)),
+    ])
     let stopped: Promise<void> | null = null
-    const failed = new Promise<string>((resolve) => {
-      const watch = async (name: string, ended: Promise<string>, log: string) => {
-        const how = await ended
-        if (stopped === null) resolve(`${name} ended unexpectedly (${how}). Its log is ${log}.`)
-      }
-      void watch('Postgres', postgres.ended, directory.postgresLog)
-      void watch('PostgREST', postgrest.ended, directory.postgrestLog)
-    })
     const stop = () => {
       stopped ??= stopEverything()
       return stopped
     }
-    return { databaseUrl, dataApiUrl: postgrest.url, jwtSecret: secrets.jwtSecret, failed, stop }
+    return { databaseUrl, dataApiUrl, jwtSecret: secrets.jwtSecret, ports: () => portsOf(record), note, failed, stop }
   } catch (error) {
     await stopEverything()
     throw error
   }
 }
 
-function keepRunRecord(directory: DataDirectory): (change: Partial<RunRecord>) => void {
+/** A server begins its log afresh: that of one that ended by itself says why. */
+function keepLog(log: string): void {
+  if (existsSync(log)) renameSync(log, `${log}.before`)
+}
+
+function keepRunRecord(directory: DataDirectory): { record: RunRecord; note: (change: Partial<RunRecord>) => void } {
   const usher = identify(process.pid)
   if (usher === null) throw new Error('this process cannot find itself')
   const record: RunRecord = { usher, ready: false }
   writeRunRecord(directory, record)
-  return (change) => writeRunRecord(directory, Object.assign(record, change))
+  return { record, note: (change) => writeRunRecord(directory, Object.assign(record, change)) }
 }

@@ -1,0 +1,193 @@
+// Stopping as a person does it, in a terminal and through npm: the signal comes twice, from the terminal and from npm. However
+// often it comes, everything has ended within ten seconds, and no child is left.
+
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { hasTerminals, openTerminal, type Terminal } from '../support/pseudo-terminal.ts'
+import {
+  cleanUp,
+  end,
+  environment,
+  freePort,
+  identityOf,
+  processesOn,
+  repository,
+  runningAmong,
+  serversOf,
+  spawnUsher,
+  startUsher,
+  temporaryFolder,
+  waitFor,
+} from './support.ts'
+
+const timeout = 60_000
+const ctrlC = '\x03'
+
+// Of a first start, copied by every test, so that each is as fast as a second start.
+let home: string
+beforeAll(async () => {
+  home = join(temporaryFolder(), 'data')
+  const stack = await startEmbeddedStack({ dataDir: home, progress: () => {} })
+  await stack.stop()
+})
+afterAll(cleanUp)
+
+function dataDirOfItsOwn(): string {
+  const dataDir = join(temporaryFolder(), 'data')
+  execFileSync('cp', ['-a', home, dataDir])
+  return dataDir
+}
+
+async function npmStart(dataDir: string): Promise<Terminal> {
+  const env = environment(dataDir, { PORT: String(await freePort()) })
+  const terminal = openTerminal('npm start', { cwd: repository, env })
+  onTestFinished(() => end(terminal.child))
+  return terminal
+}
+
+/** Of proc(5), from the state on: plain Debian has no `ps`. */
+function statOf(pid: number | string): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+/** The process group that Ctrl-C reaches, by the pid of Usher. */
+function groupOf(dataDir: string): number {
+  const { usher } = JSON.parse(readFileSync(join(dataDir, 'running.json'), 'utf8')) as { usher: { pid: number } }
+  return Number(statOf(usher.pid)[2])
+}
+
+/** A process and its children. */
+function familyOf(pid: number): number[] {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return [
+    pid,
+    ...all.map(Number).filter((one) => {
+      try {
+        return Number(statOf(one)[1]) === pid
+      } catch {
+        return false
+      }
+    }),
+  ]
+}
+
+const seconds = (since: number) => (performance.now() - since) / 1000
+
+/** Npm may go before Usher does. A run that was ended rather than stopped leaves its record. */
+async function expectNothingLeft(dataDir: string, since: number): Promise<void> {
+  const record = join(dataDir, 'running.json')
+  await waitFor(() => processesOn(dataDir).length === 0 && !existsSync(record), 15_000)
+  expect(seconds(since)).toBeLessThan(10)
+}
+
+// A machine of continuous integration has to have one, or these tests would be skipped without anybody noticing.
+describe.skipIf(!hasTerminals && process.env.CI !== 'true')('in a terminal, through npm start', () => {
+  const ways: [string, (terminal: Terminal, dataDir: string) => Promise<void>][] = [
+    ['one Ctrl-C', async (terminal) => terminal.type(ctrlC)],
+    [
+      'two Ctrl-C',
+      async (terminal) => {
+        terminal.type(ctrlC)
+        await sleep(100)
+        terminal.type(ctrlC)
+      },
+    ],
+    ['SIGTERM to the process group', async (_, dataDir) => void process.kill(-groupOf(dataDir), 'SIGTERM')],
+    [
+      'two SIGTERM to the process group',
+      async (_, dataDir) => {
+        const group = groupOf(dataDir)
+        process.kill(-group, 'SIGTERM')
+        await sleep(20)
+        process.kill(-group, 'SIGTERM')
+      },
+    ],
+    ['closing the terminal', async (terminal) => void terminal.child.kill('SIGKILL')],
+  ]
+
+  test.concurrent.each(ways)('%s ends everything and leaves no child', { timeout }, async (_, stop) => {
+    const dataDir = dataDirOfItsOwn()
+    const terminal = await npmStart(dataDir)
+    await waitFor(() => terminal.screen().includes('Usher is ready'), 30_000)
+    expect(runningAmong(serversOf(dataDir))).toHaveLength(2)
+    const asked = performance.now()
+    await stop(terminal, dataDir)
+    await expectNothingLeft(dataDir, asked)
+    await terminal.ended
+  })
+
+  test.concurrent.each(['Starting Postgres', 'Starting PostgREST'])(
+    'two Ctrl-C while it says "%s" end everything and leave no child',
+    { timeout },
+    async (moment) => {
+      const dataDir = dataDirOfItsOwn()
+      const terminal = await npmStart(dataDir)
+      await waitFor(() => terminal.screen().includes(moment), 30_000)
+      const asked = performance.now()
+      terminal.type(ctrlC)
+      await sleep(50)
+      terminal.type(ctrlC)
+      await expectNothingLeft(dataDir, asked)
+      await terminal.ended
+    },
+  )
+})
+
+describe.runIf(process.platform === 'linux')('a stop that takes its time', () => {
+  /** Usher whose children do not heed anything but SIGKILL. */
+  async function startSuspended() {
+    const dataDir = dataDirOfItsOwn()
+    const { child, stderr, ended } = await startUsher({ dataDir, env: { LOG_LEVEL: 'silent' } })
+    const servers = serversOf(dataDir)
+    for (const { pid } of servers) for (const one of familyOf(pid)) process.kill(one, 'SIGSTOP')
+    return { dataDir, child, stderr, ended, servers }
+  }
+
+  test.concurrent('with Postgres and PostgREST suspended, SIGTERM ends all of them within ten seconds', {
+    timeout,
+  }, async () => {
+    const { dataDir, child, servers, ended } = await startSuspended()
+    const asked = performance.now()
+    child.kill('SIGTERM')
+    await ended
+    expect(seconds(asked)).toBeLessThan(10)
+    expect(runningAmong(servers)).toEqual([])
+    expect(processesOn(dataDir)).toEqual([])
+  })
+
+  test.concurrent('a second signal within five seconds changes nothing, one later forces it, and leaves no child', {
+    timeout,
+  }, async () => {
+    const { dataDir, child, servers, stderr, ended } = await startSuspended()
+    child.kill('SIGTERM')
+    await sleep(2_000)
+    child.kill('SIGTERM')
+    await sleep(200)
+    expect(runningAmong([identityOf(child)])).toHaveLength(1)
+    expect(stderr()).not.toContain('Stopping at once')
+    await sleep(3_000)
+    child.kill('SIGTERM')
+    expect(await ended).toMatchObject({ code: 1, signal: null })
+    expect(stderr()).toContain('Stopping at once')
+    expect(runningAmong(servers)).toEqual([])
+    expect(processesOn(dataDir)).toEqual([])
+  })
+})
+
+test('usher courier stops cleanly, however often it is told to', { timeout }, async () => {
+  const dataDir = dataDirOfItsOwn()
+  const started = await startUsher({ dataDir })
+  const courier = spawnUsher(['courier'], { dataDir })
+  await waitFor(() => courier.stdout().includes('The courier is ready'))
+  for (let i = 0; i < 5; i += 1) {
+    courier.child.kill(i % 2 === 0 ? 'SIGINT' : 'SIGTERM')
+    await sleep(5)
+  }
+  expect(await courier.ended).toMatchObject({ code: 0, signal: null })
+  await end(started.child)
+})
