@@ -20,6 +20,7 @@ import { openDataDirectory } from '../../src/embedded/data-directory.ts'
 import { withClient } from '../../src/embedded/database.ts'
 import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { StartError } from '../../src/embedded/start-error.ts'
+import { processesOn } from '../cli/support.ts'
 import {
   cleanUp,
   copyOf,
@@ -272,14 +273,66 @@ test('records of processes that are dead, or whose number another program has no
 test.for([
   ['Postgres', 'postgres'],
   ['PostgREST', 'postgrest'],
-] as const)('when %s ends unasked, the stack says so and can still be stopped', { timeout }, async ([name, server]) => {
+] as const)(
+  'when %s ends unasked, it is started again in its place, on the same port',
+  { timeout },
+  async ([name, part]) => {
+    const dataDir = copyOf(firstStart.dataDir)
+    const messages: string[] = []
+    const stack = await start(dataDir, messages)
+    const { [part]: killed, ...others } = recordOf(dataDir)
+    process.kill(killed?.pid ?? 0, 'SIGKILL')
+
+    await expect.poll(() => messages.at(-1), { timeout }).toBe(`${name} runs again.`)
+    expect(messages.at(-2)).toBe(`${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …`)
+    const { [part]: replacement, ...same } = recordOf(dataDir)
+    expect(same).toEqual(others)
+    expect(replacement).toMatchObject({ ...killed, pid: expect.any(Number), started: expect.any(String) })
+    expect(replacement?.pid).not.toBe(killed?.pid)
+
+    expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+    const ask = () => fetch(`${stack.dataApiUrl}/rpc/there_is_no_such_function`).then((answer) => answer.status)
+    await expect.poll(() => ask().catch(() => 0), { timeout }).toSatisfy((code) => code === 401 || code === 404)
+    expect(await Promise.race([stack.failed, 'no failure'])).toBe('no failure')
+    const servers = serversOf(dataDir)
+    await stack.stop()
+    expect(runningAmong(servers)).toEqual([])
+  },
+)
+
+test('what cannot be started again is said to have failed, and the stack can still be stopped', {
+  timeout: 60_000,
+}, async () => {
   const dataDir = copyOf(firstStart.dataDir)
-  const stack = await start(dataDir)
+  const messages: string[] = []
+  const stack = await start(dataDir, messages)
   const servers = serversOf(dataDir)
-  process.kill(recordOf(dataDir)[server]?.pid ?? 0, 'SIGKILL')
-  expect(await stack.failed).toContain(`${name} ended unexpectedly (signal SIGKILL)`)
+  const squatted = recordOf(dataDir).postgrest
+  const squatter = createServer().on('error', () => {})
+  const retake = setInterval(() => !squatter.listening && squatter.listen(squatted?.port, '127.0.0.1'), 1)
+  process.kill(squatted?.pid ?? 0, 'SIGKILL')
+  try {
+    expect(await stack.failed).toMatch(/^PostgREST ended unexpectedly \([\s\S]+, and starting it again did not help\./)
+  } finally {
+    clearInterval(retake)
+    squatter.close()
+  }
+  expect(messages.filter((message) => message.includes('Starting it again'))).toHaveLength(5)
   await stack.stop()
   expect(runningAmong(servers)).toEqual([])
+})
+
+test('a stop while a part is being started again leaves nothing of it', { timeout }, async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const messages: string[] = []
+  const stack = await start(dataDir, messages)
+  const servers = serversOf(dataDir)
+  for (const { pid } of servers) process.kill(pid, 'SIGKILL')
+  await expect.poll(() => messages.join()).toContain('Starting it again')
+  const others = serversOf(dataDir)
+  await stack.stop()
+  expect(runningAmong([...servers, ...others])).toEqual([])
+  await expect.poll(() => processesOn(dataDir)).toEqual([])
 })
 
 test('a start that is interrupted undoes itself, and the next one goes on from there', { timeout }, async () => {

@@ -1,0 +1,61 @@
+// How often a server that ends by itself is started again, with real processes that live as long as the test says.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { ending } from '../../src/embedded/processes.ts'
+import { supervise } from '../../src/embedded/supervise.ts'
+
+function launch() {
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' })
+  const ended = ending(child)
+  const stop = async () => {
+    child.kill()
+    await ended
+  }
+  onTestFinished(stop)
+  return { child, ended, stop }
+}
+
+function supervised(options: { pausesMilliseconds: number[]; steadyMilliseconds: number }) {
+  const started: ChildProcess[] = []
+  const reports: string[] = []
+  const start = () => {
+    const server = launch()
+    started.push(server.child)
+    return server
+  }
+  const { failed, stop } = supervise({
+    name: 'Sleep',
+    first: start(),
+    restart: async () => start(),
+    report: (message) => reports.push(message),
+    ...options,
+  })
+  const killLast = async () => {
+    const count = started.length
+    started.at(-1)?.kill('SIGKILL')
+    await Promise.race([failed, expect.poll(() => started.length).toBe(count + 1)])
+  }
+  return { started, reports, failed, stop, killLast }
+}
+
+test('one that ends again and again is given up after so many attempts in a row', async () => {
+  const { started, reports, failed, killLast } = supervised({ pausesMilliseconds: [0, 0], steadyMilliseconds: 60_000 })
+  for (let i = 0; i < 3; i += 1) await killLast()
+  expect(await failed).toBe('Sleep ended unexpectedly (signal SIGKILL), and starting it again did not help.')
+  expect(started).toHaveLength(3)
+  expect(reports.filter((report) => report === 'Sleep runs again.')).toHaveLength(2)
+})
+
+test('ends that are far apart do not add up', async () => {
+  const { started, failed, stop, killLast } = supervised({ pausesMilliseconds: [0, 0], steadyMilliseconds: 50 })
+  for (let i = 0; i < 6; i += 1) {
+    await sleep(60)
+    await killLast()
+  }
+  expect(started).toHaveLength(7)
+  expect(await Promise.race([failed, 'no failure'])).toBe('no failure')
+  await stop()
+  expect(started.map((child) => child.signalCode)).not.toContain(null)
+})
