@@ -12,6 +12,7 @@ import { othersOfLoopback, privateHosts, spellingsOfLoopback } from './hostile-h
 const NOT_PUBLIC = 'The address is not allowed: it is private or reserved.'
 const NOT_HTTPS = 'The address is not allowed: it must begin with https.'
 const WITH_CREDENTIALS = 'The address is not allowed: it must not hold a user name or a password.'
+const OWN = "The address is not allowed: it is Usher's own."
 const NO_URL = 'The address is not a URL.'
 
 let receiver: WebhookReceiver
@@ -178,6 +179,51 @@ describe('with loopback allowed', () => {
       expect(dns.asked).toEqual(['localhost'])
     },
   )
+})
+
+describe('a port of Usher itself', () => {
+  const own = (port: number, addresses?: string[]) =>
+    createWebhookSender({
+      allowLoopback: true,
+      timeoutMilliseconds: 2_000,
+      ownPorts: () => [1, port],
+      ...(addresses && { findAddresses: dnsThatAnswers(addresses).findAddresses }),
+    })
+
+  test.each([...spellingsOfLoopback, 'localhost', '[::1]'].flatMap((host) => [`http://${host}`, `https://${host}`]))(
+    'is not connected to at %s, though loopback is allowed',
+    async (base) => {
+      const host = base.includes('::1') ? '::1' : '127.0.0.1'
+      const endpoint = await startWebhookReceiver({ host })
+      const { send, close } = own(endpoint.port)
+      const result = await send(owedWebhook(`${base}:${endpoint.port}/rpc/anything`))
+      close()
+      await endpoint.close()
+      expect(result).toEqual(refusedWith(OWN))
+      expect(endpoint.connections()).toBe(0)
+    },
+  )
+
+  test.each([['127.0.0.1'], ['::1'], ['93.184.215.14', '127.0.0.1']])(
+    'is not connected to by a name that is found to be %s',
+    async (...addresses) => {
+      const { send, close } = own(receiver.port, addresses)
+      const result = await send(owedWebhook(`https://hooks.example.com:${receiver.port}/`))
+      close()
+      expect(result).toEqual(refusedWith(OWN))
+      expect(receiver.connections()).toBe(0)
+    },
+  )
+
+  test('is asked for at each connection, and others of this machine stay reachable', async () => {
+    const ports: number[] = []
+    const { send, close } = createWebhookSender({ allowLoopback: true, ownPorts: () => ports })
+    receiver.answerWith(status(200, { Connection: 'close' }))
+    expect(await send(owedWebhook(`${receiver.url}/`))).toMatchObject({ kind: 'answered', status: 200 })
+    ports.push(receiver.port)
+    expect(await send(owedWebhook(`${receiver.url}/`))).toEqual(refusedWith(OWN))
+    close()
+  })
 })
 
 describe('a name that changes', () => {
