@@ -266,6 +266,6 @@ try {
     process.exitCode = 2
   } else if (error instanceof StartError || error instanceof AdminError) {
     say(error.message)
-    process.exitCode = 1
+    process.exit(1)
   } else throw error
 }

@@ -8,6 +8,7 @@ import { listenOnLoopback } from './listen.ts'
 export async function startSupabaseGateway(
   dataApiUrl: string,
   publishableKey: string,
+  ownPort = 0,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { hostname, port } = new URL(dataApiUrl)
   const server = createServer((req, res) => {
@@ -15,11 +16,12 @@ export async function startSupabaseGateway(
     if (path === undefined) return void res.writeHead(404).end()
     if (req.headers.apikey !== publishableKey) return void res.writeHead(401).end('{"message":"No API key found"}')
     const upstream = request({ hostname, port, method: req.method, path, headers: req.headers }, (answer) => {
+      if (res.destroyed) return void answer.destroy()
       res.writeHead(answer.statusCode ?? 502, answer.headers)
       pipeline(answer, res, () => {})
     })
     upstream.on('error', () => res.destroy())
     req.pipe(upstream)
   })
-  return listenOnLoopback(server)
+  return listenOnLoopback(server, ownPort)
 }

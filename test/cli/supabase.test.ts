@@ -1,0 +1,186 @@
+// A start against a Supabase project: a setting that cannot work is named and ends it, a project that is away is waited for. The
+// project is the embedded stack, behind a stand-in of Supabase's gateway.
+
+import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { findPostgrest } from '../../src/embedded/binaries.ts'
+import { startScratchDatabase } from '../../src/embedded/scratch.ts'
+import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { startSupabaseGateway } from '../support/supabase-gateway.ts'
+import { cleanUp, end, freePort, spawnUsher, temporaryFolder, waitFor } from './support.ts'
+
+const timeout = 40_000
+const publishableKey = 'sb_publishable_for_the_tests'
+const signingKey = JSON.stringify(
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+)
+
+let stack: EmbeddedStack
+let gateway: Awaited<ReturnType<typeof startSupabaseGateway>>
+let folder: string
+beforeAll(async () => {
+  folder = temporaryFolder()
+  stack = await startEmbeddedStack({ dataDir: join(folder, 'project'), progress: () => {} })
+  gateway = await startSupabaseGateway(stack.dataApiUrl, publishableKey)
+}, timeout)
+afterAll(async () => {
+  await gateway.close()
+  await stack.stop()
+  await cleanUp()
+}, timeout)
+
+const settings = (changes: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
+  SUPABASE_URL: gateway.url,
+  SUPABASE_PUBLISHABLE_KEY: publishableKey,
+  SUPABASE_JWT_SECRET: stack.jwtSecret,
+  ...changes,
+})
+
+function spawnOn(command: string, env: NodeJS.ProcessEnv) {
+  const started = spawnUsher([command], { dataDir: join(folder, 'unused'), env: { PORT: '0', ...env } })
+  onTestFinished(() => end(started.child))
+  return started
+}
+
+/** A PostgREST of the test's own, with another idea of what it serves. */
+async function serve(databaseUrl: string, schemas: string): Promise<string> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const child = spawn(findPostgrest(), [], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env.PATH,
+      PGRST_SERVER_HOST: '127.0.0.1',
+      PGRST_SERVER_PORT: String(port),
+      PGRST_ADMIN_SERVER_PORT: String(adminPort),
+      PGRST_DB_URI: databaseUrl,
+      PGRST_DB_SCHEMAS: schemas,
+      PGRST_DB_ANON_ROLE: 'anon',
+      PGRST_JWT_SECRET: stack.jwtSecret,
+    },
+  })
+  onTestFinished(async () => {
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  })
+  const ready = () =>
+    fetch(`http://127.0.0.1:${adminPort}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await expect.poll(ready, { timeout: 15_000 }).toBe(true)
+  const before = await startSupabaseGateway(`http://127.0.0.1:${port}`, publishableKey)
+  onTestFinished(before.close)
+  return before.url
+}
+
+describe.each(['start', 'courier'])('usher %s', (command) => {
+  test.each([
+    ['another JWT secret', () => settings({ SUPABASE_JWT_SECRET: 'x'.repeat(40) }), /SUPABASE_JWT_SECRET/],
+    [
+      'a signing key that was not imported',
+      () => settings({ SUPABASE_SIGNING_KEY: signingKey }),
+      /SUPABASE_SIGNING_KEY/,
+    ],
+    ['another publishable key', () => settings({ SUPABASE_PUBLISHABLE_KEY: 'x' }), /SUPABASE_PUBLISHABLE_KEY/],
+    ['an address of something else', () => settings({ SUPABASE_URL: `${gateway.url}/elsewhere` }), /^SUPABASE_URL/],
+  ])('refuses %s, and names the setting', { timeout }, async (_, environment, complaint) => {
+    const { code, stdout, stderr } = await spawnOn(command, environment()).ended
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(complaint)
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+    expect(stderr).not.toContain('x'.repeat(40))
+  })
+})
+
+test('a project that does not expose the schema api is refused with where to expose it', { timeout }, async () => {
+  const url = await serve(stack.databaseUrl, 'public')
+  const { code, stdout, stderr } = await spawnOn('start', settings({ SUPABASE_URL: url })).ended
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(/^The project does not expose the schema api: .+ Data API settings\.\n$/)
+})
+
+test('a project without the migrations is refused with how to apply them', { timeout }, async () => {
+  const scratch = await startScratchDatabase(new AbortController().signal)
+  onTestFinished(scratch.remove)
+  const client = new Client({ connectionString: scratch.databaseUrl })
+  await client.connect()
+  await client.query("create schema api; alter role authenticator password 'for-the-test'")
+  await client.end()
+  const asAuthenticator = new URL(scratch.databaseUrl)
+  asAuthenticator.username = 'authenticator'
+  asAuthenticator.password = 'for-the-test'
+  const url = await serve(asAuthenticator.href, 'api')
+  const { code, stdout, stderr } = await spawnOn('start', settings({ SUPABASE_URL: url })).ended
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(/`npx supabase db push`/)
+})
+
+test('a project that is away is waited for: /health is 503 until it answers, and 200 from then on', {
+  timeout,
+}, async () => {
+  const [port, projectPort] = [await freePort(), await freePort()]
+  const usher = spawnOn('start', settings({ PORT: String(port), SUPABASE_URL: `http://127.0.0.1:${projectPort}` }))
+  const statusOf = (path: string) =>
+    fetch(`http://127.0.0.1:${port}${path}`).then(
+      ({ status }) => status,
+      () => 0,
+    )
+  await waitFor(() => usher.stderr().includes('SUPABASE_URL cannot be reached (ECONNREFUSED). Trying again in 1 s …'))
+  expect([await statusOf('/health'), await statusOf('/ready'), await statusOf('/api/v1/me')]).toEqual([503, 503, 503])
+  expect(usher.stdout()).toBe('')
+
+  const late = await startSupabaseGateway(stack.dataApiUrl, publishableKey, projectPort)
+  await expect.poll(() => statusOf('/health'), { timeout: 15_000 }).toBe(200)
+  await expect.poll(usher.stdout).toContain('Usher is ready')
+  expect([await statusOf('/ready'), await statusOf('/api/v1/me')]).toEqual([200, 401])
+
+  await late.close()
+  await expect.poll(() => statusOf('/ready'), { timeout: 10_000 }).toBe(503)
+  expect(await statusOf('/health')).toBe(200)
+})
+
+test('waiting for a project that is away can be interrupted', { timeout }, async () => {
+  const usher = spawnOn('start', settings({ SUPABASE_URL: `http://127.0.0.1:${await freePort()}` }))
+  await waitFor(() => usher.stderr().includes('Trying again in 2 s'))
+  usher.child.kill('SIGINT')
+  await sleep(20)
+  usher.child.kill('SIGINT')
+  expect(await usher.ended).toMatchObject({ code: 1, signal: null, stdout: '' })
+})
+
+test('PUBLIC_URL is the base of every link that is printed, and its host is one that MCP clients may use', {
+  timeout,
+}, async () => {
+  const dataDir = join(temporaryFolder(), 'data')
+  const port = await freePort()
+  const env = { PORT: String(port), PUBLIC_URL: 'https://tickets.example.com/usher/' }
+  const usher = spawnUsher(['start'], { dataDir, env })
+  onTestFinished(() => end(usher.child))
+  await waitFor(() => usher.stdout().includes('/check-ins'), timeout)
+  const base = 'https://tickets.example.com/usher'
+  expect(usher.stdout()).toContain(
+    `Usher is ready at ${base}   REST ${base}/api/v1   MCP ${base}/api/mcp   Docs ${base}/docs\n`,
+  )
+  expect(usher.stdout()).toContain(
+    `shown at ${base}/outbox (to this machine alone, at http://127.0.0.1:${port}/outbox)`,
+  )
+  const posted = [...usher.stdout().matchAll(/curl -X POST (\S+)/g)].map(([, url]) => url)
+  expect(posted).toEqual([expect.stringMatching(`^${base}/api/v1/events/`), `${base}/api/v1/check-ins`])
+
+  const key = /usher_live_\w+/.exec(usher.stdout())?.[0]
+  const ask = (host: string) =>
+    new Promise<number>((resolve, reject) => {
+      const headers = { Host: host, Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+      request({ port, path: '/api/mcp', method: 'POST', headers }, (answer) => resolve(answer.resume().statusCode ?? 0))
+        .on('error', reject)
+        .end('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+    })
+  expect([await ask('tickets.example.com'), await ask('other.example.com')]).toEqual([200, 403])
+})
