@@ -85,7 +85,7 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
       try {
         return await call
       } catch (error) {
-        if (error instanceof Refusal && error.status === 503) lastFailure = performance.now()
+        if (error instanceof Refusal && error.status >= 500) lastFailure = performance.now()
         throw error
       } finally {
         waiting.delete(entry)

@@ -2,7 +2,7 @@
 // often it comes, everything has ended within ten seconds, and no child is left.
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -12,6 +12,7 @@ import {
   cleanUp,
   end,
   environment,
+  familyOf,
   freePort,
   identityOf,
   processesOn,
@@ -20,6 +21,7 @@ import {
   serversOf,
   spawnUsher,
   startUsher,
+  statOf,
   temporaryFolder,
   waitFor,
 } from './support.ts'
@@ -49,31 +51,10 @@ async function npmStart(dataDir: string): Promise<Terminal> {
   return terminal
 }
 
-/** Of proc(5), from the state on: plain Debian has no `ps`. */
-function statOf(pid: number | string): string[] {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-}
-
 /** The process group that Ctrl-C reaches, by the pid of Usher. */
 function groupOf(dataDir: string): number {
   const { usher } = JSON.parse(readFileSync(join(dataDir, 'running.json'), 'utf8')) as { usher: { pid: number } }
   return Number(statOf(usher.pid)[2])
-}
-
-/** A process and its children. */
-function familyOf(pid: number): number[] {
-  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  return [
-    pid,
-    ...all.map(Number).filter((one) => {
-      try {
-        return Number(statOf(one)[1]) === pid
-      } catch {
-        return false
-      }
-    }),
-  ]
 }
 
 const seconds = (since: number) => (performance.now() - since) / 1000

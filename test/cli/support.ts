@@ -124,6 +124,27 @@ function commandLines(): string[] {
     })
 }
 
+/** Of proc(5), from the state on: plain Debian has no `ps`. */
+export function statOf(pid: number | string): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+/** A process and its children. */
+export function familyOf(pid: number): number[] {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return [
+    pid,
+    ...all.map(Number).filter((one) => {
+      try {
+        return Number(statOf(one)[1]) === pid
+      } catch {
+        return false
+      }
+    }),
+  ]
+}
+
 export const identityOf = (child: ChildProcess): ProcessIdentity => {
   const identity = child.pid === undefined ? null : identify(child.pid)
   if (identity === null) throw new Error('the process does not run')

@@ -9,9 +9,11 @@ export async function startSupabaseGateway(
   dataApiUrl: string,
   publishableKey: string,
   ownPort = 0,
+  onRequest = () => {},
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { hostname, port } = new URL(dataApiUrl)
   const server = createServer((req, res) => {
+    onRequest()
     const [, path] = /^\/rest\/v1(\/.*)$/.exec(req.url ?? '') ?? []
     if (path === undefined) return void res.writeHead(404).end()
     if (req.headers.apikey !== publishableKey) return void res.writeHead(401).end('{"message":"No API key found"}')

@@ -1,0 +1,199 @@
+// A database that dies, or is suspended, under an Usher that runs: callers are told to come back, nothing is done later that nobody
+// waits for, and all goes on when it is back. Each has an Usher of its own.
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { recordOfRunningStack } from '../../src/embedded/stack.ts'
+import { createDatabaseHealth } from '../../src/gateway/database-health.ts'
+import { createProbe } from '../../src/gateway/database-probe.ts'
+import { createLog } from '../../src/gateway/log.ts'
+import { createTokens } from '../../src/gateway/tokens.ts'
+import { type Running, start } from '../../src/start.ts'
+import { familyOf } from '../cli/support.ts'
+import { listenOnLoopback } from '../support/listen.ts'
+import { rest } from '../support/rest.ts'
+import { startSupabaseGateway } from '../support/supabase-gateway.ts'
+
+const timeout = 60_000
+
+let dataDir: string
+let usher: Running
+let send: ReturnType<typeof rest>
+let logged = ''
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'usher-health-'))
+  const destination = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      logged += chunk.toString()
+      done()
+    },
+  })
+  usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('warn', destination), () => {})
+  send = rest(usher.demo?.key ?? '', usher.url)
+}, timeout)
+afterAll(async () => {
+  await usher.stop()
+  await rm(dataDir, { recursive: true, force: true })
+}, timeout)
+
+const statusOf = (path: string) => fetch(`${usher.url}${path}`).then(({ status }) => status)
+const pidOf = (part: 'postgres' | 'postgrest') => recordOfRunningStack(dataDir)?.[part]?.pid ?? 0
+
+let guests = 0
+async function register() {
+  guests += 1
+  const email = `guest-${guests}@example.com`
+  const guest = { ticket_type_id: usher.demo?.ticketTypeId, name: 'Mary Jackson', email }
+  const { status, body } = await send('POST', `/events/${usher.demo?.eventId}/registrations`, guest, {
+    'Idempotency-Key': email,
+  })
+  return { email, status, code: body.error?.code as string | undefined, retryable: body.error?.retryable }
+}
+
+describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
+  test('calls are answered with 503 until it runs again, and then as before', { timeout }, async () => {
+    const killed = pidOf(part)
+    const answers: { status: number; code: string | undefined }[] = []
+    let back = false
+    const callers = Array.from({ length: 4 }, async () => {
+      while (!back) {
+        answers.push(await register())
+        const { status, body } = await send('GET', '/me')
+        answers.push({ status, code: body.error?.code })
+        await sleep(10)
+      }
+    })
+    await sleep(100)
+    process.kill(killed, 'SIGKILL')
+    await expect.poll(() => pidOf(part), { timeout: 15_000 }).not.toBe(killed)
+    const seen = answers.length
+    await expect
+      .poll(() => answers.slice(seen).filter(({ status }) => status === 201).length, { timeout: 15_000 })
+      .toBeGreaterThan(5)
+    back = true
+    await Promise.all(callers)
+
+    const refusals = answers.filter(({ status }) => status !== 200 && status !== 201)
+    expect(refusals.length).toBeGreaterThan(0)
+    // A call that was under way when the connection broke may have been carried out, and is told so.
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({
+        status: 503,
+        code: expect.stringMatching(/^(temporarily_unavailable|outcome_unknown)$/),
+      })
+    }
+    expect(await statusOf('/health')).toBe(200)
+    await expect.poll(() => statusOf('/ready'), { timeout: 15_000 }).toBe(200)
+    const name = part === 'postgres' ? 'Postgres' : 'PostgREST'
+    expect(logged).toContain(`"msg":"${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …"`)
+    expect(logged).toContain(`"msg":"${name} runs again."`)
+    expect(await Promise.race([usher.failed, 'it goes on'])).toBe('it goes on')
+  })
+})
+
+describe.runIf(process.platform === 'linux').each(['postgres', 'postgrest'] as const)(
+  'while %s is suspended',
+  (part) => {
+    test('calls are refused after a while, and what is refused is not done later', { timeout }, async () => {
+      const suspended = familyOf(pidOf(part))
+      const signal = (name: NodeJS.Signals) => {
+        for (const pid of suspended) process.kill(pid, name)
+      }
+      signal('SIGSTOP')
+      onTestFinished(() => signal('SIGCONT'))
+      // Whoever calls first finds out.
+      const first = register()
+      await expect.poll(() => statusOf('/ready'), { timeout: 15_000 }).toBe(503)
+      expect(await statusOf('/health')).toBe(200)
+      await expect.poll(isRefused, { timeout: 20_000 }).toBe(true)
+
+      const refused = await Promise.all(Array.from({ length: 30 }, register))
+      expect(refused).toEqual(
+        refused.map(({ email }) => ({ email, status: 503, code: 'temporarily_unavailable', retryable: true })),
+      )
+      signal('SIGCONT')
+      await expect.poll(() => statusOf('/ready'), { timeout: 20_000 }).toBe(200)
+      await first
+      const { status, email } = await register()
+      expect(status).toBe(201)
+      expect(await registered([...refused.map(({ email }) => email), email])).toEqual([email])
+    })
+  },
+)
+
+/** Whether a call is answered, and does not wait. */
+async function isRefused(): Promise<boolean> {
+  const signal = AbortSignal.timeout(1_000)
+  const headers = { Authorization: `Bearer ${usher.demo?.key}` }
+  return fetch(`${usher.url}/api/v1/me`, { headers, signal }).then(
+    ({ status }) => status === 503,
+    () => false,
+  )
+}
+
+async function registered(emails: string[]): Promise<string[]> {
+  const { postgres } = recordOfRunningStack(dataDir) ?? {}
+  const secrets = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8')) as { postgresPassword: string }
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port: postgres?.port ?? 0,
+    user: 'postgres',
+    password: secrets.postgresPassword,
+    database: 'postgres',
+  })
+  await client.connect()
+  const { rows } = await client.query('select email from public.attendees where email = any ($1)', [emails])
+  await client.end()
+  return rows.map(({ email }) => email)
+}
+
+describe('the probe', () => {
+  async function counted() {
+    let requests = 0
+    const gateway = await startSupabaseGateway(inject('dataApiUrl'), 'key', 0, () => {
+      requests += 1
+    })
+    onTestFinished(gateway.close)
+    const tokens = await createTokens({ secret: inject('jwtSecret') })
+    const probe = createProbe({ url: `${gateway.url}/rest/v1`, projectKey: 'key' }, tokens)
+    return { health: createDatabaseHealth(probe), requests: () => requests }
+  }
+
+  test('is shared by all who ask, and kept for about a second', async () => {
+    const { health, requests } = await counted()
+    expect(await Promise.all(Array.from({ length: 100 }, () => health.isReady()))).toEqual(Array(100).fill(true))
+    expect(await health.isReady()).toBe(true)
+    expect(requests()).toBe(1)
+    await sleep(1_100)
+    await health.isReady()
+    expect(requests()).toBe(2)
+  })
+
+  test('is not made while nothing waits or fails', async () => {
+    const { health, requests } = await counted()
+    for (let i = 0; i < 20; i += 1) await health.during(sleep(50))
+    await sleep(1_000)
+    expect(requests()).toBe(0)
+  })
+
+  test('is made once a second while a call waits', async () => {
+    const { health, requests } = await counted()
+    await health.during(sleep(3_000))
+    expect(requests()).toBeGreaterThanOrEqual(1)
+    expect(requests()).toBeLessThanOrEqual(4)
+  })
+
+  test('that is not answered is no readiness', async () => {
+    const silent = await listenOnLoopback(createServer(() => {}))
+    onTestFinished(silent.close)
+    const tokens = await createTokens({ secret: inject('jwtSecret') })
+    expect(await createDatabaseHealth(createProbe({ url: silent.url }, tokens)).isReady()).toBe(false)
+  })
+})
