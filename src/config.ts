@@ -107,7 +107,7 @@ const Environment = z.object({
 })
 
 function hasCredentials(url: string): boolean {
-  const { username, password } = new URL(url)
+  const { username, password } = URL.parse(url) ?? { username: '', password: '' }
   return username !== '' || password !== ''
 }
 

@@ -57,6 +57,8 @@ test('every variable is read', () => {
       METRICS_PORT: '9464',
       METRICS_HOST: '10.0.0.5',
       LOG_LEVEL: 'warn',
+      LOG_FORMAT: 'pretty',
+      PUBLIC_URL: 'https://api.example.com/',
       ALLOWED_HOSTS: 'api.example.com, tickets.example.com,',
       TRUST_PROXY: '2',
       REDIS_URL: 'rediss://user:secret@redis.example.com:6380/1',
@@ -75,6 +77,8 @@ test('every variable is read', () => {
     keepAliveSeconds: 65,
     metrics: { host: '10.0.0.5', port: 9464 },
     logLevel: 'warn',
+    logFormat: 'pretty',
+    publicUrl: 'https://api.example.com',
     allowedHosts: ['api.example.com', 'tickets.example.com'],
     trustProxy: 2,
     redisUrl: 'rediss://user:secret@redis.example.com:6380/1',
@@ -90,6 +94,7 @@ test('every variable is read', () => {
     retentionDays: 7,
     webhookTimeoutSeconds: 5,
     webhooksToLoopback: true,
+    webhooksToLoopbackSetting: true,
     databaseUrl: 'postgresql://postgres:secret@db.example.com:5432/postgres',
   })
 })
@@ -115,6 +120,12 @@ test.each([
   ['KEEP_ALIVE_SECONDS', '0', /seconds from 1 to 999/],
   ['USHER_DATA_DIR', ' ', /not be empty/],
   ['LOG_LEVEL', 'verbose', /trace, debug, info, warn, error, fatal, silent/],
+  ['LOG_FORMAT', 'yaml', /json or pretty/],
+  ['PUBLIC_URL', 'usher.example.com', /http or https URL/],
+  ['PUBLIC_URL', 'ftp://usher.example.com', /http or https URL/],
+  ['PUBLIC_URL', 'https://usher.example.com/?', /a query or a fragment/],
+  ['PUBLIC_URL', 'https://usher.example.com/#docs', /a query or a fragment/],
+  ['PUBLIC_URL', 'https://me:secret@usher.example.com', /a user name or a password/],
   ['ALLOWED_HOSTS', 'https://api.example.com', /without scheme or port/],
   ['ALLOWED_HOSTS', 'api.example.com:3000', /without scheme or port/],
   ['TRUST_PROXY', 'yes please', /true, false, a number .+ addresses or subnets/],
@@ -141,6 +152,15 @@ test.each([
   expect(others).toEqual([])
   expect(complaint).toMatch(new RegExp(`^${variable} .+\\.$`))
   expect(complaint).toMatch(allowed)
+})
+
+test.each([
+  ['https://usher.example.com', 'https://usher.example.com'],
+  ['https://usher.example.com/', 'https://usher.example.com'],
+  ['https://USHER.example.com:8443/tickets//', 'https://usher.example.com:8443/tickets'],
+  ['http://[::1]:3000/a/b', 'http://[::1]:3000/a/b'],
+])('PUBLIC_URL %s is the base of links without a slash at its end', (given, meant) => {
+  expect(readConfig({ PUBLIC_URL: given }).publicUrl).toBe(meant)
 })
 
 test('several wrong variables are all named at once', () => {
@@ -198,6 +218,25 @@ test('webhooks go to this machine only where all of it is here, unless that is s
   expect(readConfig(supabase).webhooksToLoopback).toBe(false)
   expect(readConfig({ ...supabase, WEBHOOKS_TO_LOOPBACK: 'true' }).webhooksToLoopback).toBe(true)
   expect(readConfig({ WEBHOOKS_TO_LOOPBACK: 'false' }).webhooksToLoopback).toBe(false)
+})
+
+test.each([
+  [{ HOST: 'localhost' }, true],
+  [{ HOST: '127.0.0.53' }, true],
+  [{ HOST: '::1' }, true],
+  [{ HOST: '::ffff:127.0.0.1' }, true],
+  [{ PUBLIC_URL: 'http://localhost:8080' }, true],
+  [{ PUBLIC_URL: 'http://[::1]:8080' }, true],
+  [{ HOST: '0.0.0.0' }, false],
+  [{ HOST: '::' }, false],
+  [{ HOST: '192.168.1.5' }, false],
+  [{ HOST: 'usher.internal' }, false],
+  [{ HOST: '127.0.0.1.example.com' }, false],
+  [{ PUBLIC_URL: 'https://usher.example.com' }, false],
+  [{ TRUST_PROXY: '1' }, false],
+  [{ HOST: '0.0.0.0', WEBHOOKS_TO_LOOPBACK: 'true' }, true],
+])('with %j webhooks to this machine are allowed: %s', (environment, allowed) => {
+  expect(readConfig(environment).webhooksToLoopback).toBe(allowed)
 })
 
 test('the rest of Supabase does not matter without SUPABASE_URL', () => {
