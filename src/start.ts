@@ -74,7 +74,10 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
     warnOfLoopback(config, progress)
 
     const tokens = await createTokens(backend.signingKey)
-    const { dataApi, health } = await reach(config, backend.address, tokens, progress, stopping)
+    const { dataApi, health } = await Promise.race([
+      reach(config, backend.address, tokens, progress, stopping),
+      backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
+    ])
     const ownPorts = () => [...portsOfDoors(door, metricsDoor), ...backend.ports()]
     const { outbox, metrics, ...courier } = createCourier(config, dataApi, tokens, metricsDoor, ownPorts, log)
     opened.push(courier.stop)
