@@ -6,7 +6,7 @@ import type { OwedTicketEmail, TicketFacts } from './ticket-facts.ts'
 
 /** Undefined while nobody has said when the event starts: an entry needs a start. */
 export function ticketCalendar(owed: OwedTicketEmail, facts: TicketFacts, from: string): string | undefined {
-  const { event, organisation } = owed
+  const { event } = owed
   if (event.starts_at === null) return undefined
   const updated = new Date(event.updated_at)
   const calendar = ical({ prodId: { company: 'Usher', product: 'Tickets' }, method: ICalCalendarMethod.PUBLISH })
@@ -24,7 +24,7 @@ export function ticketCalendar(owed: OwedTicketEmail, facts: TicketFacts, from: 
     description: descriptionOf(facts),
     location: facts.venue.join(', ') || facts.onlineUrl || null,
     url: facts.onlineUrl ? unescapable(facts.onlineUrl) : null,
-    organizer: { name: quotable(facts.organisation) || 'Organiser', email: unescapable(organisation.reply_to ?? from) },
+    organizer: { name: quotable(facts.organisation) || 'Organiser', email: unescapable(facts.replyTo ?? from) },
     status: ICalEventStatus.CONFIRMED,
   })
   return `${calendar.toString()}\r\n`

@@ -19,7 +19,7 @@ const longestSubject = 150
 
 /** `from` is the address that the transport may send from (MAIL_FROM); the name beside it is the organiser's. */
 export async function ticketEmail(owed: OwedTicketEmail, from: string): Promise<Email> {
-  const { id, attempt, organisation, event, attendee } = owed
+  const { id, attempt, event, attendee } = owed
   const facts = ticketFacts(owed)
   const domain = from.slice(from.lastIndexOf('@') + 1)
   const cid = `qr.${id}@${domain}`
@@ -43,8 +43,8 @@ export async function ticketEmail(owed: OwedTicketEmail, from: string): Promise<
     attempt,
     from: { name: clip(facts.organisation, longestName), address: from },
     to: { name: clip(facts.attendee, longestName), address: oneLine(attendee.email) },
-    ...(organisation.reply_to !== null && {
-      replyTo: { name: clip(facts.organisation, longestName), address: oneLine(organisation.reply_to) },
+    ...(facts.replyTo !== undefined && {
+      replyTo: { name: clip(facts.organisation, longestName), address: facts.replyTo },
     }),
     subject: clip(`Your ticket: ${facts.event}`, longestSubject),
     html: ticketHtml(facts, cid),

@@ -20,7 +20,8 @@ export type OwedTicketEmail = {
 
 export type TicketFacts = {
   organisation: string
-  canReply: boolean
+  /** Where answers reach the organiser, if that is an address. */
+  replyTo: string | undefined
   event: string
   time: EventTime | undefined
   /** Name and address of the venue, a line each; empty when there is none. */
@@ -37,7 +38,7 @@ export type TicketFacts = {
 export function ticketFacts({ organisation, event, ticket_type, order, attendee }: OwedTicketEmail): TicketFacts {
   return {
     organisation: oneLine(organisation.name),
-    canReply: organisation.reply_to !== null,
+    replyTo: replyAddress(organisation.reply_to),
     event: oneLine(event.name),
     time: eventTime(event),
     venue: venueLines(event.venue),
@@ -51,7 +52,7 @@ export function ticketFacts({ organisation, event, ticket_type, order, attendee 
 }
 
 /** What to do with the ticket: the closing sentences. */
-export function ticketAdvice({ time, venue, onlineUrl, canReply, organisation }: TicketFacts): string[] {
+export function ticketAdvice({ time, venue, onlineUrl, replyTo, organisation }: TicketFacts): string[] {
   const isOnlineOnly = venue.length === 0 && onlineUrl !== undefined
   return [
     isOnlineOnly
@@ -60,7 +61,7 @@ export function ticketAdvice({ time, venue, onlineUrl, canReply, organisation }:
     time
       ? 'The QR code is attached as a picture, and the date as a calendar file.'
       : 'The QR code is attached as a picture.',
-    canReply ? `Questions? Reply to this e-mail to reach ${organisation}.` : `Questions? Please ask ${organisation}.`,
+    replyTo ? `Questions? Reply to this e-mail to reach ${organisation}.` : `Questions? Please ask ${organisation}.`,
   ]
 }
 
@@ -80,6 +81,13 @@ function countryName(code: string | null): string | null {
     return code
   }
 }
+
+// What every mail service takes, as private.is_email_address has it: with any other, all tickets of the organisation would fail.
+const address =
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$/
+
+const replyAddress = (text: string | null): string | undefined =>
+  text !== null && text.length <= 254 && address.test(text) ? text : undefined
 
 // Only http and https become a link: anything else would be a program that the reader starts.
 function webAddress(text: string | null): string | undefined {
