@@ -62,20 +62,87 @@ begin
   );
 end
 $$;
-grant execute on function private.refuse_not_found(text) to api_key;
+grant execute on function private.refuse_not_found(text) to api_key, authenticated;
 
 -- For triggers that look further than their caller may: neither an API key nor a person who is signed in has any business
 -- with rows of another organisation, and they must not learn from an error that those exist.
+create function private.is_foreign(organisation_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+begin
+  if organisation_id is null or organisation_id <> (v_claims ->> 'organisation_id')::uuid then
+    return true;
+  end if;
+  -- By itself: an expression with a query in it costs every registration, even where the query is not run.
+  if v_claims ->> 'role' = 'authenticated' then
+    return organisation_id not in (select private.member_organisation_ids());
+  end if;
+  return false;
+end
+$$;
+
 create function private.refuse_foreign(organisation_id uuid, param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if organisation_id is null
-    or organisation_id <> private.current_organisation_id()
-    or (private.claims() ->> 'role' = 'authenticated'
-      and organisation_id not in (select private.member_organisation_ids())) then
+  if private.is_foreign(organisation_id) then
     perform private.refuse_not_found(param);
   end if;
+end
+$$;
+
+-- A value that a constraint would refuse, in a sentence: a constraint answers with the whole row. The constraint stays behind.
+create function private.refuse_value(param text, message text, hint text default null) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    422, 'validation_failed', message, param,
+    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint
+  );
+end
+$$;
+grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
+
+-- Who registers, and who comes: for the guards of orders and attendees.
+create function private.refuse_no_contact(name text, email text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if name is null or length(btrim(name)) not between 1 and 200 or name ~ '[[:cntrl:]]' then
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.');
+  end if;
+  if email is null or not private.is_email_address(email) then
+    perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
+  end if;
+end
+$$;
+
+-- Another object has the value. One that was added by the same transaction goes with the refusal, so its id is not told.
+create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'already_exists', format('Another object has this %s already.', param), param,
+    case when created_at <> now() then jsonb_build_object('id', id) end
+  );
+end
+$$;
+grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
+
+-- The first field of a new row that is not as Usher gives it. Both are rows as JSON; the second has only the given fields.
+create function private.refuse_brought_along("row" jsonb, given jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'read_only_field', 'Usher gives a new row this field itself.', g.key, hint => 'Leave it out.'
+  )
+  from jsonb_each(given) g
+  where jsonb_strip_nulls("row") -> g.key <> g.value;
 end
 $$;
 
@@ -121,7 +188,34 @@ end
 $$;
 grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
 
--- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside.
+-- What a header of an e-mail can hold without quotes or another alphabet: all that zod's z.email() takes, and a little more.
+create function private.is_email_address(address text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(address) <= 254
+    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$';
+end
+$$;
+grant execute on function private.is_email_address(text) to api_key, authenticated;
+
+-- Whether a number is the same after a client has read it as a double and written it again. Whole numbers beyond 2^53 - 1
+-- are not, and below the least double Postgres would refuse the cast.
+create function private.is_double(number numeric) returns boolean
+language plpgsql immutable set search_path = '' set extra_float_digits = 1
+as $$
+begin
+  return case
+    when number = 0 then true
+    when abs(number) > 9007199254740991 or abs(number) < 4e-324 then false
+    else number::float8::text::numeric = number
+  end;
+end
+$$;
+grant execute on function private.is_double(numeric) to api_key, authenticated;
+
+-- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside. It holds
+-- nothing that a JSON client would change or lose: no number that is no double, and no key that JavaScript takes for another.
 create function private.is_metadata(value jsonb) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
@@ -132,8 +226,12 @@ begin
       select count(*) <= 50
         and coalesce(bool_and(
           length(e.key) between 1 and 40
-          and jsonb_typeof(e.value) in ('string', 'number', 'boolean', 'null')
+          and e.key <> '__proto__'
           and coalesce(length(e.value #>> '{}'), 0) <= 500
+          and case jsonb_typeof(e.value)
+            when 'number' then private.is_double((e.value #>> '{}')::numeric)
+            else jsonb_typeof(e.value) in ('string', 'boolean', 'null')
+          end
         ), true)
       from jsonb_each(value) e
     )
@@ -209,6 +307,69 @@ begin
 end
 $$;
 
+-- Fields that Usher keeps itself, named after a hint as arguments of a trigger on those very columns. Saving a row as it is
+-- passes; another value would be overwritten without a word. A new row has none of them.
+create function private.tg__refuse_derived() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv[1:] loop
+    if to_jsonb(new) -> v_column is distinct from coalesce(to_jsonb(old) -> v_column, 'null')
+      -- What SQL that keeps updated_at itself sets it to is what it becomes.
+      and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
+      perform private.refuse(
+        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0]
+      );
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+create function private.tg__require_name() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.name is null or length(btrim(new.name)) not between 1 and 200 or new.name ~ '[[:cntrl:]]' then
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.');
+  end if;
+  return new;
+end
+$$;
+
+-- For triggers whose `when` says which value is refused. Arguments: param, message and, if there is one, a hint.
+create function private.tg__refuse_value() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2]);
+  return new;
+end
+$$;
+
+-- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
+-- stay behind it.
+create function private.tg__refuse_delete_in_use() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_reference text;
+  v_in_use boolean;
+begin
+  foreach v_reference in array tg_argv[2:] loop
+    execute format(
+      'select exists (select from public.%I where %I = $1)', split_part(v_reference, '.', 1), split_part(v_reference, '.', 2)
+    ) into v_in_use using old.id;
+    if v_in_use then
+      perform private.refuse(409, 'in_use', tg_argv[0], hint => tg_argv[1]);
+    end if;
+  end loop;
+  return old;
+end
+$$;
+
 -- Truncating fires no row triggers, so that counts and logs would not hear of it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
@@ -237,11 +398,12 @@ begin
 end
 $$;
 
-create function private.require_version(version integer, if_version integer) returns void
+-- Null is no condition; of a list any may match.
+create function private.require_version(version integer, if_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if version <> if_version then
+  if version <> all (if_versions) then
     perform private.refuse(
       412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
       jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
@@ -249,7 +411,7 @@ begin
   end if;
 end
 $$;
-grant execute on function private.require_version(integer, integer) to api_key;
+grant execute on function private.require_version(integer, integer[]) to api_key;
 
 -- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
 create function private.undo_dry_run() returns void

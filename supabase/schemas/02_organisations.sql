@@ -27,15 +27,26 @@ create table public.organisations (
   constraint organisations_slug_key unique (slug),
   constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
   constraint organisations_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
-  constraint organisations_reply_to_email_is_an_address check (
-    reply_to_email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(reply_to_email) <= 254
-  ),
+  constraint organisations_reply_to_email_is_an_address check (private.is_email_address(reply_to_email)),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'The owners of events. Nothing is ever visible across organisations.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
+create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
+create trigger organisations_100_in_use before delete on public.organisations
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
+  );
+create trigger organisations_300_name before insert or update of name on public.organisations
+  for each row execute function private.tg__require_name();
+create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
+  for each row when (not private.is_email_address(new.reply_to_email))
+  execute function private.tg__refuse_value(
+    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
+  );
 create trigger organisations_900_updated_at before update on public.organisations
   for each row execute function private.tg__set_updated_at();
 

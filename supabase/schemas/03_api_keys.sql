@@ -68,8 +68,12 @@ begin
   return new;
 end
 $$;
+create trigger api_keys_050_derived before update of created_at, updated_at on public.api_keys
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
+create trigger api_keys_300_name before insert or update of name on public.api_keys
+  for each row execute function private.tg__require_name();
 create trigger api_keys_900_updated_at before update of name, scopes, expires_at, revoked_at on public.api_keys
   for each row execute function private.tg__set_updated_at();
 

@@ -74,7 +74,7 @@ create index events_organisation_id_status_id_idx on public.events (organisation
 -- organiser's edit would wait for ever.
 -- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
 -- who hold the first together could never both make it their own.
--- Order of locks, everywhere: event row, gate, order, attendee, promo code, ticket type.
+-- Order of locks, everywhere: external_ids of a registration, event row, gate, order, attendee, promo code, ticket type.
 create function private.close_gate(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -118,6 +118,18 @@ begin
 end
 $$;
 grant execute on function private.refuse_transition(public.event_status, public.event_status) to scope_events_write;
+
+-- Nobody is sold a ticket for what is over.
+create function private.refuse_ended(param text, ends_at timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'event_ended', 'The event has ended.', param, jsonb_build_object('ends_at', private.rfc3339(ends_at)),
+    'Give the event a later ends_at first.'
+  );
+end
+$$;
 
 -- A slug of the name, with a few random characters where another event has it.
 create function private.free_event_slug(organisation_id uuid, name text) returns text
@@ -175,6 +187,9 @@ begin
           hint => 'Set starts_at and ends_at first.'
         );
       end if;
+      if new.ends_at <= now() then
+        perform private.refuse_ended('ends_at', new.ends_at);
+      end if;
       if not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
         perform private.refuse(
           409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
@@ -193,6 +208,17 @@ begin
         jsonb_build_object('places_taken', private.places_taken(new.id))
       );
     end if;
+  end if;
+
+  -- Row level security refuses a foreign row only after this: until then, nothing is told of it.
+  if (tg_op = 'INSERT' or (new.slug, new.external_id) is distinct from (old.slug, old.external_id))
+    and not private.is_foreign(new.organisation_id) then
+    perform private.refuse_taken('slug', e.id, e.created_at)
+    from public.events e
+    where e.organisation_id = new.organisation_id and e.slug = new.slug and e.slug <> '' and e.id <> new.id;
+    perform private.refuse_taken('external_id', e.id, e.created_at)
+    from public.events e
+    where e.organisation_id = new.organisation_id and e.external_id = new.external_id and e.id <> new.id;
   end if;
 
   if tg_op = 'INSERT' or new.timezone <> old.timezone then
@@ -218,8 +244,37 @@ end
 $$;
 create trigger events_050_fixed before update of organisation_id on public.events
   for each row execute function private.tg__refuse_change('organisation_id');
+create trigger events_050_derived_insert before insert on public.events
+  for each row when (num_nonnulls(new.published_at, new.cancelled_at, new.completed_at) > 0)
+  execute function private.tg__refuse_derived('Set the status later instead.', 'published_at', 'cancelled_at', 'completed_at');
+create trigger events_050_derived_update
+  before update of published_at, cancelled_at, completed_at, version, created_at, updated_at on public.events
+  for each row execute function private.tg__refuse_derived(
+    'Leave it as it is; the moments of an event go with its status.',
+    'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
+  );
+create trigger events_100_in_use before delete on public.events
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The event is in use: it has ticket types, promo codes, orders or check-ins.',
+    'Cancel it instead: set its status to cancelled. A draft can be deleted after its ticket types and promo codes.',
+    'orders.event_id', 'check_ins.event_id', 'ticket_types.event_id', 'promo_codes.event_id'
+  );
 create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();
+create trigger events_300_name before insert or update of name on public.events
+  for each row execute function private.tg__require_name();
+create trigger events_300_starts_at before update of starts_at on public.events
+  for each row when (new.status <> 'draft' and new.starts_at is null)
+  execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.');
+create trigger events_300_ends_at before update of ends_at on public.events
+  for each row when (new.status <> 'draft' and new.ends_at is null)
+  execute function private.tg__refuse_value('ends_at', 'Only a draft can be without an end.');
+create trigger events_300_ends_at_is_after_starts_at before insert or update of starts_at, ends_at on public.events
+  for each row when (new.ends_at <= new.starts_at)
+  execute function private.tg__refuse_value('ends_at', 'An event ends after it starts.', 'Change starts_at and ends_at together.');
+create trigger events_300_capacity before insert or update of capacity on public.events
+  for each row when (new.capacity <= 0)
+  execute function private.tg__refuse_value('capacity', 'A capacity is at least 1.', 'Leave it empty for no limit.');
 create trigger events_900_updated_at before update on public.events
   for each row execute function private.tg__set_updated_at();
 create trigger events_900_version before update on public.events
@@ -346,18 +401,16 @@ $$;
 comment on function api.get_event(uuid) is 'One event. 404 not_found.';
 grant execute on function api.get_event(uuid) to scope_events_read;
 
--- A venue comes and goes as a whole: what its object leaves out is cleared.
+-- The columns that a venue sets, by RFC 7396: a member that its object leaves out stays as it is, null clears one, and no
+-- object at all clears them all.
 create function private.venue_columns(venue jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 begin
-  return jsonb_build_object(
-    'venue_name', venue -> 'name',
-    'venue_address', venue -> 'address',
-    'venue_city', venue -> 'city',
-    'venue_postcode', venue -> 'postcode',
-    'venue_country', venue -> 'country'
-  );
+  if jsonb_typeof(venue) = 'object' then
+    return (select coalesce(jsonb_object_agg('venue_' || m.key, m.value), '{}') from jsonb_each(venue) m);
+  end if;
+  return '{"venue_name": null, "venue_address": null, "venue_city": null, "venue_postcode": null, "venue_country": null}';
 end
 $$;
 grant execute on function private.venue_columns(jsonb) to scope_events_write;
@@ -416,7 +469,7 @@ grant execute on function api.create_event(text, text, text, timestamptz, timest
 create function api.update_event(
   event_id uuid,
   changes jsonb,
-  if_version integer default null,
+  if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -437,7 +490,7 @@ begin
   end if;
   perform private.require_version(v_event.version, if_version);
 
-  -- An absent key leaves its field, null clears it.
+  -- An absent key leaves its field, null clears it; so do the members of the venue.
   v_new := jsonb_populate_record(
     v_event,
     changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
@@ -467,9 +520,9 @@ begin
   );
 end
 $$;
-comment on function api.update_event(uuid, jsonb, integer, text, text) is
+comment on function api.update_event(uuid, jsonb, integer[], text, text) is
   'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_event(uuid, jsonb, integer, text, text) to scope_events_write;
+grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
 
 -- The one way from status to status; the guard says which are allowed.
 create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
@@ -509,7 +562,7 @@ begin
 end
 $$;
 comment on function api.publish_event(uuid, text, text) is
-  'Opens a draft event for registrations: 200. 404 not_found; 409 invalid_transition, event_not_publishable.';
+  'Opens a draft event for registrations: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
 grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
 
 create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)

@@ -85,15 +85,47 @@ begin
       jsonb_build_object('quantity_sold', new.quantity_sold)
     );
   end if;
+  if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
+    perform private.refuse_taken('external_id', t.id, t.created_at)
+    from public.ticket_types t
+    where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
+  end if;
   return new;
 end
 $$;
+create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger ticket_types_100_in_use before delete on public.ticket_types
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
+    'attendees.ticket_type_id'
+  );
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
 create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
   for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
+create trigger ticket_types_300_name before insert or update of name on public.ticket_types
+  for each row execute function private.tg__require_name();
+create trigger ticket_types_300_price before insert or update of price on public.ticket_types
+  for each row when (new.price not between 0 and 100000000000)
+  execute function private.tg__refuse_value(
+    'price', 'A price is from 0 to 100000000000.', 'It is in minor units: 4900 is 49.00. 0 is free.'
+  );
+create trigger ticket_types_300_quantity before insert or update of quantity on public.ticket_types
+  for each row when (new.quantity < 0)
+  execute function private.tg__refuse_value('quantity', 'A quantity is at least 0.', 'Leave it empty for no limit.');
+create trigger ticket_types_300_per_order before insert or update of min_per_order, max_per_order on public.ticket_types
+  for each row when (new.min_per_order < 1 or new.max_per_order < new.min_per_order)
+  execute function private.tg__refuse_value(
+    'max_per_order', 'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type.'
+  );
+create trigger ticket_types_300_sales_end_at before insert or update of sales_start_at, sales_end_at on public.ticket_types
+  for each row when (new.sales_end_at <= new.sales_start_at)
+  execute function private.tg__refuse_value(
+    'sales_end_at', 'A sale ends after it starts.', 'Change sales_start_at and sales_end_at together.'
+  );
 create trigger ticket_types_900_updated_at before update on public.ticket_types
   for each row execute function private.tg__set_updated_at();
 -- Not for quantity_sold: an organiser's edit must not fail because somebody bought a ticket meanwhile.
@@ -168,6 +200,7 @@ begin
       'status', ticket_type.status,
       'sales_status', case
         when ticket_type.status = 'archived' then 'archived'
+        when now() >= (select e.ends_at from public.events e where e.id = ticket_type.event_id) then 'ended'
         when now() < ticket_type.sales_start_at then 'upcoming'
         when now() >= ticket_type.sales_end_at then 'ended'
         when a.available = 0 then 'sold_out'
@@ -318,7 +351,7 @@ grant execute on function api.create_ticket_type(uuid, text, text, bigint, integ
 create function api.update_ticket_type(
   ticket_type_id uuid,
   changes jsonb,
-  if_version integer default null,
+  if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -363,6 +396,6 @@ begin
   );
 end
 $$;
-comment on function api.update_ticket_type(uuid, jsonb, integer, text, text) is
+comment on function api.update_ticket_type(uuid, jsonb, integer[], text, text) is
   'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_ticket_type(uuid, jsonb, integer, text, text) to scope_events_write;
+grant execute on function api.update_ticket_type(uuid, jsonb, integer[], text, text) to scope_events_write;

@@ -42,8 +42,9 @@ comment on column public.promo_codes.ticket_type_ids is 'Ticket types it is good
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 
+-- With the rights of whoever edits: row level security hides another organisation's event, so it is one that does not exist.
 create function private.tg_promo_codes__guard() returns trigger
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile set search_path = ''
 as $$
 begin
   -- Depth 1 is a statement of a person or an API; the count itself comes from a trigger, one deeper.
@@ -52,6 +53,17 @@ begin
     perform private.refuse(
       409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
     );
+  end if;
+  -- Before the unique index, which would tell who has the code.
+  if tg_op = 'INSERT' and not exists (
+    select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  if tg_op = 'INSERT' or lower(new.code) <> lower(old.code) then
+    perform private.refuse_taken('code', c.id, c.created_at)
+    from public.promo_codes c
+    where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
   end if;
   -- Only when the list is set: a ticket type that is deleted later leaves a code that can still be disabled.
   if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
@@ -82,8 +94,28 @@ create trigger promo_codes_050_fixed before update of organisation_id, event_id 
   for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
 create trigger promo_codes_050_organisation before insert on public.promo_codes
   for each row execute function private.tg__inherit_organisation();
+create trigger promo_codes_050_derived before update of version, created_at, updated_at on public.promo_codes
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger promo_codes_100_in_use before delete on public.promo_codes
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
+    'orders.promo_code_id', 'attendees.promo_code_id'
+  );
 create trigger promo_codes_100_guard before insert or update on public.promo_codes
   for each row execute function private.tg_promo_codes__guard();
+create trigger promo_codes_300_percent_off before insert or update of percent_off on public.promo_codes
+  for each row when (new.percent_off <= 0 or new.percent_off > 100)
+  execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.');
+create trigger promo_codes_300_valid_until before insert or update of valid_from, valid_until on public.promo_codes
+  for each row when (new.valid_until <= new.valid_from)
+  execute function private.tg__refuse_value(
+    'valid_until', 'A promo code ends after it starts.', 'Change valid_from and valid_until together.'
+  );
+create trigger promo_codes_300_max_redemptions before insert or update of max_redemptions on public.promo_codes
+  for each row when (new.max_redemptions <= 0)
+  execute function private.tg__refuse_value(
+    'max_redemptions', 'A promo code has at least 1 use.', 'Leave it empty for no limit, or disable the code.'
+  );
 create trigger promo_codes_900_updated_at before update on public.promo_codes
   for each row execute function private.tg__set_updated_at();
 create trigger promo_codes_900_version before update of
@@ -278,7 +310,7 @@ grant execute on function api.create_promo_code(uuid, text, numeric, timestamptz
 create function api.update_promo_code(
   promo_code_id uuid,
   changes jsonb,
-  if_version integer default null,
+  if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -317,6 +349,6 @@ begin
   );
 end
 $$;
-comment on function api.update_promo_code(uuid, jsonb, integer, text, text) is
+comment on function api.update_promo_code(uuid, jsonb, integer[], text, text) is
   'Changes fields of a promo code (status disabled refuses it): 200. 404 not_found; 409 limit_below_redeemed, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_promo_code(uuid, jsonb, integer, text, text) to scope_events_write;
+grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, text) to scope_events_write;

@@ -102,17 +102,27 @@ begin
     perform private.refuse_foreign(v_event.organisation_id, 'event_id');
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
+    elsif v_event.ends_at <= now() then
+      perform private.refuse_ended('event_id', v_event.ends_at);
+    end if;
+    if new.external_id is not null then
+      perform private.refuse_taken('external_id', o.id, o.created_at)
+      from public.orders o
+      where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
+    end if;
+    if new.status <> 'pending' or new.payment_status <> 'not_required'
+      or (new.subtotal, new.discount_total, new.amount_paid) <> (0, 0, 0)
+      or new.currency <> v_event.currency
+      or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
+      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+        'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
+        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
+      ));
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
     new.currency := v_event.currency;
-    new.status := 'pending';
-    new.subtotal := 0;
-    new.discount_total := 0;
-    new.amount_paid := 0;
 
-    if new.promo_code is null then
-      new.promo_code_id := null;
-    else
+    if new.promo_code is not null then
       -- As the organiser writes it. Whether it is valid is asked when a ticket takes a use of it.
       select c.id, c.code into new.promo_code_id, new.promo_code
       from public.promo_codes c
@@ -148,6 +158,11 @@ begin
         );
       end if;
     end if;
+    if new.external_id is distinct from old.external_id then
+      perform private.refuse_taken('external_id', o.id, o.created_at)
+      from public.orders o
+      where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
+    end if;
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) then
@@ -163,6 +178,10 @@ begin
         hint => 'Record the payment instead.'
       );
     end if;
+  end if;
+
+  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
+    perform private.refuse_no_contact(new.name, new.email);
   end if;
 
   if new.status = 'pending' and private.is_settled(new) then
@@ -194,6 +213,17 @@ create trigger orders_050_fixed
   before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
   for each row execute function private.tg__refuse_change(
     'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
+  );
+create trigger orders_050_derived
+  before update of payment_status, completed_at, cancelled_at, version, created_at, updated_at on public.orders
+  for each row execute function private.tg__refuse_derived(
+    'Record a payment, or set status to cancelled, instead.',
+    'payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
+  );
+create trigger orders_100_in_use before delete on public.orders
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
+    'attendees.order_id', 'payments.order_id'
   );
 create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();

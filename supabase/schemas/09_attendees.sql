@@ -80,6 +80,19 @@ begin
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
+    if new.external_id is not null then
+      perform private.refuse_taken('external_id', a.id, a.created_at)
+      from public.attendees a
+      where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
+    end if;
+    if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
+      or new.currency <> v_order.currency
+      or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at) > 0 then
+      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+        'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
+        'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null
+      ));
+    end if;
     new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
     new.event_id := coalesce(new.event_id, v_order.event_id);
     new := private.price_attendee(new, v_order);
@@ -91,7 +104,6 @@ begin
     end if;
     new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
     new.ticket_code := private.random_code(16);
-    new.checked_in_at := null;
     new.ticket_email_status := case
       when not v_order.send_email then 'not_requested'
       when new.status = 'active' then 'queued'
@@ -103,6 +115,12 @@ begin
         409, 'read_only_field', 'checked_in_at is kept by the check-ins and cannot be edited.', 'checked_in_at',
         hint => 'Add a check-in, or set undone_at of the accepted one.'
       );
+    end if;
+
+    if new.external_id is distinct from old.external_id then
+      perform private.refuse_taken('external_id', a.id, a.created_at)
+      from public.attendees a
+      where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
     end if;
 
     if new.ticket_code is null then
@@ -153,6 +171,10 @@ begin
     end if;
   end if;
 
+  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
+    perform private.refuse_no_contact(new.name, new.email);
+  end if;
+
   new.cancelled_at := case
     when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
     when new.status = 'cancelled' then now()
@@ -164,6 +186,15 @@ create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
   for each row execute function private.tg__refuse_change(
     'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
+  );
+create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
+  for each row execute function private.tg__refuse_derived(
+    'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
+  );
+create trigger attendees_100_in_use before delete on public.attendees
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
+    'check_ins.attendee_id'
   );
 create trigger attendees_100_guard before insert or update on public.attendees
   for each row execute function private.tg_attendees__guard();

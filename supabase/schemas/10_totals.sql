@@ -17,7 +17,10 @@ begin
     return attendee;
   end if;
 
-  attendee.price := coalesce((select t.price from public.ticket_types t where t.id = attendee.ticket_type_id), 0);
+  -- Of this event only: the price of another organisation's ticket type is not to be told by what follows from it.
+  attendee.price := coalesce((
+    select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
+  ), 0);
   if "order".promo_code_id is not null and attendee.price > 0 then
     select c.percent_off into v_percent_off
     from public.promo_codes c

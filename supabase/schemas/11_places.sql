@@ -79,6 +79,8 @@ begin
     v_event := private.pass_gate(v_event_id);
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
+    elsif v_event.ends_at <= now() then
+      perform private.refuse_ended('event_id', v_event.ends_at);
     end if;
     if v_event.capacity is not null then
       perform private.pass_gate_one_by_one(v_event_id);

@@ -96,7 +96,7 @@ grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
 create function api.update_attendee(
   attendee_id uuid,
   changes jsonb,
-  if_version integer default null,
+  if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -133,9 +133,9 @@ begin
   );
 end
 $$;
-comment on function api.update_attendee(uuid, jsonb, integer, text, text) is
+comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
   'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_attendee(uuid, jsonb, integer, text, text) to scope_attendees_write;
+grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
 
 -- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
 -- Security definer: a key for attendees has no right to orders.

@@ -2,6 +2,36 @@
 -- is. Everything that must hold (event published, places left, sale open, promo code valid) is held by the triggers of
 -- orders and attendees, so that a row added in Studio meets the same rules.
 
+-- The external_ids of a registration, in one order for everybody: two groups that name the same ones crosswise would each wait
+-- for an index entry of the other. Before every other lock of a registration, and so the second finds what the first has added.
+create function private.lock_external_ids(organisation_id uuid, order_external_id text, guests jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_external_id record;
+begin
+  for v_external_id in
+    select hashtext(concat_ws(' ', organisation_id, i.kind, i.external_id)) as key, count(*) as times
+    from (
+      select 'order' as kind, order_external_id as external_id
+      union all
+      select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
+    ) i
+    where i.external_id is not null
+    group by i.kind, i.external_id
+    order by 1
+  loop
+    if v_external_id.times > 1 then
+      perform private.refuse(
+        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each of them once.'
+      );
+    end if;
+    perform pg_advisory_xact_lock(6, v_external_id.key);
+  end loop;
+end
+$$;
+grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
+
 -- One guest, named by the fields of their own, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email,
 -- company, external_id, metadata }]. What a guest of a group leaves out, the ticket type, comes from beside the list; name,
 -- e-mail address and company there are the buyer's, who is the first guest unless they are given.
@@ -57,6 +87,10 @@ begin
     );
   end if;
 
+  if external_id is not null or attendees is not null then
+    perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
+  end if;
+
   insert into public.orders (
     organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
   )
@@ -104,6 +138,6 @@ begin
 end
 $$;
 comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
-  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary, or to be paid where there is a payment method. 404 not_found; 409 event_not_published, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary, or to be paid where there is a payment method. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
   to scope_attendees_write;

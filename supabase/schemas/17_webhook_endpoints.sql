@@ -145,8 +145,18 @@ end
 $$;
 create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
   for each row execute function private.tg__refuse_change('organisation_id');
+create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
+create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
+  for each row when (
+    length(new.url) > 2000
+    or new.url !~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
+  )
+  execute function private.tg__refuse_value(
+    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is for this machine only.'
+  );
 create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
   for each row execute function private.tg__set_updated_at();
 create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
@@ -322,7 +332,7 @@ grant execute on function api.create_webhook_endpoint(text, public.notification_
 create function api.update_webhook_endpoint(
   webhook_endpoint_id uuid,
   changes jsonb,
-  if_version integer default null,
+  if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -361,9 +371,9 @@ begin
   );
 end
 $$;
-comment on function api.update_webhook_endpoint(uuid, jsonb, integer, text, text) is
+comment on function api.update_webhook_endpoint(uuid, jsonb, integer[], text, text) is
   'Changes fields of a webhook endpoint (status enabled or disabled): 200. 403 missing_scope; 404 not_found; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_webhook_endpoint(uuid, jsonb, integer, text, text) to scope_events_write;
+grant execute on function api.update_webhook_endpoint(uuid, jsonb, integer[], text, text) to scope_events_write;
 
 create function api.delete_webhook_endpoint(
   webhook_endpoint_id uuid,

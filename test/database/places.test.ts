@@ -225,20 +225,20 @@ describe('a ticket type', () => {
     const organisation = await createOrganisation()
     const event = await organisation.event()
     const { attendeeId } = await event.guest()
-    expect(await refusalOf(remove('ticket_types', event.ticketTypeId))).toEqual({ sqlstate: '23503' })
+    expect(await refusalOf(remove('ticket_types', event.ticketTypeId))).toEqual({ sqlstate: 'PT409', code: 'in_use' })
     await remove('attendees', attendeeId)
     await remove('ticket_types', event.ticketTypeId)
   })
 
   test.each([
-    ['price = -1'],
-    ['quantity = -1'],
-    ["sales_end_at = 'infinity'"],
-    ['min_per_order = 0'],
-    ['min_per_order = 3, max_per_order = 2'],
-    ["sales_start_at = now(), sales_end_at = now() - interval '1 second'"],
-  ])('with %s is refused', async (assignments) => {
+    ['price = -1', 'PT422'],
+    ['quantity = -1', 'PT422'],
+    ["sales_end_at = 'infinity'", '23514'],
+    ['min_per_order = 0', 'PT422'],
+    ['min_per_order = 3, max_per_order = 2', 'PT422'],
+    ["sales_start_at = now(), sales_end_at = now() - interval '1 second'", 'PT422'],
+  ])('with %s is refused', async (assignments, sqlstate) => {
     const event = await (await createOrganisation()).event()
-    expect(await refusalOfEdit('ticket_types', event.ticketTypeId, assignments)).toEqual({ sqlstate: '23514' })
+    expect(await refusalOfEdit('ticket_types', event.ticketTypeId, assignments)).toMatchObject({ sqlstate })
   })
 })

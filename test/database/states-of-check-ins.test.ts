@@ -142,7 +142,7 @@ describe('the log', () => {
   test('keeps an attendee who was scanned from being deleted', async () => {
     const { event, guest } = await door()
     await scan(event, guest.code)
-    expect(await refusalOf(remove('attendees', guest.attendeeId))).toEqual({ sqlstate: '23503' })
+    expect(await refusalOf(remove('attendees', guest.attendeeId))).toEqual({ sqlstate: 'PT409', code: 'in_use' })
     expect(await event.sold()).toBe(1)
   })
 })

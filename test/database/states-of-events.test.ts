@@ -61,8 +61,9 @@ describe('publishing', () => {
     'is not undone by taking the dates of a %s event away',
     async (status) => {
       const event = await eventThatIs(status)
-      expect(await refusalOf(change(event, 'starts_at = null'))).toEqual({ sqlstate: '23514' })
-      expect(await refusalOf(change(event, 'ends_at = null'))).toEqual({ sqlstate: '23514' })
+      for (const param of ['starts_at', 'ends_at']) {
+        expect(await refusalOf(change(event, `${param} = null`))).toMatchObject({ sqlstate: 'PT422', param })
+      }
     },
   )
 })
@@ -71,23 +72,34 @@ describe('the moments of an event', () => {
   test.each(eventStatuses)('cannot be set by hand while it is %s, nor move when it is edited', async (status) => {
     const event = await eventThatIs(status)
     const before = await read(event)
+    for (const column of ['published_at', 'cancelled_at', 'completed_at'] as const) {
+      for (const value of ["'2000-01-01'", ...(before[column] === null ? [] : ['null'])]) {
+        expect(await refusalOf(change(event, `name = 'Renamed', ${column} = ${value}`))).toEqual({
+          sqlstate: 'PT409',
+          code: 'read_only_field',
+          param: column,
+        })
+      }
+    }
     await change(
       event,
-      "name = 'Renamed', published_at = '2000-01-01', cancelled_at = '2000-01-01', completed_at = now()",
+      "name = 'Renamed', published_at = published_at, cancelled_at = cancelled_at, completed_at = completed_at",
     )
-    await change(event, 'published_at = null, cancelled_at = null, completed_at = null')
     expect(await read(event)).toEqual(before)
   })
 
-  test('cannot be brought along by a new event', async () => {
-    const { id } = await createOrganisation()
-    const event = await row(
-      `insert into public.events (organisation_id, name, slug, published_at, cancelled_at, completed_at)
-       values ($1, 'Event', 'event', now(), now(), now()) returning published_at, cancelled_at, completed_at`,
-      [id],
-    )
-    expect(event).toEqual({ published_at: null, cancelled_at: null, completed_at: null })
-  })
+  test.each(['published_at', 'cancelled_at', 'completed_at'])(
+    'cannot be brought along by a new event: %s',
+    async (column) => {
+      const { id } = await createOrganisation()
+      const insert = `insert into public.events (organisation_id, name, slug, ${column}) values ($1, 'Event', 'event', now())`
+      expect(await refusalOf(studio.query(insert, [id]))).toEqual({
+        sqlstate: 'PT409',
+        code: 'read_only_field',
+        param: column,
+      })
+    },
+  )
 })
 
 describe('the currency', () => {
@@ -176,10 +188,11 @@ describe('the capacity', () => {
 
   test('cannot be nought, or less', async () => {
     const event = await eventThatIs('draft')
-    expect(await refusalOf(change(event, 'capacity = 0'))).toEqual({ sqlstate: '23514' })
+    const refused = { sqlstate: 'PT422', code: 'validation_failed', param: 'capacity' }
+    expect(await refusalOf(change(event, 'capacity = 0'))).toMatchObject(refused)
     const insert =
       "insert into public.events (organisation_id, name, slug, capacity) select organisation_id, name, 'other', -1 from public.events where id = $1"
-    expect(await refusalOf(studio.query(insert, [event.id]))).toEqual({ sqlstate: '23514' })
+    expect(await refusalOf(studio.query(insert, [event.id]))).toMatchObject(refused)
   })
 })
 
@@ -205,10 +218,8 @@ describe('the time zone', () => {
 })
 
 test.each([
-  ['an end before its start', "ends_at = starts_at - interval '1 second'"],
   ['no end at all', "ends_at = 'infinity'"],
   ['a slug that is none', "slug = 'With Spaces'"],
-  ['a name of two lines', "name = E'two\\nlines'"],
   ['a country that is no ISO code', "venue_country = 'Germany'"],
   ['an address that is not http', "online_url = 'javascript:alert(1)'"],
 ])('an event with %s is refused', async (_what, assignment) => {
@@ -226,5 +237,5 @@ test('a slug is taken once within an organisation', async () => {
     ])
   await insert(ours.id)
   await insert(theirs.id)
-  expect(await refusalOf(insert(ours.id))).toEqual({ sqlstate: '23505' })
+  expect(await refusalOf(insert(ours.id))).toMatchObject({ sqlstate: 'PT409', code: 'already_exists', param: 'slug' })
 })

@@ -13,6 +13,7 @@ type Table =
   | 'attendees'
   | 'check_ins'
   | 'api_keys'
+  | 'webhook_endpoints'
 
 /** `edit('orders', id, 'name = $2', ['Mary'])`; the id is $1. */
 export const edit = (table: Table, id: string, assignments: string, values: unknown[] = []) =>

@@ -53,6 +53,7 @@ export const editAll = (table: string) => `update ${table} set ${edits[table]}`
 /** Tables whose triggers look further than an API key or a person may: of another organisation's event or order, they say
  * what an operation would say. Elsewhere it is the policy that refuses. */
 export const refusedAsNotFound: Record<string, string> = {
+  'public.promo_codes': 'event_id',
   'public.orders': 'event_id',
   'public.attendees': 'order_id',
   'public.check_ins': 'event_id',

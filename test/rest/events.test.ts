@@ -64,9 +64,52 @@ test('a change leaves out what stays, and null clears', async () => {
     description: null,
     capacity: 10,
     metadata: { a: 1 },
-    venue: { name: 'Tent', city: null },
+    venue: { name: 'Tent', city: 'Hamburg' },
   })
   expect((await send('PATCH', `/events/${body.data.id}`, { venue: null })).body.data.venue).toBeNull()
+})
+
+test('a change of a venue leaves the members out that it does not name, and null clears one', async () => {
+  const { send } = await desk()
+  const venue = { name: 'Hall', address: 'Kaistrasse 1', city: 'Hamburg', postcode: '20457', country: 'DE' }
+  const { body } = await send('POST', '/events', { name: 'Fair', venue })
+  const change = async (changes: object | null) =>
+    (await send('PATCH', `/events/${body.data.id}`, { venue: changes })).body.data.venue
+  expect(await change({ name: 'Tent' })).toEqual({ ...venue, name: 'Tent' })
+  expect(await change({ address: null, postcode: null })).toEqual({
+    ...venue,
+    name: 'Tent',
+    address: null,
+    postcode: null,
+  })
+  expect(await change({})).toMatchObject({ name: 'Tent', city: 'Hamburg' })
+  expect(await change(null)).toBeNull()
+  const none = { name: null, address: null, city: null, postcode: null, country: null }
+  expect(await change({ city: 'Bremen' })).toEqual({ ...none, city: 'Bremen' })
+})
+
+test('a change that only the stored rest of the object makes impossible is refused in a sentence', async () => {
+  const { organisation, send } = await desk()
+  const event = await organisation.event()
+  const change = async (path: string, changes: object) => {
+    const { status, body } = await send('PATCH', path, changes)
+    const { code, param, message, details } = body.error
+    return [status, code, param, message, details]
+  }
+  const refused = (param: string, message: string) => [
+    422,
+    'validation_failed',
+    param,
+    message,
+    { fields: [{ param, message }] },
+  ]
+  expect(await change(`/events/${event.id}`, { ends_at: '2020-01-01T00:00:00Z' })).toEqual(
+    refused('ends_at', 'An event ends after it starts.'),
+  )
+  await send('PATCH', `/ticket-types/${event.ticketTypeId}`, { sales_start_at: '2027-01-01T00:00:00Z' })
+  expect(await change(`/ticket-types/${event.ticketTypeId}`, { sales_end_at: '2026-12-31T00:00:00Z' })).toEqual(
+    refused('sales_end_at', 'A sale ends after it starts.'),
+  )
 })
 
 test('a change with the ETag of an older version is refused with 412, and with the present one it is made', async () => {
@@ -121,7 +164,8 @@ test.each([
 test('slug and external_id are unique within the organisation, and not beyond', async () => {
   const [ours, theirs] = [await desk(), await desk()]
   const names = { name: 'Fair', slug: 'fair', external_id: 'crm-1' }
-  expect((await ours.send('POST', '/events', names)).status).toBe(201)
+  const first = await ours.send('POST', '/events', names)
+  expect(first.status).toBe(201)
   expect((await theirs.send('POST', '/events', names)).status).toBe(201)
   for (const [twice, param] of [
     [{ slug: 'fair' }, 'slug'],
@@ -129,6 +173,7 @@ test('slug and external_id are unique within the organisation, and not beyond', 
   ] as const) {
     const { status, body } = await ours.send('POST', '/events', { name: 'Other', ...twice })
     expect([status, body.error.code, body.error.param]).toEqual([409, 'already_exists', param])
+    expect(body.error.details).toEqual({ id: first.body.data.id })
   }
   // Without a slug one is made that is free.
   expect((await ours.send('POST', '/events', { name: 'Fair' })).body.data.slug).toMatch(/^fair-[0-9a-z]{6}$/)

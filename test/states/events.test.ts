@@ -27,6 +27,8 @@ const unpublished = done({ 'event.status': 'draft', 'event.published_at': null }
 const completed = done({ 'event.status': 'completed', 'event.completed_at': 'set' })
 const cancelled = { 'event.status': 'cancelled', 'event.cancelled_at': 'set' }
 
+const ended = "starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour'"
+const endedBefore = refused('event_ended', { param: 'ends_at', details: { ends_at: 'event.ends_at' } })
 const needs = (param: string) => refused('event_not_publishable', { param })
 const hasOrders = refused('event_has_orders', { param: 'status' })
 
@@ -50,11 +52,13 @@ walk({
     'draft, for the second time': eventThat('published', set("status = 'draft'")),
     'draft, without a start': eventThat('draft', set('starts_at = null')),
     'draft, without an end': eventThat('draft', set('ends_at = null')),
+    'draft, that has ended': eventThat('draft', set(ended)),
     'draft, without a ticket type': eventThat('draft', ({ ticketTypeId }) => remove('ticket_types', ticketTypeId)),
     'draft, with an archived ticket type only': eventThat('draft', ({ ticketTypeId }) =>
       edit('ticket_types', ticketTypeId, "status = 'archived'"),
     ),
     published: eventThat('published'),
+    'published, and ended': eventThat('published', set(ended)),
     'published, with a guest': eventThat('published', (event) => event.guest()),
     'published, with an order of two that is partly paid': eventThat('published', (event) =>
       addOrder(event, { subtotal: 4900, paid: 100, ticketTypeIds: [event.ticketTypeId, event.ticketTypeId] }),
@@ -85,9 +89,16 @@ walk({
     'draft, for the second time': { ...drafts, 'to published': published },
     'draft, without a start': { ...drafts, 'to published': needs('starts_at') },
     'draft, without an end': { ...drafts, 'to published': needs('starts_at') },
+    'draft, that has ended': { ...drafts, 'to published': endedBefore },
     'draft, without a ticket type': { ...drafts, 'to published': needs('ticket_types') },
     'draft, with an archived ticket type only': { ...drafts, 'to published': needs('ticket_types') },
     published: {
+      'to draft': unpublished,
+      'to published': savedAsItIs('published'),
+      'to cancelled': done(cancelled),
+      'to completed': completed,
+    },
+    'published, and ended': {
       'to draft': unpublished,
       'to published': savedAsItIs('published'),
       'to cancelled': done(cancelled),
@@ -150,10 +161,11 @@ function gone(from: 'cancelled' | 'completed') {
 }
 
 const ongoing = "starts_at = now() - interval '1 hour'"
-const ended = "starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour'"
 
 // The ticket costs nothing, so that nobody waits for a payment.
 const open = { 'registering a guest': registeredGuest(), 'registering a payer': registeredGuest() }
+const hasEnded = refused('event_ended', { param: 'event_id', details: { ends_at: 'event.ends_at' } })
+const over = { 'registering a guest': hasEnded, 'registering a payer': hasEnded }
 const closed = (status: string) => {
   const cell = refused('event_not_published', { param: 'event_id', details: { status } })
   return { 'registering a guest': cell, 'registering a payer': cell }
@@ -193,7 +205,7 @@ walk({
     'draft ended': closed('draft'),
     'published upcoming': open,
     'published ongoing': open,
-    'published ended': open,
+    'published ended': over,
     'cancelled upcoming': closed('cancelled'),
     'cancelled ongoing': closed('cancelled'),
     'cancelled ended': closed('cancelled'),

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { OrderSchema } from '../../src/operations/orders.ts'
 import { addOrder, edit } from '../database/studio.ts'
-import { row, studio } from '../support/database.ts'
+import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { changesBetween, look } from './snapshot.ts'
 import { type Cell, columnOf, done, invalid, refused, type Send, savedAsItIs, walk } from './walk.ts'
@@ -266,15 +266,17 @@ walk({
   },
 })
 
-// An edit of it is overruled and not refused, like one of the moments: Studio sends whole rows, and this column follows from
-// others of them.
+// Studio may send whole rows: the value that it has is no edit.
 test.each(Object.entries(states))(
-  'an order that is %s keeps its payment_status, whatever is written there',
+  'an order that is %s keeps its payment_status, and any other that is written there is refused',
   async (_state, arrange) => {
     const sale = await arrange(await createOrganisation())
     const before = await look(sale.event.id)
     for (const value of OrderSchema.shape.payment_status.options) {
-      await edit('orders', sale.id, 'payment_status = $2', [value])
+      const write = edit('orders', sale.id, 'payment_status = $2', [value])
+      if (value === before.get(sale.id)?.row.payment_status) await write
+      else
+        expect(await refusalOf(write)).toEqual({ sqlstate: 'PT409', code: 'read_only_field', param: 'payment_status' })
       expect([value, changesBetween(before, await look(sale.event.id))]).toEqual([value, {}])
     }
   },
