@@ -105,18 +105,20 @@ export async function rotateKey(client: pg.ClientBase, prefix: string, overlapSe
   return key
 }
 
-const constraintsInWords: Record<string, string> = {
+// By constraint, or by the field that a rule of ours names.
+const rulesInWords: Record<string, string> = {
   organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',
   organisations_slug_is_a_slug: '--slug takes lower-case letters, digits and hyphens, at most 63.',
-  organisations_name_is_one_line: '--name takes one line of 1 to 200 characters.',
+  name: '--name takes one line of 1 to 200 characters.',
   organisations_plan_fkey: 'There is no such plan. The table public.plans lists them.',
-  api_keys_name_is_one_line: '--name takes one line of 1 to 200 characters.',
 }
 
 function inWords(error: unknown): Error {
   if (!(error instanceof pg.DatabaseError)) return error as Error
-  if (error.constraint !== undefined && error.constraint in constraintsInWords) {
-    return new AdminError(constraintsInWords[error.constraint])
-  }
+  const field = error.code?.startsWith('PT')
+    ? (JSON.parse(error.detail ?? '{}') as { param?: string }).param
+    : undefined
+  const words = rulesInWords[error.constraint ?? field ?? '']
+  if (words !== undefined) return new AdminError(words)
   return new AdminError([error.message, error.hint].filter(Boolean).join(' '))
 }

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { row, studio } from '../support/database.ts'
+import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -488,12 +488,15 @@ describe('in Studio', () => {
         [order.id],
       )
     expect(await totals()).toMatchObject({ status: 'pending', payment_status: 'awaiting_payment', total: 0 })
+    const add = (columns = '', values = '') =>
+      row<{ id: string }>(
+        `insert into public.attendees (order_id, ticket_type_id, name, email${columns})
+         values ($1, $2, 'Mary', 'mary@example.com'${values}) returning id, price::int, discount::int, currency`,
+        [order.id, ticketTypeId],
+      )
     // A wage is not set by the one who asks for it, nor a price.
-    const attendee = await row<{ id: string }>(
-      `insert into public.attendees (order_id, ticket_type_id, name, email, price, discount)
-       values ($1, $2, 'Mary', 'mary@example.com', 1, 1) returning id, price::int, discount::int, currency`,
-      [order.id, ticketTypeId],
-    )
+    expect(await refusalOf(add(', price, discount', ', 1, 1'))).toMatchObject({ code: 'read_only_field' })
+    const attendee = await add()
     expect(attendee).toMatchObject({ price: 4900, discount: 613, currency: 'EUR' })
     expect(await totals()).toMatchObject({ status: 'pending', subtotal: 4900, discount_total: 613, total: 4287 })
     await studio.query('delete from public.attendees where id = $1', [attendee.id])

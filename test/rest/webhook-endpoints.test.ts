@@ -294,7 +294,7 @@ describe('an address', () => {
       "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, $2, '{order.created}')",
       [organisation.id, bad],
     )
-    await expect(insert).rejects.toMatchObject({ code: bad === null ? '23502' : '23514' })
+    await expect(insert).rejects.toMatchObject({ code: bad === null ? '23502' : 'PT422' })
   })
 
   // No text, or no URL: nothing could ever be sent there.
