@@ -14,6 +14,9 @@ export type Lane<Owed extends { id: string }> = {
   inOneRun: number
   /** At most so many that are due, claimed for us: another courier has others. */
   claim(limit: number): Promise<Owed[]>
+  /** A batch of the work behind which there is something to claim; true when there is more of it to do at once. Called at each
+   * poll, and not when nudged: claiming does a little of it by itself. */
+  prepare?(): Promise<boolean>
   /** Sends one and says how that went. What it throws is logged; the claim then runs out, and somebody tries again. */
   deliver(owed: Owed): Promise<void>
 }
@@ -78,13 +81,16 @@ async function runLaneOnce(lane: AnyLane, log: Logger, until: number): Promise<n
   let left = lane.inOneRun
   try {
     while (left > 0 && performance.now() < until) {
-      const claimed = await lane.claim(Math.min(left, lane.atOnce - underWay.size))
+      const more = (await lane.prepare?.()) ?? false
+      const free = lane.atOnce - underWay.size
+      const claimed = free > 0 ? await lane.claim(Math.min(left, free)) : []
       left -= claimed.length
       for (const owed of claimed) {
         const carried = lane.deliver(owed).catch((error) => logUnsettled(log, lane, owed, error))
         underWay.add(carried)
         void carried.then(() => underWay.delete(carried))
       }
+      if (more) continue
       if (underWay.size === 0) break
       // A place is free then, and its endpoint may be owed more.
       await Promise.race(underWay)
@@ -120,28 +126,40 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
     }
   }
 
-  const loop = (async () => {
+  const rest = (milliseconds: number) => sleep(milliseconds, undefined, { signal: stopping.signal }).catch(() => {})
+
+  async function untilStopped(work: () => Promise<void>, complaint: string): Promise<void> {
     let failures = 0
     while (!stopping.signal.aborted) {
       try {
-        await look()
+        await work()
         failures = 0
-        await bell.wait(pollMilliseconds)
       } catch (error) {
-        log.error({ err: error, lane: lane.name }, 'nothing can be claimed')
+        log.error({ err: error, lane: lane.name }, complaint)
         // Whoever rings meanwhile: each of them would only find the same.
-        const pause = Math.min(pollMilliseconds * 2 ** failures++, longestPauseMilliseconds)
-        await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
+        await rest(Math.min(pollMilliseconds * 2 ** failures++, longestPauseMilliseconds))
       }
     }
-  })()
+  }
+
+  const claiming = untilStopped(async () => {
+    await look()
+    await bell.wait(pollMilliseconds)
+  }, 'nothing can be claimed')
+  const { prepare } = lane
+  const preparing =
+    prepare &&
+    untilStopped(async () => {
+      if (await prepare()) bell.ring()
+      else await rest(pollMilliseconds)
+    }, 'nothing can be prepared')
 
   return {
     wake: bell.ring,
     async finish(): Promise<void> {
       stopping.abort()
       bell.ring()
-      await loop
+      await Promise.all([claiming, preparing])
       await Promise.all(underWay)
     },
     abandon() {

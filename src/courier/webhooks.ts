@@ -1,5 +1,6 @@
-// The lane of webhooks: claims deliveries, sends them signed, and settles them with what the endpoint answered. When a
-// delivery is tried again, and when an endpoint is given up, is decided in SQL (supabase/schemas/19_courier.sql).
+// The lane of webhooks: fans notifications out to deliveries, claims these, sends them signed, and settles them with what the
+// endpoint answered. When a delivery is tried again, and when an endpoint is given up, is decided in SQL
+// (supabase/schemas/19_courier.sql).
 
 import type { Logger } from 'pino'
 import type { Lane, Observe } from './courier.ts'
@@ -18,6 +19,7 @@ export function webhookLane(
     name: 'webhooks',
     atOnce: 64,
     inOneRun: 400,
+    prepare: async () => (await outbox('fan_out_webhooks', {})) === true,
     claim: async (limit) => (await outbox('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as OwedWebhook[],
     async deliver(owed) {
       const { id, claim, url } = owed

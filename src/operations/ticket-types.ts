@@ -16,6 +16,7 @@ import {
   metadataInput,
   money,
   one,
+  paging,
   paragraphs,
   timestamp,
   timestampInput,
@@ -54,13 +55,17 @@ export const TicketTypeSchema = z.strictObject({
 export const listTicketTypes = {
   name: 'list_ticket_types',
   title: 'List ticket types',
-  summary: 'All ticket types of an event, with what is left of each.',
+  summary: 'Ticket types of an event, with what is left of each.',
   description:
-    'Lists all ticket types of an event, hidden and archived ones too, in the order the organiser gave them. Use it to find a ticket_type_id before register_attendee: sales_status on_sale means that it can be issued now, and quantity_available says how many are left (null: unlimited).',
+    'Lists the ticket types of an event, hidden and archived ones too, in the order the organiser gave them. Use it to find a ticket_type_id before register_attendee: sales_status on_sale means that it can be issued now, and quantity_available says how many are left (null: unlimited).',
   method: 'GET',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:read',
-  input: z.strictObject({ event_id: id('event') }),
+  input: z.strictObject({
+    event_id: id('event'),
+    ...paging,
+    limit: paging.limit.describe('Items on a page, 1 to 100; 100 when left out.'),
+  }),
   output: listOf(TicketTypeSchema),
 } satisfies Operation
 

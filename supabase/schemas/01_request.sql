@@ -275,16 +275,39 @@ end
 $$;
 grant execute on function private.page_size(integer) to api_key;
 
--- A list operation reads one row more than the page holds; the surplus row says that there is more.
--- Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
-create function private.page(items json[], size integer) returns json
+-- How many bytes the items of a page may have together; a list stops there, with at least one item.
+create function private.page_bytes() returns integer
 language plpgsql immutable set search_path = ''
 as $$
 begin
+  return 1048576;
+end
+$$;
+grant execute on function private.page_bytes() to api_key;
+
+-- A list operation makes items until there is one more than the page holds, in number or in bytes; the surplus item says that
+-- there is more. Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
+create function private.page(items json[], size integer) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_kept integer := least(coalesce(cardinality(items), 0), size);
+  v_bytes integer := private.page_bytes();
+  v_sum bigint := 0;
+begin
+  if pg_column_size(items) > v_bytes then
+    for i in 1..v_kept loop
+      v_sum := v_sum + pg_column_size(items[i]);
+      if v_sum > v_bytes and i > 1 then
+        v_kept := i - 1;
+        exit;
+      end if;
+    end loop;
+  end if;
   return json_build_object(
-    'data', coalesce(to_json(items[1:size]), '[]'),
-    'has_more', coalesce(cardinality(items), 0) > size,
-    'next_cursor', case when cardinality(items) > size then private.encode_cursor((items[size] ->> 'id')::uuid) end
+    'data', coalesce(to_json(items[1:v_kept]), '[]'),
+    'has_more', coalesce(cardinality(items), 0) > v_kept,
+    'next_cursor', case when cardinality(items) > v_kept then private.encode_cursor((items[v_kept] ->> 'id')::uuid) end
   );
 end
 $$;

@@ -366,10 +366,12 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_event public.events;
+  v_item json;
   v_items json[];
 begin
-  select array_agg(private.event_json(p) order by p.id desc) into v_items
-  from (
+  for v_event in
     select e.*
     from public.events e
     where (list_events.status is null or e.status = list_events.status)
@@ -377,7 +379,12 @@ begin
       and (v_before is null or e.id < v_before)
     order by e.id desc
     limit v_size + 1
-  ) p;
+  loop
+    v_item := private.event_json(v_event);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
   return private.page(v_items, v_size);
 end
 $$;

@@ -243,36 +243,58 @@ end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
 
--- All of them at once: an event has a handful, and their order is the organiser's, which a cursor could not follow.
-create function api.list_ticket_types(event_id uuid) returns json
+-- In the organiser's order. A cursor is the id of the last one, and stands for wherever that is now. A hundred when no limit is
+-- given: an event has a handful, and whoever asks for no page gets them all.
+create function api.list_ticket_types(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
+  v_size integer := private.page_size(coalesce("limit", 100));
+  v_last_id uuid := private.decode_cursor(cursor);
+  v_last public.ticket_types;
   v_event public.events;
   v_places_left bigint;
-  v_items json;
+  v_bytes integer := private.page_bytes();
+  v_ticket_type public.ticket_types;
+  v_item json;
+  v_items json[];
 begin
   select e.* into v_event from public.events e where e.id = list_ticket_types.event_id;
   if not found then
     perform private.refuse_not_found('event_id');
+  end if;
+  if v_last_id is not null then
+    select t.* into v_last from public.ticket_types t where t.id = v_last_id and t.event_id = v_event.id;
+    if not found then
+      perform private.refuse(
+        404, 'not_found', 'There is no such ticket type of the event any more.', 'cursor', hint => 'Leave it out to start again.'
+      );
+    end if;
   end if;
 
   select v_event.capacity - coalesce(sum(t.quantity_sold), 0) into v_places_left
   from public.ticket_types t
   where t.event_id = v_event.id;
 
-  select coalesce(
-    json_agg(private.ticket_type_json(t, v_event.currency, v_places_left) order by t.position, t.id), '[]'
-  ) into v_items
-  from public.ticket_types t
-  where t.event_id = v_event.id;
-
-  return json_build_object('data', v_items, 'has_more', false, 'next_cursor', null);
+  for v_ticket_type in
+    select t.*
+    from public.ticket_types t
+    where t.event_id = v_event.id
+      and (v_last_id is null or (t.position, t.id) > (v_last.position, v_last.id))
+    order by t.position, t.id
+    limit v_size + 1
+  loop
+    v_item := private.ticket_type_json(v_ticket_type, v_event.currency, v_places_left);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_ticket_types(uuid) is
-  'All ticket types of an event in the organiser''s order: { data, has_more: false, next_cursor: null }. 404 not_found.';
-grant execute on function api.list_ticket_types(uuid) to scope_events_read;
+comment on function api.list_ticket_types(uuid, text, integer) is
+  'Ticket types of an event in the organiser''s order: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_ticket_types(uuid, text, integer) to scope_events_read;
 
 create function api.get_ticket_type(ticket_type_id uuid) returns json
 language plpgsql stable set search_path = ''

@@ -213,12 +213,17 @@ create trigger attendees_900_version before update of
 create function private.tg_orders__update_attendees() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  -- Arrays and no join: its plan would be that of the first call, and after a cancelled event scan the table for every order.
+  v_completed uuid[] := array(select n.id from new_rows n where n.status = 'completed');
+  v_cancelled uuid[] := array(select n.id from new_rows n where n.status = 'cancelled');
 begin
-  update public.attendees a
-  set status = case n.status when 'cancelled' then 'cancelled' else 'active' end::public.attendee_status
-  from new_rows n
-  where a.order_id = n.id
-    and (n.status = 'cancelled' and a.status <> 'cancelled' or n.status = 'completed' and a.status = 'awaiting_payment');
+  if v_completed <> '{}' then
+    update public.attendees a set status = 'active' where a.order_id = any (v_completed) and a.status = 'awaiting_payment';
+  end if;
+  if v_cancelled <> '{}' then
+    update public.attendees a set status = 'cancelled' where a.order_id = any (v_cancelled) and a.status <> 'cancelled';
+  end if;
   return null;
 end
 $$;

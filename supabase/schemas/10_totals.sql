@@ -102,6 +102,8 @@ begin
       except
       select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
     ) c;
+    -- An order that is cancelled keeps its totals: where an event is cancelled, none is left to be locked and added up.
+    v_order_ids := array(select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled');
   end if;
 
   if v_order_ids <> '{}' then

@@ -55,10 +55,12 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_order public.orders;
+  v_item json;
   v_items json[];
 begin
-  select array_agg(private.order_with_all(p) order by p.id desc) into v_items
-  from (
+  for v_order in
     select o.*
     from public.orders o
     where (list_orders.event_id is null or o.event_id = list_orders.event_id)
@@ -71,7 +73,12 @@ begin
       and (v_before is null or o.id < v_before)
     order by o.id desc
     limit v_size + 1
-  ) p;
+  loop
+    v_item := private.order_with_all(v_order);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
   return private.page(v_items, v_size);
 end
 $$;

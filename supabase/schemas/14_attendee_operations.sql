@@ -21,10 +21,12 @@ declare
   v_before uuid := private.decode_cursor(cursor);
   -- First, so that the list is walked by the index on order_id.
   v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  v_bytes integer := private.page_bytes();
+  v_attendee public.attendees;
+  v_item json;
   v_items json[];
 begin
-  select array_agg(private.attendee_json(p) order by p.id desc) into v_items
-  from (
+  for v_attendee in
     select a.*
     from public.attendees a
     where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
@@ -40,7 +42,12 @@ begin
       and (v_before is null or a.id < v_before)
     order by a.id desc
     limit v_size + 1
-  ) p;
+  loop
+    v_item := private.attendee_json(v_attendee);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
   return private.page(v_items, v_size);
 end
 $$;

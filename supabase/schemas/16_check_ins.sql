@@ -327,10 +327,12 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_check_in public.check_ins;
+  v_item json;
   v_items json[];
 begin
-  select array_agg(private.check_in_json(p) order by p.id desc) into v_items
-  from (
+  for v_check_in in
     select c.*
     from public.check_ins c
     where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
@@ -339,7 +341,12 @@ begin
       and (v_before is null or c.id < v_before)
     order by c.id desc
     limit v_size + 1
-  ) p;
+  loop
+    v_item := private.check_in_json(v_check_in);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
   return private.page(v_items, v_size);
 end
 $$;
@@ -348,7 +355,8 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
 -- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
--- attendees one after the other, first waits for the gate and the orders, as everywhere, and holds them meanwhile.
+-- attendees, first waits for the gate and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
+-- all of them before it judges the first, in the order of their ids: two batches, also of two events, take theirs in one order.
 -- Security definer: a scanning key has no right to orders.
 create function private.lock_orders_of(event_id uuid, codes text[]) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -363,6 +371,11 @@ begin
   )
   order by o.id
   for share;
+  perform 1
+  from public.attendees a
+  where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  order by a.id
+  for no key update;
 end
 $$;
 grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;

@@ -257,16 +257,23 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_webhook_endpoint public.webhook_endpoints;
+  v_item json;
   v_items json[];
 begin
-  select array_agg(private.webhook_endpoint_json(p) order by p.id desc) into v_items
-  from (
+  for v_webhook_endpoint in
     select w.*
     from public.webhook_endpoints w
     where v_before is null or w.id < v_before
     order by w.id desc
     limit v_size + 1
-  ) p;
+  loop
+    v_item := private.webhook_endpoint_json(v_webhook_endpoint);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
   return private.page(v_items, v_size);
 end
 $$;

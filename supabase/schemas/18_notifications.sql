@@ -1,5 +1,6 @@
--- The outbox. What happens is written down in the transaction in which it happens, once as a notification, and once as a
--- delivery for each webhook endpoint that wants to hear of it. Nothing is sent from here: the courier does that.
+-- The outbox. A change writes its notifications and one row of a queue in its own transaction, however many webhook endpoints
+-- there are. Behind the commit the courier fans them out: one delivery for each endpoint that was subscribed. Nothing is sent
+-- from here.
 
 create table public.notifications (
   id uuid not null default private.uuid_v7(),
@@ -50,13 +51,15 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went.';
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went. Added by the courier, a moment after the notification.';
 comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
 
 create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
-create index webhook_deliveries_notification_id_idx on public.webhook_deliveries (notification_id);
+-- At most one delivery of a notification for an endpoint, whatever else goes wrong.
+create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
+  on public.webhook_deliveries (notification_id, webhook_endpoint_id);
 create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
 create index webhook_deliveries_next_attempt_at_idx on public.webhook_deliveries (next_attempt_at) where status = 'pending';
 create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
@@ -129,89 +132,358 @@ create trigger webhook_endpoints_500_cancel_deliveries after update on public.we
   for each row when (new.types is distinct from old.types)
   execute function private.tg_webhook_endpoints__cancel_deliveries();
 
-create function private.tg_notifications__owe_deliveries() returns trigger
+-- Transactions whose notifications are not fanned out yet: one row each, however much happened in it. No foreign key: checking
+-- it would cost every write something, and what went with its organisation is merely not found.
+create table private.notification_queue (
+  organisation_id uuid not null,
+  transaction_id xid8 not null,
+  after_id uuid,
+  created_at timestamptz not null default now(),
+  constraint notification_queue_pkey primary key (organisation_id, transaction_id)
+);
+comment on table private.notification_queue is 'Transactions whose notifications await their fan-out to webhook deliveries.';
+comment on column private.notification_queue.after_id is 'The last notification of it that was fanned out, in the order of ids.';
+alter table private.notification_queue enable row level security;
+
+-- Also where there is no endpoint: one that another transaction adds at this moment may be owed what this one commits.
+create function private.tg_notifications__queue() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
-  select n.organisation_id, w.id, n.id, n.type
-  from new_rows n
-  join public.webhook_endpoints w on w.organisation_id = n.organisation_id
-  where w.status = 'enabled' and n.type = any (w.types)
-  order by w.id
-  -- An endpoint that is being deleted is waited for, and then owed nothing if it is gone: nothing that happens may fail by it.
-  for key share of w;
+  insert into private.notification_queue (organisation_id, transaction_id)
+  select distinct n.organisation_id, n.transaction_id from new_rows n where n.type <> 'webhook_endpoint.test'
+  on conflict do nothing;
   return null;
 end
 $$;
-create trigger notifications_500_owe_deliveries after insert on public.notifications
+create trigger notifications_500_queue after insert on public.notifications
   referencing new table as new_rows
-  for each statement execute function private.tg_notifications__owe_deliveries();
+  for each statement execute function private.tg_notifications__queue();
 
--- Orders tell of themselves when the transaction ends: only then are their attendees and payments all there.
-create function private.tg_orders__notify() returns trigger
+-- What each endpoint was subscribed to, and when: a row for every change of that. "When" is a snapshot rather than a time: the
+-- change counts for each transaction that had not been committed when it was made. So whoever subscribes and then reads misses
+-- nothing, and the order is that of commits, which no clock knows.
+create table private.webhook_subscriptions (
+  id uuid not null default private.uuid_v7(),
+  webhook_endpoint_id uuid not null,
+  organisation_id uuid not null,
+  types public.notification_type[] not null,
+  is_enabled boolean not null,
+  transaction_id xid8 not null default pg_current_xact_id(),
+  snapshot pg_snapshot not null default pg_current_snapshot(),
+  constraint webhook_subscriptions_pkey primary key (id),
+  constraint webhook_subscriptions_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
+    references public.webhook_endpoints (id) on delete cascade
+);
+comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of what happened before.';
+create index webhook_subscriptions_webhook_endpoint_id_id_idx on private.webhook_subscriptions (webhook_endpoint_id, id);
+create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
+alter table private.webhook_subscriptions enable row level security;
+
+-- Behind a lock that fan-out of the organisation holds shared, and before the snapshot is taken: a fan-out has either committed,
+-- or finds the change. Before 500, so that deliveries of a type that is given up are all there to be cancelled.
+create function private.tg_webhook_endpoints__record_subscription() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
+  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, types, is_enabled)
+  values (new.id, new.organisation_id, new.types, new.status = 'enabled');
+  return null;
+end
+$$;
+create trigger webhook_endpoints_400_record_subscription_insert after insert on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__record_subscription();
+create trigger webhook_endpoints_400_record_subscription_update after update on public.webhook_endpoints
+  for each row when ((new.types, new.status) is distinct from (old.types, old.status))
+  execute function private.tg_webhook_endpoints__record_subscription();
+
+create type private.webhook_subscription as (
+  webhook_endpoint_id uuid, types public.notification_type[], after_id uuid, before_id uuid
+);
+
+-- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set where that
+-- transaction changed the endpoint itself: then what it did before and after counts. A type that was given up since is left out:
+-- its deliveries would have been cancelled.
+create function private.subscriptions_at(organisation_id uuid, transaction_id xid8) returns private.webhook_subscription[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(
+      c.webhook_endpoint_id,
+      case when c.next_id is null then c.types else array(
+        select t from unnest(c.types) t
+        where not exists (
+          select from private.webhook_subscriptions l
+          where l.webhook_endpoint_id = c.webhook_endpoint_id and l.id > c.id and t <> all (l.types)
+        )
+      ) end,
+      case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
+      case when c.next_transaction_id = subscriptions_at.transaction_id then c.next_id end
+    )::private.webhook_subscription
+    from (
+      select
+        s.*,
+        lead(s.id) over changes as next_id,
+        lead(s.transaction_id) over changes as next_transaction_id,
+        lead(s.snapshot) over changes as next_snapshot
+      from private.webhook_subscriptions s
+      where s.organisation_id = subscriptions_at.organisation_id
+      window changes as (partition by s.webhook_endpoint_id order by s.id)
+    ) c
+    where c.is_enabled
+      and (
+        c.transaction_id = subscriptions_at.transaction_id
+        or not pg_visible_in_snapshot(subscriptions_at.transaction_id, c.snapshot)
+      )
+      and (
+        c.next_id is null
+        or c.next_transaction_id = subscriptions_at.transaction_id
+        or pg_visible_in_snapshot(subscriptions_at.transaction_id, c.next_snapshot)
+      )
+  );
+end
+$$;
+
+-- Fans out what an organisation has in the queue, oldest transaction first, until there are about so many deliveries: how many
+-- it did. It waits for nobody: while an endpoint of the organisation is being changed or deleted, or another courier has the
+-- transaction, it leaves that for later.
+create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_types public.notification_type[] := case new.status
-    when 'completed' then '{order.completed}'
-    when 'cancelled' then '{order.cancelled}'
-    else '{}'
-  end;
-  v_data json;
+  v_endpoints integer;
+  v_queued private.notification_queue;
+  v_subscriptions private.webhook_subscription[];
+  v_most integer;
+  v_ids uuid[];
+  v_rows integer;
+  v_done integer := 0;
 begin
-  if tg_op = 'INSERT' then
-    v_types := 'order.created'::public.notification_type || v_types;
+  if not pg_try_advisory_xact_lock_shared(8, hashtext(organisation_id::text)) then
+    return 0;
   end if;
-  select o.* into v_order from public.orders o where o.id = new.id;
-  if not found then
-    return null;
+  select count(*) into v_endpoints
+  from (
+    select from public.webhook_endpoints w
+    where w.organisation_id = fan_out_organisation.organisation_id
+    for key share skip locked
+  ) w;
+  if v_endpoints <> (
+    select count(*) from public.webhook_endpoints w where w.organisation_id = fan_out_organisation.organisation_id
+  ) then
+    return 0;
   end if;
-  v_data := private.order_json(
-    v_order, private.attendees_of_order_json(v_order.id), private.order_payments_json(v_order.id)
-  );
-  insert into public.notifications (organisation_id, type, data)
-  select v_order.organisation_id, t.type, v_data from unnest(v_types) t (type);
-  return null;
+
+  while v_done < "limit" loop
+    select q.* into v_queued
+    from private.notification_queue q
+    where q.organisation_id = fan_out_organisation.organisation_id
+    order by q.transaction_id
+    limit 1
+    for update skip locked;
+    exit when not found;
+
+    v_ids := '{}';
+    v_rows := 0;
+    v_most := 1;
+    v_subscriptions := private.subscriptions_at(organisation_id, v_queued.transaction_id);
+    if v_subscriptions <> '{}' then
+      v_most := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
+      v_ids := array(
+        select n.id
+        from public.notifications n
+        where n.organisation_id = fan_out_organisation.organisation_id
+          and n.transaction_id = v_queued.transaction_id
+          and n.id > coalesce(v_queued.after_id, '00000000-0000-0000-0000-000000000000')
+        order by n.id
+        limit v_most
+      );
+      -- As of the moment at which it happened, so that what is older is sent first, and found by that time.
+      insert into public.webhook_deliveries (
+        organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at
+      )
+      select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at
+      from public.notifications n
+      join unnest(v_subscriptions) s on n.type = any (s.types)
+      where n.id = any (v_ids)
+        and (s.after_id is null or n.id > s.after_id)
+        and (s.before_id is null or n.id < s.before_id)
+      order by n.id, s.webhook_endpoint_id
+      on conflict (notification_id, webhook_endpoint_id) do nothing;
+      get diagnostics v_rows = row_count;
+    end if;
+
+    if cardinality(v_ids) < v_most then
+      delete from private.notification_queue q
+      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
+    else
+      update private.notification_queue q set after_id = v_ids[v_most]
+      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
+    end if;
+    v_done := v_done + greatest(v_rows, cardinality(v_ids), 1);
+  end loop;
+  return v_done;
 end
 $$;
-create constraint trigger orders_600_notify_insert after insert on public.orders
-  deferrable initially deferred
-  for each row execute function private.tg_orders__notify();
-create constraint trigger orders_600_notify_update after update on public.orders
-  deferrable initially deferred
-  for each row when (new.status <> old.status) execute function private.tg_orders__notify();
 
--- Who comes with a new order is told of with it; who is added to one that was there is told of here.
-create function private.tg_attendees__notify() returns trigger
+-- Fans out about so many deliveries, an equal share for each organisation that has something in the queue: whether there is
+-- more that can be done at once. Organisations are found by a loose index scan, so that nobody's backlog is read.
+create function private.fan_out("limit" integer) returns boolean
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_ids uuid[] := array(
+    with recursive queued as (
+      (
+        select q.organisation_id, q.transaction_id
+        from private.notification_queue q
+        order by q.organisation_id, q.transaction_id
+        limit 1
+      )
+      union all
+      select n.organisation_id, n.transaction_id
+      from queued
+      cross join lateral (
+        select q.organisation_id, q.transaction_id
+        from private.notification_queue q
+        where q.organisation_id > queued.organisation_id
+        order by q.organisation_id, q.transaction_id
+        limit 1
+      ) n
+    )
+    select queued.organisation_id from queued order by queued.transaction_id limit fan_out."limit"
+  );
+  v_organisation_id uuid;
+  v_share integer;
+  v_done integer := 0;
+begin
+  if v_organisation_ids = '{}' then
+    return false;
+  end if;
+  v_share := greatest("limit" / cardinality(v_organisation_ids), 1);
+  foreach v_organisation_id in array v_organisation_ids loop
+    v_done := v_done + private.fan_out_organisation(v_organisation_id, v_share);
+  end loop;
+  return v_done > 0 and exists (select from private.notification_queue);
+end
+$$;
+
+-- Orders tell of themselves when the transaction ends: only then are their attendees and payments all there. Triggers on
+-- statements cannot be deferred, so each statement leaves a row here, whose trigger tells of all its orders at once.
+create table private.order_notices (
+  id bigint not null generated always as identity,
+  types public.notification_type[] not null,
+  order_ids uuid[] not null,
+  constraint order_notices_pkey primary key (id)
+);
+comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
+alter table private.order_notices enable row level security;
+
+create function private.tg_orders__notice() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if tg_op = 'INSERT' and exists (select from public.orders o where o.id = new.order_id and o.created_at = now()) then
-    return null;
+  if tg_op = 'INSERT' then
+    insert into private.order_notices (types, order_ids)
+    select
+      case n.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
+      array_agg(n.id order by n.id)
+    from new_rows n
+    group by n.status;
+  else
+    -- No join of the two: see tg_attendees__add_up.
+    insert into private.order_notices (types, order_ids)
+    select
+      array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+      array_agg(n.id order by n.id)
+    from (
+      select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+      except
+      select o.id, o.status from old_rows o
+    ) n
+    group by n.status;
   end if;
-  insert into public.notifications (organisation_id, type, data)
-  values (
-    new.organisation_id,
-    case
-      when tg_op = 'UPDATE' and new.status = 'cancelled' and old.status <> 'cancelled' then 'attendee.cancelled'
-      else 'attendee.updated'
-    end::public.notification_type,
-    private.attendee_json(new)
-  );
   return null;
 end
 $$;
-create trigger attendees_600_notify_insert after insert on public.attendees
-  for each row execute function private.tg_attendees__notify();
-create trigger attendees_600_notify_update after update on public.attendees
-  for each row when (
-    (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata)
+create trigger orders_600_notice_insert after insert on public.orders
+  referencing new table as new_rows
+  for each statement execute function private.tg_orders__notice();
+create trigger orders_600_notice_update after update on public.orders
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_orders__notice();
+
+create function private.tg_order_notices__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select o.organisation_id, t.type, o.data
+  from unnest(new.order_ids) n (order_id)
+  -- One index look-up an order, however many there are; an order that is gone is not told of.
+  cross join lateral (
+    select
+      o.organisation_id,
+      private.order_json(o, private.attendees_of_order_json(o.id), private.order_payments_json(o.id)) as data
+    from public.orders o
+    where o.id = n.order_id
+    offset 0
+  ) o
+  cross join unnest(new.types) t (type);
+  delete from private.order_notices n where n.id = new.id;
+  return null;
+end
+$$;
+create constraint trigger order_notices_600_notify after insert on private.order_notices
+  deferrable initially deferred
+  for each row execute function private.tg_order_notices__notify();
+
+-- Who comes with a new order is told of with it; who is added to one that was there is told of here. Before the totals, whose
+-- changes tell of others.
+create function private.tg_attendees__notify_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A scalar subquery is a look-up for each row under any plan.
+  if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
+    insert into public.notifications (organisation_id, type, data)
+    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
+    from new_rows n
+    where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
+    order by n.id;
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__notify_insert();
+
+-- The plan is kept, and made for the one row of the first call: without nested loops it serves the 25,000 of a cancelled event
+-- as well.
+create function private.tg_attendees__notify_update() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select
+    n.organisation_id,
+    case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
+    private.attendee_json(row(n.*)::public.attendees)
+  from new_rows n
+  join old_rows o on o.id = n.id
+  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
     is distinct from
-    (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata)
-  )
-  execute function private.tg_attendees__notify();
+    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata)
+  order by n.id;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__notify_update();
 
 create function private.tg_check_ins__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -339,6 +611,9 @@ declare
   v_size integer := private.page_size("limit");
   v_last_id uuid := coalesce(private.decode_cursor(cursor), after);
   v_last public.notifications;
+  v_bytes integer := private.page_bytes();
+  v_notification public.notifications;
+  v_item json;
   v_items json[];
 begin
   if v_last_id is not null then
@@ -352,25 +627,26 @@ begin
     end if;
   end if;
 
-  select array_agg(p.item order by p.transaction_id, p.id) into v_items
-  from (
-    select
-      n.transaction_id,
-      n.id,
-      json_build_object(
-        'object', 'notification',
-        'id', n.id,
-        'type', n.type,
-        'created_at', private.rfc3339(n.created_at),
-        'data', n.data
-      ) as item
+  for v_notification in
+    select n.*
     from public.notifications n
     where (v_last_id is null or (n.transaction_id, n.id) > (v_last.transaction_id, v_last.id))
       and (list_notifications.type is null or n.type = list_notifications.type)
       and n.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
     order by n.transaction_id, n.id
     limit v_size + 1
-  ) p;
+  loop
+    v_item := json_build_object(
+      'object', 'notification',
+      'id', v_notification.id,
+      'type', v_notification.type,
+      'created_at', private.rfc3339(v_notification.created_at),
+      'data', v_notification.data
+    );
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
   return private.page(v_items, v_size);
 end
 $$;
@@ -391,10 +667,12 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_webhook_delivery public.webhook_deliveries;
+  v_item json;
   v_items json[];
 begin
-  select array_agg(private.webhook_delivery_json(p) order by p.id desc) into v_items
-  from (
+  for v_webhook_delivery in
     select d.*
     from public.webhook_deliveries d
     where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
@@ -404,7 +682,12 @@ begin
       and (v_before is null or d.id < v_before)
     order by d.id desc
     limit v_size + 1
-  ) p;
+  loop
+    v_item := private.webhook_delivery_json(v_webhook_delivery);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
   return private.page(v_items, v_size);
 end
 $$;
@@ -428,6 +711,13 @@ begin
     return v_outcome;
   end if;
 
+  -- The endpoint before its deliveries, as whoever changes it has them.
+  perform 1
+  from public.webhook_endpoints w
+  where w.id = (
+    select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = redeliver_webhook.webhook_delivery_id
+  )
+  for no key update;
   select d.* into v_webhook_delivery
   from public.webhook_deliveries d
   where d.id = redeliver_webhook.webhook_delivery_id
@@ -470,9 +760,11 @@ begin
     return v_outcome;
   end if;
 
+  -- The endpoint before its deliveries, as whoever changes it has them.
   select w.* into v_webhook_endpoint
   from public.webhook_endpoints w
-  where w.id = redeliver_webhooks.webhook_endpoint_id;
+  where w.id = redeliver_webhooks.webhook_endpoint_id
+  for no key update;
   if not found then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;

@@ -5,7 +5,8 @@
 -- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
 -- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
 -- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a
--- time, or two would each count without the other. Claimed rows are due again when the lease runs out.
+-- time, or two would each count without the other. Claimed rows are due again when the lease runs out. A little is fanned out
+-- first, so that a webhook takes one call more than none: api.fan_out_webhooks does the rest.
 -- No plan is kept: one made while there was little would be used when there is much.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
@@ -14,6 +15,8 @@ declare
   v_each constant integer := 4;
   v_half constant integer := 32;
   v_quarter constant integer := 16;
+  -- Deliveries to fan out: some 10 ms.
+  v_fan_out constant integer := 200;
   -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
@@ -23,6 +26,7 @@ declare
   v_owed json;
 begin
   perform pg_advisory_xact_lock(4, 0);
+  perform private.fan_out(v_fan_out);
   v_now := clock_timestamp();
   v_until := v_now + make_interval(secs => lease_seconds);
 
@@ -99,9 +103,14 @@ begin
     return '[]';
   end if;
 
+  -- Waits for nobody, for it holds what others wait for.
   update public.webhook_deliveries d
   set status = 'failed', last_error = 'It was sent again and again, and nobody could say how it went.'
-  where d.id = any (v_candidates) and d.status = 'pending' and d.attempts >= v_most_claims;
+  where d.id in (
+    select f.id from public.webhook_deliveries f
+    where f.id = any (v_candidates) and f.status = 'pending' and f.attempts >= v_most_claims
+    for no key update skip locked
+  );
 
   with due as (
     select d.id
@@ -148,6 +157,19 @@ $$;
 comment on function api.claim_webhooks(integer, integer) is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks(integer, integer) to courier;
+
+-- A batch of the fan-out, for a courier to repeat while there is a backlog: some 100 ms. In one transaction, so whoever dies in
+-- it leaves it undone.
+create function api.fan_out_webhooks("limit" integer default 2000) returns boolean
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return private.fan_out("limit");
+end
+$$;
+comment on function api.fan_out_webhooks(integer) is
+  'Makes webhook deliveries, about "limit" of them, of notifications that await it: whether there is more to do at once.';
+grant execute on function api.fan_out_webhooks(integer) to courier;
 
 -- Given back unsent, or broken off, by a courier that is told to stop: it was not an attempt, and is due at once.
 create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
@@ -261,7 +283,7 @@ grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer,
 
 -- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
 -- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
--- owed to nobody.
+-- owed to nobody. A notification that awaits its fan-out counts as one.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -278,19 +300,35 @@ begin
         'webhooks' as kind,
         coalesce(sum(d.owed), 0) as owed,
         min(d.oldest) as oldest,
-        min(d.due) filter (where w.failing_since is null and not d.busy) as due
+        min(d.due) as due
       from (
-        select
-          d.webhook_endpoint_id,
-          count(*) as owed,
-          min(d.created_at) as oldest,
-          min(d.next_attempt_at) as due,
-          coalesce(bool_or(d.claimed_until > now()), false) as busy
-        from public.webhook_deliveries d
-        where d.status = 'pending'
-        group by d.webhook_endpoint_id
+        select d.owed, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
+        from (
+          select
+            d.webhook_endpoint_id,
+            count(*) as owed,
+            min(d.created_at) as oldest,
+            min(d.next_attempt_at) as due,
+            coalesce(bool_or(d.claimed_until > now()), false) as busy
+          from public.webhook_deliveries d
+          where d.status = 'pending'
+          group by d.webhook_endpoint_id
+        ) d
+        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
+        union all
+        select n.owed, q.created_at, q.created_at
+        from private.notification_queue q
+        cross join lateral (
+          select count(*) as owed
+          from public.notifications n
+          where n.organisation_id = q.organisation_id
+            and n.transaction_id = q.transaction_id
+            and n.id > coalesce(q.after_id, '00000000-0000-0000-0000-000000000000')
+        ) n
+        where exists (
+          select from public.webhook_endpoints w where w.organisation_id = q.organisation_id and w.status = 'enabled'
+        )
       ) d
-      join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
       union all
       select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
       from public.ticket_emails e

@@ -17,6 +17,7 @@ create table public.ticket_emails (
   last_error text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  last_attempt_at timestamptz,
   constraint ticket_emails_pkey primary key (id),
   constraint ticket_emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
   constraint ticket_emails_organisation_id_fkey foreign key (organisation_id)
@@ -29,6 +30,11 @@ comment on column public.ticket_emails.sent_code is 'The ticket code it was clai
 comment on column public.ticket_emails.message_id is 'What the mail service calls it.';
 
 create index ticket_emails_next_attempt_at_idx on public.ticket_emails (next_attempt_at) where status = 'queued';
+create index ticket_emails_organisation_id_next_attempt_at_idx on public.ticket_emails (organisation_id, next_attempt_at)
+  where status = 'queued';
+create index ticket_emails_organisation_id_claimed_idx on public.ticket_emails (organisation_id) where claimed_until is not null;
+create index ticket_emails_organisation_id_last_attempt_at_idx on public.ticket_emails (organisation_id, last_attempt_at)
+  where last_attempt_at is not null;
 create index ticket_emails_attendee_id_idx on public.ticket_emails (attendee_id);
 create index ticket_emails_organisation_id_idx on public.ticket_emails (organisation_id);
 create index ticket_emails_message_id_idx on public.ticket_emails (message_id) where message_id is not null;
@@ -43,52 +49,126 @@ create policy ticket_emails_select_membership on public.ticket_emails for select
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.ticket_emails to authenticated;
 
--- Security definer: what is owed is nobody's to write.
+-- Once a statement, so that cancelling an event cancels what is queued for it in one update. Before the totals, whose changes
+-- queue others. Security definer: what is owed is nobody's to write.
 create function private.tg_attendees__owe_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_no_longer uuid[];
 begin
-  if new.ticket_email_status = 'queued' then
-    insert into public.ticket_emails (organisation_id, attendee_id) values (new.organisation_id, new.id);
+  if tg_op = 'INSERT' then
+    insert into public.ticket_emails (organisation_id, attendee_id)
+    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   else
-    update public.ticket_emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-    where e.attendee_id = new.id and e.status = 'queued';
+    -- No joins of the two: see tg_attendees__add_up.
+    insert into public.ticket_emails (organisation_id, attendee_id)
+    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
+    except
+    select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued';
+    v_no_longer := array(
+      select o.id from old_rows o where o.ticket_email_status = 'queued'
+      except
+      select n.id from new_rows n where n.ticket_email_status = 'queued'
+    );
+    if v_no_longer <> '{}' then
+      update public.ticket_emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+      where e.attendee_id = any (v_no_longer) and e.status = 'queued';
+    end if;
   end if;
   return null;
 end
 $$;
-create trigger attendees_500_owe_ticket_email_insert after insert on public.attendees
-  for each row when (new.ticket_email_status = 'queued')
-  execute function private.tg_attendees__owe_ticket_email();
-create trigger attendees_500_owe_ticket_email_update after update on public.attendees
-  for each row when (
-    new.ticket_email_status <> old.ticket_email_status and 'queued' in (new.ticket_email_status, old.ticket_email_status)
-  )
-  execute function private.tg_attendees__owe_ticket_email();
+create trigger attendees_340_owe_ticket_email_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__owe_ticket_email();
+create trigger attendees_340_owe_ticket_email_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__owe_ticket_email();
 
--- What is due, oldest first, with all that the e-mail says. Security definer, like its twins in 19_courier.sql.
+-- What is due, with all that the e-mail says. Organisations take turns: first whoever has the fewest under way, then whoever was
+-- served the longest ago, and of one organisation its oldest. One courier claims at a time, or two would each count without the
+-- other. Nobody's backlog is read: organisations are found by a loose index scan, and of each no more than are claimed.
+-- Security definer, like its twins in 19_courier.sql. No plan is kept: one made while there was little would be used when
+-- there is much.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 as $$
 declare
   -- Thirteen attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
-  v_until constant timestamptz := now() + make_interval(secs => lease_seconds);
+  v_now timestamptz;
+  v_until timestamptz;
+  v_candidates uuid[];
   v_owed json;
 begin
+  perform pg_advisory_xact_lock(4, 1);
+  v_now := clock_timestamp();
+  v_until := v_now + make_interval(secs => lease_seconds);
+
+  v_candidates := array(
+    with recursive organisations as (
+      (
+        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
+      )
+      union all
+      select n.organisation_id
+      from organisations o
+      cross join lateral (
+        select e.organisation_id
+        from public.ticket_emails e
+        where e.status = 'queued' and e.organisation_id > o.organisation_id
+        order by e.organisation_id
+        limit 1
+      ) n
+    ),
+    due as (
+      select
+        d.id,
+        d.next_attempt_at,
+        u.under_way + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
+        l.last_attempt_at
+      from organisations o
+      cross join lateral (
+        select count(*) as under_way
+        from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.claimed_until > v_now
+      ) u
+      left join lateral (
+        select e.last_attempt_at
+        from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.last_attempt_at is not null
+        order by e.organisation_id desc, e.last_attempt_at desc
+        limit 1
+      ) l on true
+      cross join lateral (
+        select e.id, e.next_attempt_at
+        from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= v_now
+        order by e.organisation_id, e.next_attempt_at
+        limit claim_ticket_emails."limit"
+      ) d
+    )
+    select d.id
+    from due d
+    order by d.turn, d.last_attempt_at nulls first, d.next_attempt_at, d.id
+    limit claim_ticket_emails."limit"
+  );
+  if v_candidates = '{}' then
+    return '[]';
+  end if;
+
   perform api.settle_ticket_email(
     e.id, e.claim, error => 'It was sent again and again, and nobody could say how it went.', permanent => true
   )
   from public.ticket_emails e
-  where e.status = 'queued' and e.next_attempt_at <= now() and e.attempts >= v_most_claims and e.claim is not null;
+  where e.id = any (v_candidates) and e.status = 'queued' and e.attempts >= v_most_claims and e.claim is not null;
 
   with due as (
     select e.id
     from public.ticket_emails e
-    where e.status = 'queued' and e.next_attempt_at <= now()
-    order by e.next_attempt_at
-    limit claim_ticket_emails."limit"
+    where e.id = any (v_candidates) and e.status = 'queued' and e.next_attempt_at <= v_now
     for no key update skip locked
   ),
   claimed as (
@@ -97,6 +177,7 @@ begin
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = e.attempts + 1,
+      last_attempt_at = v_now,
       sent_to = a.email,
       sent_code = a.ticket_code
     from due

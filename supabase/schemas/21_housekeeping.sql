@@ -5,8 +5,8 @@ create index webhook_deliveries_created_at_idx on public.webhook_deliveries (cre
 create index notifications_created_at_idx on public.notifications (created_at);
 create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
 
--- Answers how many rows went, so that the caller goes on while there are more. What is still owed is kept, however old, unless
--- its endpoint is disabled.
+-- Answers how many rows went, so that the caller goes on while there are more. What is still owed or awaits its fan-out is kept,
+-- however old, unless its endpoint is disabled.
 create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -40,6 +40,10 @@ begin
     select o.id from public.notifications o
     where o.created_at < v_before
       and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)
+      and not exists (
+        select from private.notification_queue q
+        where q.organisation_id = o.organisation_id and q.transaction_id = o.transaction_id
+      )
     order by o.created_at limit purge."limit" for update skip locked
   );
   get diagnostics v_rows = row_count;
@@ -49,6 +53,30 @@ begin
   where e.id in (
     select o.id from public.ticket_emails o
     where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  -- A subscription that ended with a change is needed for transactions that had been committed by then.
+  delete from private.webhook_subscriptions s
+  where s.id in (
+    select c.id
+    from (
+      select
+        s.id,
+        s.organisation_id,
+        lead(s.transaction_id) over changes as next_transaction_id,
+        lead(s.snapshot) over changes as next_snapshot
+      from private.webhook_subscriptions s
+      window changes as (partition by s.webhook_endpoint_id order by s.id)
+    ) c
+    where c.next_snapshot is not null
+      and not exists (
+        select from private.notification_queue q
+        where q.organisation_id = c.organisation_id
+          and (q.transaction_id = c.next_transaction_id or pg_visible_in_snapshot(q.transaction_id, c.next_snapshot))
+      )
+    limit purge."limit"
   );
   get diagnostics v_rows = row_count;
   return v_purged + v_rows;

@@ -16,6 +16,12 @@ begin
       ) d
       where w.status = 'enabled'
     )
+    -- What happens where nobody is subscribed can wait for the call that is made in any case.
+    and not exists (
+      select from public.webhook_endpoints w
+      where w.status = 'enabled'
+        and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
+    )
     and not exists (select from public.ticket_emails e where e.status = 'queued' and e.next_attempt_at <= now())
   then
     return;

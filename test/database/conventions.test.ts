@@ -34,6 +34,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
   expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
     'api.claim_ticket_emails': ['courier'],
     'api.claim_webhooks': ['courier'],
+    'api.fan_out_webhooks': ['courier'],
     'api.outbox_depth': ['courier'],
     'api.purge': ['courier'],
     'api.record_ticket_email_event': ['courier'],

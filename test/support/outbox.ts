@@ -1,6 +1,7 @@
 // The outbox of an organisation as it stands in the database: at once, where the API shows a notification only when no
 // older transaction is open in the whole cluster.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { row, studio } from './database.ts'
 
 export type Told = { type: string; data: Record<string, unknown> }
@@ -28,6 +29,18 @@ export async function logOf(organisationId: string): Promise<Told[]> {
 
 export const byTypeAndId = (told: Told[]): Told[] => told.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
 const keyOf = ({ type, data }: Told) => `${type} ${data.id}`
+
+/** Fans out what an organisation has in the queue, as a courier does. Another test may have a part of it for a moment. */
+export async function fanOut(organisationId: string): Promise<void> {
+  const deadline = Date.now() + 10_000
+  while (Date.now() < deadline) {
+    await studio.query('select private.fan_out_organisation($1, 1000000)', [organisationId])
+    const queued = 'select from private.notification_queue where organisation_id = $1'
+    if ((await studio.query(queued, [organisationId])).rowCount === 0) return
+    await sleep(20)
+  }
+  throw new Error('Not fanned out within 10 seconds')
+}
 
 /** An endpoint added in Studio. It hears of everything unless types are named. */
 export async function addEndpoint(
