@@ -25,6 +25,8 @@ export type Player = {
   recorded: Example[]
   /** Some days later: every event draws nearer, or lies behind. */
   chapter(now: string): Promise<void>
+  /** What a courier does first: makes deliveries of what happened. */
+  fanOut(): Promise<void>
   /** A step that others need and nobody has to read. @returns the body of the answer. */
   play(operation: string, title: string, input: Input): Promise<Body>
   /** A step that becomes an example. */
@@ -78,6 +80,9 @@ export function createPlayer({ apiUrl, key, disguise, database, organisationId }
       for (const at of rows.flatMap(({ starts_at, ends_at }) => [starts_at, ends_at])) {
         if (at !== null) disguise.reveal(new Date(at.getTime() - disguise.shift()).toISOString())
       }
+    },
+    async fanOut() {
+      await database.query('select private.fan_out_organisation($1, 100000)', [organisationId])
     },
     play: async (operation, title, input) => (await succeed(operation, title, input)).body,
     async show(operation, title, input) {

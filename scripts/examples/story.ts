@@ -265,7 +265,8 @@ async function subscribing({ play, show, refuse }: Player): Promise<string> {
   return endpoint.id
 }
 
-async function lookingBack({ show, refuse }: Player, endpointId: string): Promise<void> {
+async function lookingBack({ show, refuse, fanOut }: Player, endpointId: string): Promise<void> {
+  await fanOut()
   const { data } = await show('list_webhook_deliveries', 'The latest two', {
     webhook_endpoint_id: endpointId,
     limit: 2,

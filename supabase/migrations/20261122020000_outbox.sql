@@ -707,7 +707,7 @@ $$;
 -- Orders tell of themselves when the transaction ends: only then are their attendees and payments all there. Triggers on
 -- statements cannot be deferred, so each statement leaves a row here, whose trigger tells of all its orders at once.
 create table private.order_notices (
-  id bigint not null generated always as identity,
+  id uuid not null default gen_random_uuid(),
   types public.notification_type[] not null,
   order_ids uuid[] not null,
   constraint order_notices_pkey primary key (id)

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import type { OwedWebhook as Owed } from '../../src/courier/send-webhook.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { first, rolledBack } from './as-courier.ts'
 
 type Desk = {
@@ -34,6 +34,7 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
       ])
     }
     await client.query('set constraints all immediate')
+    await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     await work({
       organisationId: organisation.id,
       endpointId,
@@ -340,6 +341,7 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
   const event = await organisation.event()
   for (let i = 0; i < 3; i++) await addEndpoint(organisation.id, ['order.created'])
   for (let i = 0; i < 5; i++) await event.guest()
+  await fanOut(organisation.id)
   const [one, other] = await Promise.all([studio.connect(), studio.connect()])
   const claim = async (client: typeof one) => {
     await client.query('begin')
@@ -416,6 +418,7 @@ test.each([
       ])
     }
     await client.query('set constraints all immediate')
+    await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     const claim = async () => {
       const owed = (await asCourier('select api.claim_webhooks(100000)')) as Owed[]
       const { rows } = await client.query('select id from public.webhook_endpoints where organisation_id = $1', [
@@ -447,6 +450,7 @@ test('endpoints that fail keep none of the organisation from its turn, however m
       event.id,
     ])
     await client.query('set constraints all immediate')
+    await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     await client.query(
       `update public.webhook_deliveries set next_attempt_at = '2000-01-01' where organisation_id = $1 and webhook_endpoint_id <> $2`,
       [organisation.id, good],
@@ -473,6 +477,7 @@ test('organisations whose endpoints fail take turns, however many there are and 
       ])
     }
     await client.query('set constraints all immediate')
+    for (const { id } of [many, one]) await client.query('select private.fan_out_organisation($1, 100000)', [id])
     await client.query(
       `update public.webhook_endpoints set failing_since = now() - interval '1 hour', last_failed_at = now() - interval '1 hour'
        where organisation_id = $1`,

@@ -184,6 +184,9 @@ export const tables: Record<string, Record<string, Privileges>> = {
   'private.webhook_secrets': {},
   'private.api_key_hashes': {},
   'private.idempotency_records': {},
+  'private.notification_queue': {},
+  'private.webhook_subscriptions': {},
+  'private.order_notices': {},
 }
 
 /** Tables whose rows belong to nobody: whoever may read them reads all of them. */

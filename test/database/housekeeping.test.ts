@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rolledBack } from './as-courier.ts'
 
 const tables = [
@@ -17,6 +17,7 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
   const event = await organisation.event()
   await addEndpoint(organisation.id, ['order.created'])
   for (let i = 0; i < 3; i++) await event.guest()
+  await fanOut(organisation.id)
   await rolledBack(async (client, asCourier) => {
     const counts = async () => {
       const counted = tables.map((table) => `(select count(*)::int from ${table} where organisation_id = $1)`)
@@ -72,6 +73,7 @@ test('what an endpoint that is disabled was owed goes, too, when it is old', asy
   const event = await organisation.event()
   const endpoint = await addEndpoint(organisation.id, ['order.created'])
   await event.guest()
+  await fanOut(organisation.id)
   await rolledBack(async (client, asCourier) => {
     const owed = async () => {
       await asCourier('select api.purge(7, 100000)')

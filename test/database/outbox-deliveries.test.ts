@@ -1,10 +1,10 @@
-// Who is owed what was told: one delivery for each enabled endpoint of the organisation that hears of the type, written
-// with the notification. And whatever happens to an endpoint meanwhile, what is told goes through.
+// Who is owed what was told: one delivery for each enabled endpoint of the organisation that is subscribed to the type, made by
+// the fan-out. And whatever happens to an endpoint meanwhile, what is told goes through.
 
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
 import { doors, overRest } from '../support/doors.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { outboxDesk } from './outbox-desk.ts'
 
 type Owed = {
@@ -17,6 +17,7 @@ type Owed = {
 }
 
 async function owedBy(organisationId: string): Promise<Owed[]> {
+  await fanOut(organisationId)
   const { rows } = await studio.query<Owed>(
     `select d.webhook_endpoint_id, d.type, d.status, d.attempts,
        d.next_attempt_at = d.created_at as due,
@@ -121,6 +122,7 @@ test.each([
     await organiser.query(end)
     expect(await registration).toEqual(expect.any(String))
   })
+  await fanOut(organisation.id)
   const { n } = await row<{ n: number }>(
     'select count(*)::int as n from public.webhook_deliveries where webhook_endpoint_id = $1',
     [id],

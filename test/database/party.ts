@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { fanOut } from '../support/outbox.ts'
 import type { Claims } from './actor.ts'
 
 export type Party = {
@@ -40,6 +41,7 @@ export async function createParty(): Promise<Party> {
   ])
   const priced = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 100)', [priced.orderId])
+  await fanOut(organisation.id)
   const [key, owner, member] = await Promise.all([
     row<{ id: string; family_id: string }>('select id, family_id from public.api_keys where prefix = $1', [
       prefixOf(await organisation.key()),

@@ -55,6 +55,8 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
            where attendee_id = $1 and status = 'queued' and next_attempt_at <= now()`,
           [attendeeId],
         )
+        // And ours is served first: it never was before.
+        await client.query('update public.ticket_emails set last_attempt_at = null where attendee_id = $1', [attendeeId])
         const owed = (await asCourier('select api.claim_ticket_emails(1)')) as Owed[]
         return owed.filter((o) => o.attendee.id === attendeeId)
       },

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { row, studio } from '../support/database.ts'
 import type { TestEvent } from '../support/organisation.ts'
+import { fanOut } from '../support/outbox.ts'
 
 type Arguments = Record<string, unknown>
 
@@ -30,7 +31,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     return { event_id: event.id, dry_run: true }
   },
   complete_event: ({ id }) => ({ event_id: id }),
-  list_ticket_types: ({ id }) => ({ event_id: id }),
+  list_ticket_types: ({ id }) => ({ event_id: id, limit: 5 }),
   get_ticket_type: ({ ticketTypeId }) => ({ ticket_type_id: ticketTypeId }),
   create_ticket_type: ({ id }) => ({ event_id: id, name: 'Early bird', price: 4900, quantity: 20 }),
   update_ticket_type: ({ ticketTypeId }) => ({ ticket_type_id: ticketTypeId, changes: { status: 'archived' } }),
@@ -115,11 +116,13 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   list_webhook_deliveries: async (event) => {
     const endpoint = await webhookEndpoint(event)
     await event.guest()
+    await fanOutOf(event)
     return { webhook_endpoint_id: endpoint, type: 'order.completed', status: 'pending' }
   },
   redeliver_webhook: async (event) => {
     const endpoint = await webhookEndpoint(event)
     await event.guest()
+    await fanOutOf(event)
     const delivery = await row<{ id: string }>(
       'select id from public.webhook_deliveries where webhook_endpoint_id = $1',
       [endpoint],
@@ -148,6 +151,11 @@ async function promoCode(event: TestEvent): Promise<string> {
 }
 
 /** Hears of every order of the organisation. */
+async function fanOutOf({ id }: TestEvent): Promise<void> {
+  const event = await row<{ organisation_id: string }>('select organisation_id from public.events where id = $1', [id])
+  await fanOut(event.organisation_id)
+}
+
 async function webhookEndpoint(event: TestEvent): Promise<string> {
   const { id } = await row<{ id: string }>(
     `insert into public.webhook_endpoints (organisation_id, url, types)

@@ -4,13 +4,15 @@
 import { expect, test } from 'vitest'
 import { clients, type McpCaller } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { fanOut } from '../support/outbox.ts'
 import { readPng } from '../support/qr.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are held against their schemas by the caller.
 type Data = any
 
 test.each(clients)('$client speaking $revision runs an event from draft to end', async ({ connect }) => {
-  const mcp = await connect(await (await createOrganisation()).key())
+  const organisation = await createOrganisation()
+  const mcp = await connect(await organisation.key())
   const data = async (name: string, args: object): Promise<Data> => (await mcp.call(name, { ...args })).data
   expect((await data('get_api_key', {})).scopes).toContain('events:write')
 
@@ -40,6 +42,7 @@ test.each(clients)('$client speaking $revision runs an event from draft to end',
   await openDoors(mcp, data, eventId, { guest: guest.attendees[0], melba, annie, stale: raye.ticket_code })
   await cancelSome(mcp, data, eventId, group.id, annie.id)
 
+  await fanOut(organisation.id)
   const { data: deliveries } = await mcp.call('list_webhook_deliveries', { webhook_endpoint_id: endpoint.id })
   expect((deliveries as Data[]).map(({ type }) => type).sort()).toEqual([
     'attendee.checked_in',

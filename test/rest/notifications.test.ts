@@ -7,7 +7,7 @@ import { row, studio } from '../support/database.ts'
 import { overRest } from '../support/doors.ts'
 import { type Notification, readOn, readUntil } from '../support/notifications.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 async function desk() {
@@ -135,6 +135,7 @@ test.each([
   const { organisation, all } = await everythingHappened()
   const send = rest(await organisation.key(...scopes))
   expect(types(await readOn(send))).toEqual(expected)
+  await fanOut(organisation.id)
   const deliveries = (await send('GET', '/webhook-deliveries')).body.data as { type: string }[]
   // The event was published before there was an endpoint.
   expect([...new Set(deliveries.map(({ type }) => type))].sort()).toEqual(

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 type Delivery = { id: string; type: string; webhook_endpoint_id: string; notification_id: string }
@@ -16,6 +16,7 @@ async function desk() {
   const everything = await addEndpoint(organisation.id)
   const created = await addEndpoint(organisation.id, ['order.created'])
   await event.guest()
+  await fanOut(organisation.id)
   const send = rest(await organisation.key())
   const list = async (query = ''): Promise<Delivery[]> => (await send('GET', `/webhook-deliveries${query}`)).body.data
   const [delivery] = await list(`?webhook_endpoint_id=${created}`)

@@ -5,7 +5,7 @@ import { prefixOf } from '../../src/gateway/api-key.ts'
 import type { Scope } from '../../src/operation.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint } from '../support/outbox.ts'
+import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
 const url = 'https://hooks.example.com/usher'
@@ -94,6 +94,7 @@ test('an endpoint is not sent elsewhere by giving up, with the same change, what
 test('what an endpoint does not hear of any more is not sent to it, nor owed again', async () => {
   const { organisation, id, path, send } = await desk()
   await (await organisation.event()).guest()
+  await fanOut(organisation.id)
   const all = rest(await organisation.key())
   expect((await all('PATCH', path, { types: ['event.updated'] })).status).toBe(200)
   const { rows } = await studio.query<{ id: string; status: string }>(
