@@ -64,7 +64,7 @@ export const listTicketTypes = {
   input: z.strictObject({
     event_id: id('event'),
     ...paging,
-    limit: paging.limit.describe('Items on a page, 1 to 100; 100 when left out.'),
+    limit: paging.limit.unwrap().default(100).describe('Items on a page.'),
   }),
   output: listOf(TicketTypeSchema),
 } satisfies Operation
