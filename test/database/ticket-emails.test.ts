@@ -56,7 +56,9 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
           [attendeeId],
         )
         // And ours is served first: it never was before.
-        await client.query('update public.ticket_emails set last_attempt_at = null where attendee_id = $1', [attendeeId])
+        await client.query('update public.ticket_emails set last_attempt_at = null where attendee_id = $1', [
+          attendeeId,
+        ])
         const owed = (await asCourier('select api.claim_ticket_emails(1)')) as Owed[]
         return owed.filter((o) => o.attendee.id === attendeeId)
       },

@@ -1,0 +1,78 @@
+// Writes that touch the same rows from two ends at once: they wait for one another in one order, so that none of them is ended by
+// a deadlock, which an API answers with 503.
+
+import { expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint, fanOut } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+const rounds = 12
+
+/** How many deadlocks Postgres has ended in this database. Sessions report it when they are idle, so it may lag behind. */
+const deadlocks = async () =>
+  (
+    await row<{ n: number }>(
+      'select deadlocks::int as n from pg_stat_database where datname = current_database() and pg_stat_clear_snapshot() is not null',
+    )
+  ).n
+
+test('batches of two events that share codes in opposite orders are both judged', async () => {
+  const organisation = await createOrganisation()
+  const [here, there] = [await organisation.event(), await organisation.event()]
+  const send = rest(await organisation.key('checkin:write'))
+  const guests: string[] = []
+  for (let i = 0; i < 30; i++) guests.push((await (i % 2 === 0 ? here : there).guest()).code)
+  const before = await deadlocks()
+  for (let round = 0; round < rounds; round++) {
+    const scans = (codes: string[]) =>
+      codes.map((code, i) => ({
+        scan_id: `${round}-${i}`,
+        code,
+        scanned_at: `2026-11-01T10:${String(i).padStart(2, '0')}:00Z`,
+      }))
+    const answers = await Promise.all([
+      send('POST', '/check-ins/batch', { event_id: here.id, scans: scans(guests) }),
+      send('POST', '/check-ins/batch', { event_id: there.id, scans: scans(guests.toReversed()) }),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+  }
+  expect(await deadlocks()).toBe(before)
+})
+
+test('deliveries are owed once more while the types of their endpoint change', async () => {
+  const organisation = await createOrganisation()
+  const endpoint = await addEndpoint(organisation.id, ['event.updated', 'event.cancelled'])
+  const send = rest(await organisation.key())
+  await studio.query(
+    `insert into public.notifications (organisation_id, type, data)
+     select $1, 'event.updated', '{}' from generate_series(1, 300)`,
+    [organisation.id],
+  )
+  await fanOut(organisation.id)
+  const { id } = await row<{ id: string }>(
+    'select id from public.webhook_deliveries where organisation_id = $1 order by id desc limit 1',
+    [organisation.id],
+  )
+  const before = await deadlocks()
+  for (let round = 0; round < rounds; round++) {
+    await send('PATCH', `/webhook-endpoints/${endpoint}`, { types: ['event.updated', 'event.cancelled'] })
+    // Half is pending, which the change of types cancels; the other half is what the redelivery takes.
+    await studio.query(
+      `update public.webhook_deliveries d
+       set status = case when f.n % 2 = 0 then 'pending' else 'failed' end::public.webhook_delivery_status
+       from (select id, row_number() over () as n from public.webhook_deliveries where organisation_id = $1) f
+       where d.id = f.id`,
+      [organisation.id],
+    )
+    const answers = await Promise.all([
+      send('POST', `/webhook-endpoints/${endpoint}/redeliver`, { since: '2020-01-01T00:00:00Z' }),
+      send('PATCH', `/webhook-endpoints/${endpoint}`, { types: ['event.cancelled'] }),
+      send('POST', `/webhook-deliveries/${id}/redeliver`),
+    ])
+    expect(answers[0].status).toBe(200)
+    expect(answers[1].status).toBe(200)
+    expect([200, 409]).toContain(answers[2].status)
+  }
+  expect(await deadlocks()).toBe(before)
+})
