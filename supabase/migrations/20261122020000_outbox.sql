@@ -22,6 +22,14 @@ drop trigger attendees_500_owe_ticket_email_update on public.attendees;
 
 -- 01_request.sql
 
+create or replace function private.rfc3339(moment timestamptz) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
+
 create function private.page_bytes() returns integer
 language plpgsql immutable set search_path = ''
 as $$
@@ -178,6 +186,10 @@ end
 $$;
 
 -- 09_attendees.sql
+
+-- Pages that are written from now on.
+alter table public.orders set (fillfactor = 50);
+alter table public.attendees set (fillfactor = 50);
 
 create or replace function private.tg_orders__update_attendees() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -760,7 +772,11 @@ begin
   cross join lateral (
     select
       o.organisation_id,
-      private.order_json(o, private.attendees_of_order_json(o.id), private.order_payments_json(o.id)) as data
+      private.order_json(
+        o,
+        private.attendees_of_order_json(o.id),
+        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
+      ) as data
     from public.orders o
     where o.id = n.order_id
     offset 0

@@ -180,7 +180,7 @@ $$;
 
 -- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
 create function private.rfc3339(moment timestamptz) returns text
-language plpgsql immutable set search_path = ''
+language plpgsql immutable strict set search_path = ''
 as $$
 begin
   return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');

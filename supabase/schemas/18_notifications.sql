@@ -426,7 +426,11 @@ begin
   cross join lateral (
     select
       o.organisation_id,
-      private.order_json(o, private.attendees_of_order_json(o.id), private.order_payments_json(o.id)) as data
+      private.order_json(
+        o,
+        private.attendees_of_order_json(o.id),
+        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
+      ) as data
     from public.orders o
     where o.id = n.order_id
     offset 0

@@ -1,0 +1,161 @@
+// How long does a large event take to cancel, and does that hold up anybody else? `npm run bench:cancel-event`, or with
+// `-- 25000 50 60` for so many attendees, webhook endpoints and seconds of watching. On stacks of its own, once with an order for each attendee and once with
+// 50 attendees an order: prints the time of the dry run and of the cancellation, how fast it is fanned out to deliveries, and
+// how late another organisation's webhooks arrive meanwhile.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { createOrganisation, issueKey } from '../src/admin.ts'
+import { readConfig } from '../src/config.ts'
+import { findRunningStack } from '../src/embedded/stack.ts'
+import { createLog } from '../src/gateway/log.ts'
+import { scopes } from '../src/operation.ts'
+import { start } from '../src/start.ts'
+
+const [attendees = 25_000, endpoints = 50, watchSeconds = 60] = process.argv.slice(2).map(Number)
+const everyMilliseconds = 250
+
+const arrivals = new Map<string, number>()
+const receiver = createServer((req, res) => {
+  let body = ''
+  req.on('data', (chunk) => {
+    body += chunk
+  })
+  req.on('end', () => {
+    if (req.url === '/other') arrivals.set(JSON.parse(body).data.id, performance.now())
+    res.writeHead(204).end()
+  })
+})
+await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+
+const line = (name: string, value: string) => console.log(`  ${name.padEnd(44)} ${value}`)
+
+async function measure(perOrder: number): Promise<void> {
+  console.log(`${attendees / perOrder} orders of ${perOrder}, ${endpoints} endpoints`)
+  const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
+  const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})
+  const running = await findRunningStack(dataDir)
+  if (running === null) throw new Error('the stack runs')
+  const database = new pg.Client({ connectionString: running.databaseUrl })
+  try {
+    await database.connect()
+    const big = await seed(database, 'big')
+    const other = await seed(database, 'other')
+    for (let left = attendees; left > 0; left -= 1_000) {
+      await register(database, big, Math.min(left, 1_000), perOrder)
+      // The plans of an empty database would be kept for a large one.
+      if (left === attendees) await database.query('analyze public.orders, public.attendees')
+    }
+    const send = async (key: string, method: string, path: string, body: object) => {
+      const response = await fetch(`${usher.url}/api/v1${path}`, {
+        method,
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      return { status: response.status, body: (await response.json()) as { data: { id: string } } }
+    }
+    for (let i = 0; i < endpoints; i++) {
+      const types = ['order.cancelled', 'attendee.cancelled', 'event.cancelled']
+      await send(big.key, 'POST', '/webhook-endpoints', { url: `${receiverUrl}/big`, types })
+    }
+    await send(other.key, 'POST', '/webhook-endpoints', { url: `${receiverUrl}/other`, types: ['order.completed'] })
+
+    const cancel = async (dryRun: boolean) => {
+      const startedAt = performance.now()
+      const { status } = await send(big.key, 'POST', `/events/${big.eventId}/cancel`, { dry_run: dryRun })
+      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+      line(dryRun ? 'dry run' : 'cancellation', `${seconds} s, answered ${status}`)
+      return status === 200
+    }
+    const counted = async (sql: string) => Number((await database.query(sql)).rows[0].n)
+    const isQueued = (await counted(`select count(to_regclass('private.notification_queue')) as n`)) > 0
+
+    await cancel(true)
+    const registered: [id: string, at: number][] = []
+    let watching = true
+    const watch = (async () => {
+      while (watching) {
+        const body = {
+          ticket_type_id: other.ticketTypeId,
+          name: 'Guest',
+          email: 'guest@example.com',
+          send_email: false,
+        }
+        const path = `/events/${other.eventId}/registrations`
+        const answer = await send(other.key, 'POST', path, body)
+        if (answer.status === 201) registered.push([answer.body.data.id, performance.now()])
+        await sleep(everyMilliseconds)
+      }
+    })()
+    if (await cancel(false)) {
+      const startedAt = performance.now()
+      const queued = () => (isQueued ? counted('select count(*) as n from private.notification_queue') : 0)
+      while ((await queued()) > 0 && performance.now() - startedAt < watchSeconds * 1000) await sleep(200)
+      const seconds = (performance.now() - startedAt) / 1000
+      const made = await counted('select count(*) as n from public.webhook_deliveries')
+      const rest = (await queued()) > 0 ? ', not all yet' : ''
+      line('fanned out', `${made} deliveries within ${seconds.toFixed(1)} s${rest}`)
+      if (seconds < 10) await sleep(10_000)
+    }
+    watching = false
+    await watch
+    await sleep(3_000)
+    const delays = registered
+      .map(([id, at]) => Math.max((arrivals.get(id) ?? Number.POSITIVE_INFINITY) - at, 0))
+      .toSorted((a, b) => a - b)
+    const share = (part: number) => `${Math.round(delays[Math.ceil(delays.length * part) - 1] ?? 0)} ms`
+    line("delay of another organisation's webhooks", `p50 ${share(0.5)}, p95 ${share(0.95)}, most ${share(1)}`)
+  } finally {
+    await database.end()
+    await usher.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+type Organiser = { key: string; eventId: string; ticketTypeId: string }
+
+async function seed(database: pg.Client, slug: string): Promise<Organiser> {
+  const { id } = await createOrganisation(database, { name: slug, slug, plan: 'enterprise' })
+  const { rows } = await database.query(
+    `insert into public.events (organisation_id, name, slug, starts_at, ends_at)
+     values ($1, $2, $2, now() + interval '1 day', now() + interval '2 days') returning id`,
+    [id, slug],
+  )
+  const eventId = rows[0].id
+  const types = await database.query("insert into public.ticket_types (event_id, name) values ($1, 'G') returning id", [
+    eventId,
+  ])
+  await database.query("update public.events set status = 'published' where id = $1", [eventId])
+  const key = await issueKey(database, { organisation: slug, name: 'bench', scopes })
+  return { key, eventId, ticketTypeId: types.rows[0].id }
+}
+
+/** By SQL, without e-mails. */
+async function register(database: pg.Client, { eventId, ticketTypeId }: Organiser, guests: number, perOrder: number) {
+  await database.query('begin')
+  await database.query(
+    `insert into public.orders (event_id, name, email, send_email)
+     select $1, 'Guest ' || i, 'guest@example.com', false from generate_series(1, $2::integer) i`,
+    [eventId, guests / perOrder],
+  )
+  await database.query(
+    `insert into public.attendees (order_id, ticket_type_id, name, email)
+     select o.id, $2, 'Guest', 'guest@example.com'
+     from public.orders o, generate_series(1, $3::integer) where o.event_id = $1 and o.created_at = now()`,
+    [eventId, ticketTypeId, perOrder],
+  )
+  await database.query('commit')
+}
+
+try {
+  for (const perOrder of [1, 50]) await measure(perOrder)
+} finally {
+  receiver.closeAllConnections()
+  receiver.close()
+}
