@@ -79,9 +79,10 @@ export async function runCourierOnce(
 async function runLaneOnce(lane: AnyLane, log: Logger, until: number): Promise<number> {
   const underWay = new Set<Promise<void>>()
   let left = lane.inOneRun
+  let more = true
   try {
     while (left > 0 && performance.now() < until) {
-      const more = (await lane.prepare?.()) ?? false
+      if (more) more = (await lane.prepare?.()) ?? false
       const free = lane.atOnce - underWay.size
       const claimed = free > 0 ? await lane.claim(Math.min(left, free)) : []
       left -= claimed.length

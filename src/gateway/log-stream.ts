@@ -19,7 +19,7 @@ async function openPretty() {
     colorize: process.stderr.isTTY && !process.env.NO_COLOR,
     singleLine: true,
     translateTime: 'SYS:HH:MM:ss',
-    messageFormat: '{msg}{if method} {method} {path} {status}{end}',
+    messageFormat: '{msg}{if method} {method}{end}{if path} {path}{end}{if status} {status}{end}',
     ignore: 'method,path,status',
   })
 }

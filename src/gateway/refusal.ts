@@ -93,8 +93,8 @@ export function outcomeUnknown(cause: unknown, repeatable: boolean): Refusal {
     'The answer got lost on its way: whether the request was carried out is not known.',
     {
       hint: repeatable
-        ? 'Send the same request again, with the same idempotency key if it had one: nothing happens twice.'
-        : 'Look whether it was carried out before you send it again. With an idempotency key a request can simply be repeated.',
+        ? 'Send the same request again, with the same Idempotency-Key if it had one: nothing happens twice.'
+        : 'Look whether it was carried out before you send it again. With an Idempotency-Key a request can simply be repeated.',
       headers: { 'Retry-After': '1' },
       retryable: repeatable,
       cause,

