@@ -98,7 +98,9 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
         ).rows,
       expire: async () =>
         void (await client.query(
-          "update public.ticket_emails set next_attempt_at = now() where attendee_id = $1 and status = 'queued'",
+          // The lease, or the pause: the row is due again, and nobody's.
+          `update public.ticket_emails set next_attempt_at = now(), claimed_until = least(claimed_until, now())
+           where attendee_id = $1 and status = 'queued'`,
           [attendeeId],
         )),
       id: async () =>
