@@ -648,9 +648,9 @@ begin
       );
       -- As of the moment at which it happened, so that what is older is sent first, and found by that time.
       insert into public.webhook_deliveries (
-        organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at
+        organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
       )
-      select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at
+      select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
       from public.notifications n
       join unnest(v_subscriptions) s on n.type = any (s.types)
       where n.id = any (v_ids)
