@@ -14,7 +14,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import { type Connections, limitConnections } from './connections.ts'
 import { StartError } from './embedded/start-error.ts'
-import { Refusal } from './gateway/refusal.ts'
+import { Refusal, unavailable } from './gateway/refusal.ts'
 
 export type Door = { url: string; serve(listener: RequestListener): void; close(): Promise<void> }
 
@@ -48,8 +48,10 @@ export async function openDoor(
   { host, port, maxConnections = 2_000, keepAliveSeconds = 5, timeouts = {} }: DoorOptions,
   variables = { host: 'HOST', port: 'PORT' },
 ): Promise<Door> {
-  const notYet: RequestListener = (_req, res) =>
+  const notYet: RequestListener = (req, res) => {
+    if (!/^\/(health|ready)\b/.test(req.url ?? '')) return refuse(res, unavailable(new Error('It is still starting.')))
     res.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end('{"status":"starting"}\n')
+  }
   let listener = notYet
   const { headers, request, silence } = { ...defaultTimeouts, ...timeouts }
   const options: ServerOptions = {
@@ -143,6 +145,7 @@ function answerTo(refusal: Refusal) {
   const text = JSON.stringify({ error: refusal.body(id) })
   return {
     head: {
+      ...refusal.headers,
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': String(Buffer.byteLength(text)),
       'X-Request-Id': id,

@@ -58,15 +58,25 @@ const maximumBatchAnswer = 1024 * 1024
 /** Parameters that do not fit are the caller's mistake, whatever the method: the SDK says so of tool calls only. */
 class StrictServer extends Server {
   protected override _wrapHandler(method: string, handler: Handler): Handler {
-    if (method === 'tools/call') return super._wrapHandler(method, handler)
-    return super._wrapHandler(method, async (request, context) => {
+    const invalid = new ProtocolError(ProtocolErrorCode.InvalidParams, `The parameters of ${method} are not valid.`)
+    if (method !== 'tools/call') {
+      return super._wrapHandler(method, async (request, context) => {
+        try {
+          return await handler(request, context)
+        } catch (error) {
+          throw error instanceof ProtocolError ? error : invalid
+        }
+      })
+    }
+    const validated = super._wrapHandler(method, handler)
+    return async (request, context) => {
       try {
-        return await handler(request, context)
+        return await validated(request, context)
       } catch (error) {
-        if (error instanceof ProtocolError) throw error
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The parameters of ${method} are not valid.`)
+        // The SDK quotes its schema library at length.
+        throw error instanceof ProtocolError && error.message.startsWith('Invalid tools/call request') ? invalid : error
       }
-    })
+    }
   }
 }
 

@@ -144,11 +144,12 @@ function ifVersion(ifMatch: string | undefined): { if_version?: number[] } {
   const refuse = (message: string) => validationFailed([{ param: 'If-Match', message }])
   // A list may have empty elements (section 5.6.1).
   const tags = ifMatch.split(',').map((tag) => tag.trim())
-  const versions = tags.filter(Boolean).map((tag) => Number(/^(?:W\/)?"(\d{1,9})"$/.exec(tag)?.[1]))
-  if (versions.length === 0 || versions.some(Number.isNaN))
+  const given = tags.filter(Boolean)
+  if (given.length === 0 || !given.every((tag) => /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(tag)))
     throw refuse('must be an ETag that a read answered, or a list')
-  if (versions.length > maximumTags) throw refuse(`must be at most ${maximumTags} ETags`)
-  return { if_version: versions }
+  if (given.length > maximumTags) throw refuse(`must be at most ${maximumTags} ETags`)
+  // Another ETag than ours is no mistake of form: it matches nothing.
+  return { if_version: given.flatMap((tag) => /^(?:W\/)?"(\d{1,9})"$/.exec(tag)?.[1] ?? []).map(Number) }
 }
 
 /** The ETag is for If-Match alone: counters change without it, so an answer must not be taken for unchanged. */

@@ -89,6 +89,8 @@ function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPo
     PGRST_DB_ANON_ROLE: 'anon',
     PGRST_DB_EXTRA_SEARCH_PATH: 'public,extensions',
     PGRST_DB_POOL: '20',
+    // With the 8 s of a statement it ends before the gateway gives a call up: what was not begun is then known not to be done.
+    PGRST_DB_POOL_ACQUISITION_TIMEOUT: '5',
     // Hosted Supabase's limit on rows, so that what is cut short there is cut short here.
     PGRST_DB_MAX_ROWS: '1000',
     PGRST_JWT_SECRET: options.jwtSecret,

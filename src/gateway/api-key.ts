@@ -6,7 +6,8 @@ import { crc32 } from 'node:zlib'
 import { customAlphabet } from 'nanoid'
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const marker = 'usher_live_'
+/** What every key begins with. */
+export const marker = 'usher_live_'
 const randomLength = 32 // 190 bits
 const checksumLength = 6 // 62^6 holds any 32-bit number
 const shownLength = 8

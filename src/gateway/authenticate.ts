@@ -23,7 +23,7 @@ export function authenticate(principals: Principals, source: Source, attempts: K
   }
 }
 
-/** Counts an invalid key. A valid one is never refused for what others at its address do: a whole office may share one. */
+/** Counts an invalid key. One that was valid before is not refused for what others at its address do: a whole office may share one. */
 export function limitFailures(log: Logger, store?: Store): RateLimitRequestHandler {
   return rateLimit({
     windowMs: 60_000,

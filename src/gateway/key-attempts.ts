@@ -3,6 +3,7 @@
 
 import type { Request, Response } from 'express'
 import { ipKeyGenerator, type RateLimitRequestHandler } from 'express-rate-limit'
+import { LRUCache } from 'lru-cache'
 import { hashOf, isWellFormedKey } from './api-key.ts'
 import type { Principal, Principals } from './principals.ts'
 import { Refusal, tooManyFailures } from './refusal.ts'
@@ -32,6 +33,8 @@ type Line = {
 
 export function createKeyAttempts(principals: Principals, failures: RateLimitRequestHandler): KeyAttempts {
   const lines = new Map<string, Line>()
+  // Hashes of keys that were valid: they wait in no line, whatever others at their address try.
+  const proven = new LRUCache<string, true>({ max: 10_000 })
 
   async function hasFailedTooOften(address: string): Promise<boolean> {
     try {
@@ -82,6 +85,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
     try {
       const principal = await principals.resolve(key)
       isValid = true
+      proven.set(hashOf(key), true)
       return principal
     } catch (error) {
       const refusal = await count(error, req, res)
@@ -93,14 +97,24 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
     }
   }
 
+  async function resolveProven(hash: string, key: string, req: Request, res: Response): Promise<Principal> {
+    try {
+      return await principals.resolve(key)
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 401) proven.delete(hash)
+      throw await count(error, req, res)
+    }
+  }
+
   return {
     async resolve(key, req, res) {
       // Refused without the database.
       if (!isWellFormedKey(key)) throw await principals.resolve(key).catch((error: unknown) => count(error, req, res))
+      const hash = hashOf(key)
+      if (proven.has(hash)) return resolveProven(hash, key, req, res)
       const address = addressOf(req)
       const line = lines.get(address) ?? { address, isOver: false, underWay: 0, waiting: [], attempts: new Map() }
       lines.set(address, line)
-      const hash = hashOf(key)
       const shared = line.attempts.get(hash)
       if (shared !== undefined)
         return shared.catch(async (error: unknown) => Promise.reject(await count(error, req, res)))

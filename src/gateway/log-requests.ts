@@ -6,10 +6,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { pinoHttp } from 'pino-http'
+import { marker } from './api-key.ts'
 import type { Caller } from './calls.ts'
 import { serializers } from './log.ts'
 
-const acceptableId = /^[A-Za-z0-9._~-]{1,128}$/
+// A key sent as an id by mistake must not reach the log.
+const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !text.includes(marker)
 
 /** Gives each request its id, from X-Request-Id where it is a plain one, answers it in X-Request-Id, and logs one line at the end. */
 export function logRequests(log: Logger): RequestHandler {
@@ -17,7 +19,7 @@ export function logRequests(log: Logger): RequestHandler {
     logger: log,
     genReqId(req: IncomingMessage, res: ServerResponse) {
       const given = req.headers['x-request-id']
-      const id = typeof given === 'string' && acceptableId.test(given) ? given : randomUUID()
+      const id = typeof given === 'string' && isAcceptableId(given) ? given : randomUUID()
       res.setHeader('X-Request-Id', id)
       return id
     },

@@ -20,7 +20,7 @@ export function parseInput(schema: z.ZodObject, input: Record<string, unknown>):
     throw validationFailed([{ param: nameOf(dropped), message: 'is a name that cannot be kept' }])
   const result = schema.safeParse(input, { reportInput: true, error: sayIssue })
   if (result.success) return result.data
-  throw validationFailed(result.error.issues.flatMap((issue) => describe(issue, schema)))
+  throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema)))
 }
 
 export function validationFailed(fields: BadField[]): Refusal {
@@ -101,6 +101,17 @@ const kinds: Record<string, string> = {
 }
 
 const bounded: Record<string, string> = { string: 'have a length of', array: 'have a length of' }
+
+/** Several things may be wrong with a value: the first is said. That nothing is to be changed follows from the fields that are not known. */
+function firstOfEachField(issues: z.core.$ZodIssue[]): z.core.$ZodIssue[] {
+  const seen = new Set<string>()
+  return issues.filter(({ code, path }) => {
+    const name = path.join('.')
+    const isRepeated = seen.has(name)
+    seen.add(name)
+    return !isRepeated || code === 'unrecognized_keys' || code === 'invalid_key'
+  })
+}
 
 function describe(issue: z.core.$ZodIssue, schema: z.ZodObject): BadField[] {
   if (issue.code === 'unrecognized_keys') {

@@ -173,7 +173,7 @@ export const maximumTags = 20
 /** As it is taken: If-Match may list several. The SQL function gets a list. */
 export const ifVersions = z
   .union(
-    [versionInput.transform((version) => [version]), z.array(versionInput).min(1).max(maximumTags)],
+    [versionInput.transform((version) => [version]), z.array(versionInput).max(maximumTags)],
     'must be a whole number',
   )
   .optional()

@@ -67,7 +67,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if name is null or length(btrim(name)) not between 1 and 200 or name ~ '[[:cntrl:]]' then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.');
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
   end if;
   if email is null or not private.is_email_address(email) then
     perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
@@ -181,7 +181,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if new.name is null or length(btrim(new.name)) not between 1 and 200 or new.name ~ '[[:cntrl:]]' then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.');
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
   end if;
   return new;
 end
@@ -392,11 +392,11 @@ create trigger events_300_name before insert or update of name on public.events
 
 create trigger events_300_starts_at before update of starts_at on public.events
   for each row when (new.status <> 'draft' and new.starts_at is null)
-  execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.');
+  execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.', 'Set another start instead.');
 
 create trigger events_300_ends_at before update of ends_at on public.events
   for each row when (new.status <> 'draft' and new.ends_at is null)
-  execute function private.tg__refuse_value('ends_at', 'Only a draft can be without an end.');
+  execute function private.tg__refuse_value('ends_at', 'Only a draft can be without an end.', 'Set another end instead.');
 
 create trigger events_300_ends_at_is_after_starts_at before insert or update of starts_at, ends_at on public.events
   for each row when (new.ends_at <= new.starts_at)
@@ -534,7 +534,8 @@ create trigger ticket_types_300_quantity before insert or update of quantity on 
 create trigger ticket_types_300_per_order before insert or update of min_per_order, max_per_order on public.ticket_types
   for each row when (new.min_per_order < 1 or new.max_per_order < new.min_per_order)
   execute function private.tg__refuse_value(
-    'max_per_order', 'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type.'
+    'max_per_order', 'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type.',
+    'Leave max_per_order empty for no limit.'
   );
 
 create trigger ticket_types_300_sales_end_at before insert or update of sales_start_at, sales_end_at on public.ticket_types
@@ -707,7 +708,7 @@ create trigger promo_codes_100_in_use before delete on public.promo_codes
 
 create trigger promo_codes_300_percent_off before insert or update of percent_off on public.promo_codes
   for each row when (new.percent_off <= 0 or new.percent_off > 100)
-  execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.');
+  execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.', '25 takes a quarter off.');
 
 create trigger promo_codes_300_valid_until before insert or update of valid_from, valid_until on public.promo_codes
   for each row when (new.valid_until <= new.valid_from)

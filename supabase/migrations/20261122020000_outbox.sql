@@ -727,36 +727,51 @@ create table private.order_notices (
 comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
 alter table private.order_notices enable row level security;
 
-create function private.tg_orders__notice() returns trigger
+create function private.tg_orders__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_order public.orders;
+  v_data json;
 begin
-  if tg_op = 'INSERT' then
-    insert into private.order_notices (types, order_ids)
-    select
-      case n.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
-      array_agg(n.id order by n.id)
-    from new_rows n
-    group by n.status;
-  else
-    -- No join of the two: see tg_attendees__add_up.
-    insert into private.order_notices (types, order_ids)
-    select
-      array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
-      array_agg(n.id order by n.id)
-    from (
-      select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
-      except
-      select o.id, o.status from old_rows o
-    ) n
-    group by n.status;
+  select o.* into v_order from public.orders o where o.id = new.id;
+  if found then
+    v_data := private.order_json(
+      v_order,
+      private.attendees_of_order_json(v_order.id),
+      case when v_order.amount_paid > 0 then private.order_payments_json(v_order.id) else '[]' end
+    );
+    insert into public.notifications (organisation_id, type, data)
+    select v_order.organisation_id, t.type, v_data
+    from unnest(
+      case new.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    ) t (type);
   end if;
   return null;
 end
 $$;
-create trigger orders_600_notice_insert after insert on public.orders
-  referencing new table as new_rows
-  for each statement execute function private.tg_orders__notice();
+create constraint trigger orders_600_notify_insert after insert on public.orders
+  deferrable initially deferred
+  for each row execute function private.tg_orders__notify_insert();
+
+create function private.tg_orders__notice() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- No join of the two: see tg_attendees__add_up.
+  insert into private.order_notices (types, order_ids)
+  select
+    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    array_agg(n.id order by n.id)
+  from (
+    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    except
+    select o.id, o.status from old_rows o
+  ) n
+  group by n.status;
+  return null;
+end
+$$;
 create trigger orders_600_notice_update after update on public.orders
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_orders__notice();
@@ -817,6 +832,10 @@ create function private.tg_attendees__notify_update() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
+  -- Every change of these columns counts the version: a check-in, say, leaves nothing to compare.
+  if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
+    return null;
+  end if;
   insert into public.notifications (organisation_id, type, data)
   select
     n.organisation_id,
@@ -1255,7 +1274,8 @@ begin
   if tg_op = 'INSERT' then
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
-  else
+  elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
+    or exists (select from old_rows o where o.ticket_email_status = 'queued') then
     -- No joins of the two: see tg_attendees__add_up.
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'

@@ -112,7 +112,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if name is null or length(btrim(name)) not between 1 and 200 or name ~ '[[:cntrl:]]' then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.');
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
   end if;
   if email is null or not private.is_email_address(email) then
     perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
@@ -356,7 +356,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if new.name is null or length(btrim(new.name)) not between 1 and 200 or new.name ~ '[[:cntrl:]]' then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.');
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
   end if;
   return new;
 end

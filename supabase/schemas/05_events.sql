@@ -265,10 +265,10 @@ create trigger events_300_name before insert or update of name on public.events
   for each row execute function private.tg__require_name();
 create trigger events_300_starts_at before update of starts_at on public.events
   for each row when (new.status <> 'draft' and new.starts_at is null)
-  execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.');
+  execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.', 'Set another start instead.');
 create trigger events_300_ends_at before update of ends_at on public.events
   for each row when (new.status <> 'draft' and new.ends_at is null)
-  execute function private.tg__refuse_value('ends_at', 'Only a draft can be without an end.');
+  execute function private.tg__refuse_value('ends_at', 'Only a draft can be without an end.', 'Set another end instead.');
 create trigger events_300_ends_at_is_after_starts_at before insert or update of starts_at, ends_at on public.events
   for each row when (new.ends_at <= new.starts_at)
   execute function private.tg__refuse_value('ends_at', 'An event ends after it starts.', 'Change starts_at and ends_at together.');

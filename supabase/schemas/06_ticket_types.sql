@@ -119,7 +119,8 @@ create trigger ticket_types_300_quantity before insert or update of quantity on 
 create trigger ticket_types_300_per_order before insert or update of min_per_order, max_per_order on public.ticket_types
   for each row when (new.min_per_order < 1 or new.max_per_order < new.min_per_order)
   execute function private.tg__refuse_value(
-    'max_per_order', 'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type.'
+    'max_per_order', 'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type.',
+    'Leave max_per_order empty for no limit.'
   );
 create trigger ticket_types_300_sales_end_at before insert or update of sales_start_at, sales_end_at on public.ticket_types
   for each row when (new.sales_end_at <= new.sales_start_at)

@@ -105,7 +105,7 @@ create trigger promo_codes_100_guard before insert or update on public.promo_cod
   for each row execute function private.tg_promo_codes__guard();
 create trigger promo_codes_300_percent_off before insert or update of percent_off on public.promo_codes
   for each row when (new.percent_off <= 0 or new.percent_off > 100)
-  execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.');
+  execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.', '25 takes a quarter off.');
 create trigger promo_codes_300_valid_until before insert or update of valid_from, valid_until on public.promo_codes
   for each row when (new.valid_until <= new.valid_from)
   execute function private.tg__refuse_value(

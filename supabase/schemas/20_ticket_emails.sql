@@ -60,7 +60,8 @@ begin
   if tg_op = 'INSERT' then
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
-  else
+  elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
+    or exists (select from old_rows o where o.ticket_email_status = 'queued') then
     -- No joins of the two: see tg_attendees__add_up.
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'

@@ -18,6 +18,7 @@ async function errorOf(work: Promise<unknown>): Promise<pg.DatabaseError> {
 /** Nothing of the row is told, and nothing that only a programmer reads. */
 function expectSentence(error: pg.DatabaseError): void {
   expect(error.message).toMatch(/^[A-Z][ -~]*\.$/)
+  expect(error.hint).toMatch(/\w/)
   expect(`${error.message} ${error.detail} ${error.hint}`).not.toMatch(/constraint|Failing row|relation|_fkey/)
 }
 

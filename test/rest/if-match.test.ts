@@ -22,6 +22,7 @@ test.each([
   ['W/"1"', 200],
   ['*', 200],
   ['"7", "1"', 200],
+  ['"one", "1"', 200],
   ['"7" , W/"1","8"', 200],
   [', "1",, "2" ,', 200],
   [
@@ -34,6 +35,8 @@ test.each([
   ['"2"', 412],
   ['"2", "3", W/"4"', 412],
   ['"0"', 412],
+  ['"one"', 412],
+  ['"12345678901"', 412],
 ])('an object of version 1 and If-Match: %s are answered %i', async (ifMatch, expected) => {
   const { change } = await desk()
   const { status, body } = await change(ifMatch, 'Fair 2')
@@ -42,23 +45,15 @@ test.each([
   expect(body.error).toMatchObject({ code: 'version_mismatch', param: 'If-Match', details: { version: 1 } })
 })
 
-test.each([
-  'two',
-  '1',
-  '"1" "2"',
-  '"one"',
-  '"1", two',
-  ',',
-  '"1", *',
-  "'1'",
-  '"12345678901"',
-  Array(21).fill('"1"').join(),
-])('If-Match: %s is refused by its name', async (ifMatch) => {
-  const { change, send, path } = await desk()
-  const { status, body } = await change(ifMatch, 'Fair 2')
-  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'If-Match'])
-  expect((await send('GET', path)).body.data.name).toBe('Fair')
-})
+test.each(['two', '1', '"1" "2"', '"1", two', ',', '"1", *', "'1'", Array(21).fill('"1"').join()])(
+  'If-Match: %s is refused by its name',
+  async (ifMatch) => {
+    const { change, send, path } = await desk()
+    const { status, body } = await change(ifMatch, 'Fair 2')
+    expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'If-Match'])
+    expect((await send('GET', path)).body.data.name).toBe('Fair')
+  },
+)
 
 test('over MCP one version is taken, and both are called by the names of the arguments', async () => {
   const { key, id } = await desk()
