@@ -475,6 +475,7 @@ $$;
 
 -- 18_notifications.sql
 
+drop index public.webhook_deliveries_next_attempt_at_idx;
 drop index public.webhook_deliveries_notification_id_idx;
 create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
   on public.webhook_deliveries (notification_id, webhook_endpoint_id);
@@ -594,9 +595,10 @@ $$;
 
 -- Fans out what an organisation has in the queue, oldest transaction first, until there are about so many deliveries: how many
 -- it did. It waits for nobody: while an endpoint of the organisation is being changed or deleted, or another courier has the
--- transaction, it leaves that for later.
+-- transaction, it leaves that for later. The plan is that of the indexes, whatever statistics say: each batch reads its own part.
 create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
 language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
   v_endpoints integer;
@@ -678,6 +680,7 @@ $$;
 -- more that can be done at once. Organisations are found by a loose index scan, so that nobody's backlog is read.
 create function private.fan_out("limit" integer) returns boolean
 language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
   v_organisation_ids uuid[] := array(
@@ -1046,6 +1049,7 @@ $$;
 
 create or replace function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
   v_each constant integer := 4;
@@ -1144,25 +1148,25 @@ begin
   set status = 'failed', last_error = 'It was sent again and again, and nobody could say how it went.'
   where d.id in (
     select f.id from public.webhook_deliveries f
-    where f.id = any (v_candidates) and f.status = 'pending' and f.attempts >= v_most_claims
+    where f.id = any (v_candidates) and coalesce(f.next_attempt_at <= v_now, false) and f.attempts >= v_most_claims
     for no key update skip locked
   );
 
-  with due as (
+  -- Still pending and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  v_candidates := array(
     select d.id
     from public.webhook_deliveries d
-    where d.id = any (v_candidates) and d.status = 'pending' and d.next_attempt_at <= v_now
+    where d.id = any (v_candidates) and coalesce(d.next_attempt_at <= v_now, false)
     for no key update skip locked
-  ),
-  claimed as (
+  );
+  with claimed as (
     update public.webhook_deliveries d
     set claim = v_claim,
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = d.attempts + 1,
       last_attempt_at = v_now
-    from due
-    where d.id = due.id
+    where d.id = any (v_candidates)
     returning d.*
   )
   select coalesce(
@@ -1259,6 +1263,7 @@ $$;
 -- 20_ticket_emails.sql
 
 alter table public.ticket_emails add column last_attempt_at timestamptz;
+drop index public.ticket_emails_next_attempt_at_idx;
 create index ticket_emails_organisation_id_next_attempt_at_idx on public.ticket_emails (organisation_id, next_attempt_at)
   where status = 'queued';
 create index ticket_emails_organisation_id_claimed_idx on public.ticket_emails (organisation_id) where claimed_until is not null;
@@ -1301,8 +1306,35 @@ create trigger attendees_340_owe_ticket_email_update after update on public.atte
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_attendees__owe_ticket_email();
 
+create or replace function private.organisations_with_queued_emails() returns uuid[]
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return array(
+    with recursive queued as (
+      (
+        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
+      )
+      union all
+      select n.organisation_id
+      from queued q
+      cross join lateral (
+        select e.organisation_id
+        from public.ticket_emails e
+        where e.status = 'queued' and e.organisation_id > q.organisation_id
+        order by e.organisation_id
+        limit 1
+      ) n
+    )
+    select queued.organisation_id from queued
+  );
+end
+$$;
+
 create or replace function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
   -- Thirteen attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
@@ -1318,28 +1350,13 @@ begin
   v_until := v_now + make_interval(secs => lease_seconds);
 
   v_candidates := array(
-    with recursive organisations as (
-      (
-        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
-      )
-      union all
-      select n.organisation_id
-      from organisations o
-      cross join lateral (
-        select e.organisation_id
-        from public.ticket_emails e
-        where e.status = 'queued' and e.organisation_id > o.organisation_id
-        order by e.organisation_id
-        limit 1
-      ) n
-    ),
-    due as (
+    with due as (
       select
         d.id,
         d.next_attempt_at,
         u.under_way + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
         l.last_attempt_at
-      from organisations o
+      from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
         select count(*) as under_way
         from public.ticket_emails e
@@ -1373,27 +1390,25 @@ begin
     e.id, e.claim, error => 'It was sent again and again, and nobody could say how it went.', permanent => true
   )
   from public.ticket_emails e
-  where e.id = any (v_candidates) and e.status = 'queued' and e.attempts >= v_most_claims and e.claim is not null;
+  where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
-  with due as (
+  -- Still queued and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  v_candidates := array(
     select e.id
     from public.ticket_emails e
-    where e.id = any (v_candidates) and e.status = 'queued' and e.next_attempt_at <= v_now
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     for no key update skip locked
-  ),
-  claimed as (
+  );
+  with claimed as (
     update public.ticket_emails e
     set claim = v_claim,
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
-      sent_to = a.email,
-      sent_code = a.ticket_code
-    from due
-    join public.ticket_emails d on d.id = due.id
-    join public.attendees a on a.id = d.attendee_id
-    where e.id = due.id and a.status = 'active'
+      (sent_to, sent_code) = (select a.email, a.ticket_code from public.attendees a where a.id = e.attendee_id)
+    where e.id = any (v_candidates)
+      and (select a.status from public.attendees a where a.id = e.attendee_id) = 'active'
     returning e.*
   )
   select coalesce(
@@ -1521,7 +1536,14 @@ begin
       where w.status = 'enabled'
         and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
     )
-    and not exists (select from public.ticket_emails e where e.status = 'queued' and e.next_attempt_at <= now())
+    and not exists (
+      select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+      cross join lateral (
+        select from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
+        limit 1
+      ) e
+    )
   then
     return;
   end if;

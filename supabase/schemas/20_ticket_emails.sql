@@ -29,7 +29,7 @@ comment on column public.ticket_emails.sent_to is 'The address it was claimed fo
 comment on column public.ticket_emails.sent_code is 'The ticket code it was claimed with: an e-mail that was overtaken by a new code is followed by another.';
 comment on column public.ticket_emails.message_id is 'What the mail service calls it.';
 
-create index ticket_emails_next_attempt_at_idx on public.ticket_emails (next_attempt_at) where status = 'queued';
+-- None on next_attempt_at alone, as of webhook_deliveries.
 create index ticket_emails_organisation_id_next_attempt_at_idx on public.ticket_emails (organisation_id, next_attempt_at)
   where status = 'queued';
 create index ticket_emails_organisation_id_claimed_idx on public.ticket_emails (organisation_id) where claimed_until is not null;
@@ -87,13 +87,41 @@ create trigger attendees_340_owe_ticket_email_update after update on public.atte
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_attendees__owe_ticket_email();
 
+-- Organisations that have e-mails queued, by a loose index scan: one look-up each, however many there are.
+create function private.organisations_with_queued_emails() returns uuid[]
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return array(
+    with recursive queued as (
+      (
+        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
+      )
+      union all
+      select n.organisation_id
+      from queued q
+      cross join lateral (
+        select e.organisation_id
+        from public.ticket_emails e
+        where e.status = 'queued' and e.organisation_id > q.organisation_id
+        order by e.organisation_id
+        limit 1
+      ) n
+    )
+    select queued.organisation_id from queued
+  );
+end
+$$;
+
 -- What is due, with all that the e-mail says. Organisations take turns: first whoever has the fewest under way, then whoever was
 -- served the longest ago, and of one organisation its oldest. One courier claims at a time, or two would each count without the
--- other. Nobody's backlog is read: organisations are found by a loose index scan, and of each no more than are claimed.
--- Security definer, like its twins in 19_courier.sql. No plan is kept: one made while there was little would be used when
--- there is much.
+-- other. Nobody's backlog is read: of each organisation no more than are claimed.
+-- Security definer, like its twins in 19_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
+-- between two of their updates, and reading and sorting what seems to be little takes minutes then.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
   -- Thirteen attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
@@ -109,28 +137,13 @@ begin
   v_until := v_now + make_interval(secs => lease_seconds);
 
   v_candidates := array(
-    with recursive organisations as (
-      (
-        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
-      )
-      union all
-      select n.organisation_id
-      from organisations o
-      cross join lateral (
-        select e.organisation_id
-        from public.ticket_emails e
-        where e.status = 'queued' and e.organisation_id > o.organisation_id
-        order by e.organisation_id
-        limit 1
-      ) n
-    ),
-    due as (
+    with due as (
       select
         d.id,
         d.next_attempt_at,
         u.under_way + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
         l.last_attempt_at
-      from organisations o
+      from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
         select count(*) as under_way
         from public.ticket_emails e
@@ -164,27 +177,25 @@ begin
     e.id, e.claim, error => 'It was sent again and again, and nobody could say how it went.', permanent => true
   )
   from public.ticket_emails e
-  where e.id = any (v_candidates) and e.status = 'queued' and e.attempts >= v_most_claims and e.claim is not null;
+  where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
-  with due as (
+  -- Still queued and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  v_candidates := array(
     select e.id
     from public.ticket_emails e
-    where e.id = any (v_candidates) and e.status = 'queued' and e.next_attempt_at <= v_now
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     for no key update skip locked
-  ),
-  claimed as (
+  );
+  with claimed as (
     update public.ticket_emails e
     set claim = v_claim,
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
-      sent_to = a.email,
-      sent_code = a.ticket_code
-    from due
-    join public.ticket_emails d on d.id = due.id
-    join public.attendees a on a.id = d.attendee_id
-    where e.id = due.id and a.status = 'active'
+      (sent_to, sent_code) = (select a.email, a.ticket_code from public.attendees a where a.id = e.attendee_id)
+    where e.id = any (v_candidates)
+      and (select a.status from public.attendees a where a.id = e.attendee_id) = 'active'
     returning e.*
   )
   select coalesce(

@@ -22,7 +22,14 @@ begin
       where w.status = 'enabled'
         and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
     )
-    and not exists (select from public.ticket_emails e where e.status = 'queued' and e.next_attempt_at <= now())
+    and not exists (
+      select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+      cross join lateral (
+        select from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
+        limit 1
+      ) e
+    )
   then
     return;
   end if;
