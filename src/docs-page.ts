@@ -33,7 +33,6 @@ const index = {
   rest: '/api/v1',
   mcp: '/api/mcp',
   health: '/health',
-  ready: '/ready',
 }
 
 export function publicRouter(operations: readonly Operation[]): Router {

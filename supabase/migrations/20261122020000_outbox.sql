@@ -512,6 +512,7 @@ create trigger notifications_500_queue after insert on public.notifications
 -- nothing, and the order is that of commits, which no clock knows.
 create table private.webhook_subscriptions (
   id uuid not null default private.uuid_v7(),
+  "position" integer not null,
   webhook_endpoint_id uuid not null,
   organisation_id uuid not null,
   types public.notification_type[] not null,
@@ -523,7 +524,9 @@ create table private.webhook_subscriptions (
     references public.webhook_endpoints (id) on delete cascade
 );
 comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of what happened before.';
-create index webhook_subscriptions_webhook_endpoint_id_id_idx on private.webhook_subscriptions (webhook_endpoint_id, id);
+comment on column private.webhook_subscriptions."position" is 'The order of changes, which a clock that is set back does not keep.';
+create index webhook_subscriptions_webhook_endpoint_id_position_idx
+  on private.webhook_subscriptions (webhook_endpoint_id, "position");
 create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
 alter table private.webhook_subscriptions enable row level security;
 
@@ -532,10 +535,43 @@ alter table private.webhook_subscriptions enable row level security;
 create function private.tg_webhook_endpoints__record_subscription() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_change private.webhook_subscriptions;
+  v_removed private.webhook_subscriptions;
 begin
   perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
-  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, types, is_enabled)
-  values (new.id, new.organisation_id, new.types, new.status = 'enabled');
+  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, is_enabled)
+  values (
+    new.id,
+    new.organisation_id,
+    (select coalesce(max(s."position"), 0) + 1 from private.webhook_subscriptions s where s.webhook_endpoint_id = new.id),
+    new.types,
+    new.status = 'enabled'
+  )
+  returning * into v_change;
+  -- The change before it is kept only for a transaction in the queue that came between the two, so that whoever changes an
+  -- endpoint again and again leaves no more rows than there are such transactions.
+  delete from private.webhook_subscriptions s
+  where s.webhook_endpoint_id = new.id
+    and s."position" = (
+      select max(l."position") from private.webhook_subscriptions l
+      where l.webhook_endpoint_id = new.id and l."position" < v_change."position"
+    )
+    and not exists (
+      select from private.notification_queue q
+      where q.organisation_id = new.organisation_id
+        and (
+          q.transaction_id in (s.transaction_id, v_change.transaction_id)
+          or (pg_visible_in_snapshot(q.transaction_id, v_change.snapshot) and not pg_visible_in_snapshot(q.transaction_id, s.snapshot))
+        )
+    )
+  returning s.* into v_removed;
+  if found then
+    -- The types that it had given up stay given up.
+    update private.webhook_subscriptions s
+    set types = array(select t from unnest(s.types) t where t = any (v_removed.types))
+    where s.webhook_endpoint_id = new.id and s."position" < v_removed."position" and not s.types <@ v_removed.types;
+  end if;
   return null;
 end
 $$;
@@ -563,7 +599,7 @@ begin
         select t from unnest(c.types) t
         where not exists (
           select from private.webhook_subscriptions l
-          where l.webhook_endpoint_id = c.webhook_endpoint_id and l.id > c.id and t <> all (l.types)
+          where l.webhook_endpoint_id = c.webhook_endpoint_id and l."position" > c."position" and t <> all (l.types)
         )
       ) end,
       case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
@@ -577,7 +613,7 @@ begin
         lead(s.snapshot) over changes as next_snapshot
       from private.webhook_subscriptions s
       where s.organisation_id = subscriptions_at.organisation_id
-      window changes as (partition by s.webhook_endpoint_id order by s.id)
+      window changes as (partition by s.webhook_endpoint_id order by s."position")
     ) c
     where c.is_enabled
       and (
@@ -608,6 +644,7 @@ declare
   v_ids uuid[];
   v_rows integer;
   v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
 begin
   if not pg_try_advisory_xact_lock_shared(8, hashtext(organisation_id::text)) then
     return 0;
@@ -624,7 +661,8 @@ begin
     return 0;
   end if;
 
-  while v_done < "limit" loop
+  -- By time as well, so that every call ends well within its statement and keeps what it did.
+  while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
     select q.* into v_queued
     from private.notification_queue q
     where q.organisation_id = fan_out_organisation.organisation_id
@@ -707,20 +745,57 @@ declare
   v_organisation_id uuid;
   v_share integer;
   v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
 begin
   if v_organisation_ids = '{}' then
     return false;
   end if;
+  -- Snapshots of another cluster say nothing of transactions of this one: stop rather than lose webhooks.
+  if exists (
+    select from private.webhook_subscriptions s
+    where s.organisation_id = any (v_organisation_ids) and pg_snapshot_xmax(s.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
+  ) then
+    raise exception 'The database was restored from a dump: run "select private.after_restore()" once, as postgres.';
+  end if;
   v_share := greatest("limit" / cardinality(v_organisation_ids), 1);
   foreach v_organisation_id in array v_organisation_ids loop
+    exit when v_done > 0 and clock_timestamp() > v_started + interval '1 second';
     v_done := v_done + private.fan_out_organisation(v_organisation_id, v_share);
   end loop;
   return v_done > 0 and exists (select from private.notification_queue);
 end
 $$;
 
--- Orders tell of themselves when the transaction ends: only then are their attendees and payments all there. Triggers on
--- statements cannot be deferred, so each statement leaves a row here, whose trigger tells of all its orders at once.
+-- A dump that is restored into another cluster begins the count of transactions anew. Run once, by whoever restored it, before
+-- couriers start: fans out what is queued, by the numbers of the cluster before, and puts the log and the subscriptions first.
+create function private.after_restore() returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+begin
+  for v_organisation_id in select distinct q.organisation_id from private.notification_queue q loop
+    while private.fan_out_organisation(v_organisation_id, 10000) > 0 loop
+      null;
+    end loop;
+  end loop;
+  if exists (select from private.notification_queue) then
+    raise exception 'Webhook endpoints are being edited: stop everything that uses the database, and run it again.';
+  end if;
+  update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
+  delete from private.webhook_subscriptions s
+  where exists (
+    select from private.webhook_subscriptions l
+    where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
+  );
+  update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
+  return 'Done: the log and the webhooks go on from here.';
+end
+$$;
+
+-- Orders notify when the transaction ends: only then are their attendees and payments all there. A new order has a deferred
+-- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
+-- here, whose deferred trigger notifies of all of them at once.
 create table private.order_notices (
   id uuid not null default gen_random_uuid(),
   types public.notification_type[] not null,
@@ -858,8 +933,8 @@ create trigger attendees_350_notify_update after update on public.attendees
   for each statement execute function private.tg_attendees__notify_update();
 
 -- What each endpoint is subscribed to from now on. Behind the trigger, which waited for those that were being changed.
-insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, types, is_enabled)
-select w.id, w.organisation_id, w.types, w.status = 'enabled' from public.webhook_endpoints w;
+insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, is_enabled)
+select w.id, w.organisation_id, 1, w.types, w.status = 'enabled' from public.webhook_endpoints w;
 
 create or replace function api.list_notifications(
   type public.notification_type default null,
@@ -1499,7 +1574,7 @@ begin
         lead(s.transaction_id) over changes as next_transaction_id,
         lead(s.snapshot) over changes as next_snapshot
       from private.webhook_subscriptions s
-      window changes as (partition by s.webhook_endpoint_id order by s.id)
+      window changes as (partition by s.webhook_endpoint_id order by s."position")
     ) c
     where c.next_snapshot is not null
       and not exists (

@@ -121,6 +121,7 @@ end
 $$;
 
 -- Another object has the value. One that was added by the same transaction goes with the refusal, so its id is not told.
+-- A new row is asked about for API keys only: by hand it may say `on conflict`, which the unique index decides.
 create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$

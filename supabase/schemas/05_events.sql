@@ -211,7 +211,7 @@ begin
   end if;
 
   -- Row level security refuses a foreign row only after this: until then, nothing is told of it.
-  if (tg_op = 'INSERT' or (new.slug, new.external_id) is distinct from (old.slug, old.external_id))
+  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else (new.slug, new.external_id) is distinct from (old.slug, old.external_id) end)
     and not private.is_foreign(new.organisation_id) then
     perform private.refuse_taken('slug', e.id, e.created_at)
     from public.events e

@@ -85,7 +85,7 @@ begin
       jsonb_build_object('quantity_sold', new.quantity_sold)
     );
   end if;
-  if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
+  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then
     perform private.refuse_taken('external_id', t.id, t.created_at)
     from public.ticket_types t
     where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;

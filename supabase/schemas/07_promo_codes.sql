@@ -60,7 +60,7 @@ begin
   ) then
     perform private.refuse_not_found('event_id');
   end if;
-  if tg_op = 'INSERT' or lower(new.code) <> lower(old.code) then
+  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else lower(new.code) <> lower(old.code) end) then
     perform private.refuse_taken('code', c.id, c.created_at)
     from public.promo_codes c
     where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;

@@ -107,7 +107,7 @@ begin
     elsif v_event.ends_at <= now() then
       perform private.refuse_ended('event_id', v_event.ends_at);
     end if;
-    if new.external_id is not null then
+    if new.external_id is not null and private.current_api_key_id() is not null then
       perform private.refuse_taken('external_id', o.id, o.created_at)
       from public.orders o
       where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;

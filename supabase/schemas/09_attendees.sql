@@ -81,7 +81,7 @@ begin
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
-    if new.external_id is not null then
+    if new.external_id is not null and private.current_api_key_id() is not null then
       perform private.refuse_taken('external_id', a.id, a.created_at)
       from public.attendees a
       where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;

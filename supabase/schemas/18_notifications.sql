@@ -165,6 +165,7 @@ create trigger notifications_500_queue after insert on public.notifications
 -- nothing, and the order is that of commits, which no clock knows.
 create table private.webhook_subscriptions (
   id uuid not null default private.uuid_v7(),
+  "position" integer not null,
   webhook_endpoint_id uuid not null,
   organisation_id uuid not null,
   types public.notification_type[] not null,
@@ -176,7 +177,9 @@ create table private.webhook_subscriptions (
     references public.webhook_endpoints (id) on delete cascade
 );
 comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of what happened before.';
-create index webhook_subscriptions_webhook_endpoint_id_id_idx on private.webhook_subscriptions (webhook_endpoint_id, id);
+comment on column private.webhook_subscriptions."position" is 'The order of changes, which a clock that is set back does not keep.';
+create index webhook_subscriptions_webhook_endpoint_id_position_idx
+  on private.webhook_subscriptions (webhook_endpoint_id, "position");
 create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
 alter table private.webhook_subscriptions enable row level security;
 
@@ -185,10 +188,43 @@ alter table private.webhook_subscriptions enable row level security;
 create function private.tg_webhook_endpoints__record_subscription() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_change private.webhook_subscriptions;
+  v_removed private.webhook_subscriptions;
 begin
   perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
-  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, types, is_enabled)
-  values (new.id, new.organisation_id, new.types, new.status = 'enabled');
+  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, is_enabled)
+  values (
+    new.id,
+    new.organisation_id,
+    (select coalesce(max(s."position"), 0) + 1 from private.webhook_subscriptions s where s.webhook_endpoint_id = new.id),
+    new.types,
+    new.status = 'enabled'
+  )
+  returning * into v_change;
+  -- The change before it is kept only for a transaction in the queue that came between the two, so that whoever changes an
+  -- endpoint again and again leaves no more rows than there are such transactions.
+  delete from private.webhook_subscriptions s
+  where s.webhook_endpoint_id = new.id
+    and s."position" = (
+      select max(l."position") from private.webhook_subscriptions l
+      where l.webhook_endpoint_id = new.id and l."position" < v_change."position"
+    )
+    and not exists (
+      select from private.notification_queue q
+      where q.organisation_id = new.organisation_id
+        and (
+          q.transaction_id in (s.transaction_id, v_change.transaction_id)
+          or (pg_visible_in_snapshot(q.transaction_id, v_change.snapshot) and not pg_visible_in_snapshot(q.transaction_id, s.snapshot))
+        )
+    )
+  returning s.* into v_removed;
+  if found then
+    -- The types that it had given up stay given up.
+    update private.webhook_subscriptions s
+    set types = array(select t from unnest(s.types) t where t = any (v_removed.types))
+    where s.webhook_endpoint_id = new.id and s."position" < v_removed."position" and not s.types <@ v_removed.types;
+  end if;
   return null;
 end
 $$;
@@ -216,7 +252,7 @@ begin
         select t from unnest(c.types) t
         where not exists (
           select from private.webhook_subscriptions l
-          where l.webhook_endpoint_id = c.webhook_endpoint_id and l.id > c.id and t <> all (l.types)
+          where l.webhook_endpoint_id = c.webhook_endpoint_id and l."position" > c."position" and t <> all (l.types)
         )
       ) end,
       case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
@@ -230,7 +266,7 @@ begin
         lead(s.snapshot) over changes as next_snapshot
       from private.webhook_subscriptions s
       where s.organisation_id = subscriptions_at.organisation_id
-      window changes as (partition by s.webhook_endpoint_id order by s.id)
+      window changes as (partition by s.webhook_endpoint_id order by s."position")
     ) c
     where c.is_enabled
       and (
@@ -261,6 +297,7 @@ declare
   v_ids uuid[];
   v_rows integer;
   v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
 begin
   if not pg_try_advisory_xact_lock_shared(8, hashtext(organisation_id::text)) then
     return 0;
@@ -277,7 +314,8 @@ begin
     return 0;
   end if;
 
-  while v_done < "limit" loop
+  -- By time as well, so that every call ends well within its statement and keeps what it did.
+  while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
     select q.* into v_queued
     from private.notification_queue q
     where q.organisation_id = fan_out_organisation.organisation_id
@@ -360,15 +398,51 @@ declare
   v_organisation_id uuid;
   v_share integer;
   v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
 begin
   if v_organisation_ids = '{}' then
     return false;
   end if;
+  -- Snapshots of another cluster say nothing of transactions of this one: stop rather than lose webhooks.
+  if exists (
+    select from private.webhook_subscriptions s
+    where s.organisation_id = any (v_organisation_ids) and pg_snapshot_xmax(s.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
+  ) then
+    raise exception 'The database was restored from a dump: run "select private.after_restore()" once, as postgres.';
+  end if;
   v_share := greatest("limit" / cardinality(v_organisation_ids), 1);
   foreach v_organisation_id in array v_organisation_ids loop
+    exit when v_done > 0 and clock_timestamp() > v_started + interval '1 second';
     v_done := v_done + private.fan_out_organisation(v_organisation_id, v_share);
   end loop;
   return v_done > 0 and exists (select from private.notification_queue);
+end
+$$;
+
+-- A dump that is restored into another cluster begins the count of transactions anew. Run once, by whoever restored it, before
+-- couriers start: fans out what is queued, by the numbers of the cluster before, and puts the log and the subscriptions first.
+create function private.after_restore() returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+begin
+  for v_organisation_id in select distinct q.organisation_id from private.notification_queue q loop
+    while private.fan_out_organisation(v_organisation_id, 10000) > 0 loop
+      null;
+    end loop;
+  end loop;
+  if exists (select from private.notification_queue) then
+    raise exception 'Webhook endpoints are being edited: stop everything that uses the database, and run it again.';
+  end if;
+  update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
+  delete from private.webhook_subscriptions s
+  where exists (
+    select from private.webhook_subscriptions l
+    where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
+  );
+  update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
+  return 'Done: the log and the webhooks go on from here.';
 end
 $$;
 

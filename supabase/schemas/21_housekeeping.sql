@@ -68,7 +68,7 @@ begin
         lead(s.transaction_id) over changes as next_transaction_id,
         lead(s.snapshot) over changes as next_snapshot
       from private.webhook_subscriptions s
-      window changes as (partition by s.webhook_endpoint_id order by s.id)
+      window changes as (partition by s.webhook_endpoint_id order by s."position")
     ) c
     where c.next_snapshot is not null
       and not exists (

@@ -306,3 +306,23 @@ test('what awaits its fan-out is counted as owed, and kept however old', async (
     await client.end()
   }
 })
+
+test('whoever changes an endpoint again and again leaves one row of its history, and one for each that is still to be fanned out', async () => {
+  const organisation = await createOrganisation()
+  const id = await addEndpoint(organisation.id, ['event.updated'])
+  const history = async () =>
+    Number(
+      (await row('select count(*) as n from private.webhook_subscriptions where webhook_endpoint_id = $1', [id])).n,
+    )
+  const toggle = async () => {
+    await studio.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [id])
+    await studio.query("update public.webhook_endpoints set status = 'enabled' where id = $1", [id])
+  }
+  for (let i = 0; i < 20; i++) await toggle()
+  expect(await history()).toBe(1)
+  await manyEdits(organisation.id, 1)
+  for (let i = 0; i < 20; i++) await toggle()
+  expect(await history()).toBe(2)
+  await fanOut(organisation.id)
+  expect(await deliveriesOf(organisation.id)).toHaveLength(1)
+})

@@ -1,6 +1,7 @@
 // Groups that name the same external_ids crosswise, at the same moment: one is registered and the others are told so. Nobody waits
 // for somebody who waits for them.
 
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { row } from '../support/database.ts'
@@ -23,7 +24,12 @@ const guestsOf = (externalIds: string[]) =>
 /** As the Data API calls it. @returns `registered`, or the SQLSTATE that refused it: 40P01 is a deadlock. */
 async function register(externalIds: string[], orderExternalId: string): Promise<string> {
   const client = await pool.connect()
-  const claims = { role: 'scope_attendees_write', organisation_id: organisation.id, source: 'api' }
+  const claims = {
+    role: 'scope_attendees_write',
+    organisation_id: organisation.id,
+    api_key_id: randomUUID(),
+    source: 'api',
+  }
   try {
     await client.query('begin')
     await client.query("select set_config('request.jwt.claims', $1, true), set_config('role', $2, true)", [

@@ -118,6 +118,6 @@ test.each([
   if (status === 302) return expect(response.headers.get('location')).toBe('/docs')
   const { name, version, ...places } = (await response.json()) as Record<string, string>
   expect({ name, version }).toEqual({ name: 'Usher', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
-  expect(Object.keys(places)).toEqual(['documentation', 'openapi', 'rest', 'mcp', 'health', 'ready'])
+  expect(Object.keys(places)).toEqual(['documentation', 'openapi', 'rest', 'mcp', 'health'])
   for (const path of Object.values(places)) expect([200, 401], path).toContain((await get(path)).status)
 })

@@ -1,0 +1,44 @@
+// A dump that is restored into another cluster, where transactions are counted anew: simulated by snapshots from far ahead.
+
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { applyMigrations } from '../../src/embedded/migrate.ts'
+import { startScratchDatabase } from '../../src/embedded/scratch.ts'
+
+test('after a restore the courier stops until it is told of it, and then no webhook is lost', {
+  timeout: 60_000,
+}, async () => {
+  const database = await startScratchDatabase(new AbortController().signal)
+  const client = new pg.Client({ connectionString: database.databaseUrl })
+  const one = async (sql: string) => Object.values((await client.query(sql)).rows[0] ?? {})[0]
+  const rename = (name: string) => client.query('update public.events set name = $1', [name])
+  try {
+    await applyMigrations(database.databaseUrl)
+    await client.connect()
+    await client.query(`
+      insert into public.organisations (name, slug) values ('A', 'a');
+      insert into public.events (organisation_id, name) select id, 'E' from public.organisations;
+      insert into public.webhook_endpoints (organisation_id, url, types)
+      select id, 'https://example.com/', '{event.updated}' from public.organisations;
+    `)
+    await rename('Queued')
+    const far = 9_000_000_000
+    await client.query(`
+      update private.webhook_subscriptions set transaction_id = '${far}', snapshot = '${far + 1}:${far + 1}:';
+      update public.notifications set transaction_id = '${far + 5}';
+      update private.notification_queue set transaction_id = '${far + 5}';
+    `)
+    await expect(client.query('select private.fan_out(100)')).rejects.toThrow('select private.after_restore()')
+    expect(await one('select count(*)::integer from private.notification_queue')).toBe(1)
+
+    expect(await one('select private.after_restore()')).toMatch(/^Done/)
+    expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(1)
+    await rename('New')
+    await client.query('select private.fan_out(100)')
+    expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(2)
+    expect(await one('select count(*)::integer from private.notification_queue')).toBe(0)
+  } finally {
+    await client.end()
+    await database.remove()
+  }
+})
