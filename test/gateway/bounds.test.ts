@@ -226,3 +226,13 @@ test('a body that is no UTF-8 is a parse error of JSON-RPC', async () => {
     { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'The body is not valid UTF-8.' } },
   ])
 })
+
+test('of each field the first thing that is wrong is said, and nothing follows from a field that is not known', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key())
+  const fieldsOf = async (body: object) =>
+    (await send('PATCH', `/events/${event.id}`, body)).body.error.details.fields.map((f: { param: string }) => f.param)
+  expect(await fieldsOf({ nope: 1 })).toEqual(['nope'])
+  expect(await fieldsOf({ name: [] })).toEqual(['name'])
+})

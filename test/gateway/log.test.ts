@@ -252,3 +252,11 @@ async function sendRaw(url: string, text: string): Promise<string> {
   await once(socket, 'close')
   return received
 }
+
+test('a key that is sent as the id of a request stays out of the log and of the answer', async () => {
+  const it = await arrange()
+  const answer = await rest(it.key, it.url)('GET', '/me', undefined, { 'X-Request-Id': it.key })
+  expect(answer.status).toBe(200)
+  await it.lines(1)
+  expect(it.text()).not.toContain(prefixOf(it.key))
+})

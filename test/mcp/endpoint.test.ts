@@ -301,3 +301,15 @@ test('a host named in ALLOWED_HOSTS passes, as Host and as Origin, and no other'
   expect((await ask({ Host: 'tickets.example.com', Origin: 'https://tickets.example.com' })).status).toBe(200)
   expect(codeOf(await ask({ Host: 'api.example.com' }))).toEqual([403, 'host_not_allowed'])
 })
+
+test.each([
+  ['no name', {}],
+  ['arguments that are a list', { name: 'list_events', arguments: [1] }],
+])('parameters of a tool call with %s are invalid, in a sentence of our own', async (_what, params) => {
+  const { key } = await arrange()
+  const { body } = await post({ ...toolCall('list_events'), params }, jsonHeaders(key))
+  expect(body).toMatchObject({
+    id: 1,
+    error: { code: invalidParams, message: 'The parameters of tools/call are not valid.' },
+  })
+})
