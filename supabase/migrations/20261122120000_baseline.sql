@@ -1,0 +1,6888 @@
+-- The whole database, as supabase/schemas/*.sql described it when this baseline was made: those files, one after the other.
+-- Read the schemas instead: they are kept current, and later migrations change what is below.
+
+set local lock_timeout = '5s';
+set local statement_timeout = '60s';
+
+-- Who may knock. Every scope of an API key is a role of its own; the BFF calls the database as the one role an operation
+-- declares, so what a key may do is written in grants and policies, not in the BFF.
+-- Roles are shared by all databases of a cluster, so they are created only where they are missing.
+
+do $$
+declare
+  v_role text;
+begin
+  foreach v_role in array array[
+    'gateway',
+    'api_key',
+    'scope_events_read',
+    'scope_orders_read',
+    'scope_attendees_read',
+    'scope_events_write',
+    'scope_attendees_write',
+    'scope_checkin_write',
+    'scope_orders_write',
+    'courier'
+  ] loop
+    if not exists (select from pg_catalog.pg_roles r where r.rolname = v_role) then
+      execute pg_catalog.format('create role %I nologin', v_role);
+    end if;
+  end loop;
+end
+$$;
+
+comment on role gateway is 'The BFF before it knows who calls: it may resolve a key hash, and nothing else.';
+comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
+comment on role courier is 'The delivery worker: claims and settles what is owed to the outside.';
+
+-- What any key may do, a scoped call may do too.
+grant api_key to
+  scope_events_read,
+  scope_orders_read,
+  scope_attendees_read,
+  scope_events_write,
+  scope_attendees_write,
+  scope_checkin_write,
+  scope_orders_write;
+
+-- PostgREST logs in as authenticator, which inherits nothing and becomes the role that the token names.
+grant
+  gateway,
+  api_key,
+  scope_events_read,
+  scope_orders_read,
+  scope_attendees_read,
+  scope_events_write,
+  scope_attendees_write,
+  scope_checkin_write,
+  scope_orders_write,
+  courier
+to authenticator;
+
+create schema api;
+comment on schema api is 'One function per operation: the only schema the Data API exposes.';
+
+create schema private;
+comment on schema private is 'Key hashes, idempotency records and the helpers of policies, triggers and operations. Never exposed.';
+
+-- PostgreSQL lets everyone execute a new function. The global form is the one that takes that away; from here on every
+-- function is closed until a grant beside it opens it.
+alter default privileges revoke execute on functions from public;
+
+grant usage on schema api to gateway, api_key, courier;
+grant usage on schema private to gateway, api_key, courier, authenticated, service_role;
+
+-- What every function below leans on: who is calling, how a refusal is raised, how an id, a code, a time and a page look.
+
+-- The claims of the verified token, as PostgREST puts them; {} for a person at the SQL editor.
+create function private.claims() returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb;
+end
+$$;
+grant execute on function private.claims() to api_key, authenticated;
+
+create function private.current_organisation_id() returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (private.claims() ->> 'organisation_id')::uuid;
+end
+$$;
+grant execute on function private.current_organisation_id() to api_key;
+
+create function private.current_api_key_id() returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (private.claims() ->> 'api_key_id')::uuid;
+end
+$$;
+grant execute on function private.current_api_key_id() to api_key, authenticated;
+
+-- The one way to say no. The message is a constant ASCII sentence that an organiser in Studio understands (PostgREST puts
+-- it into the HTTP reason phrase, so it never holds what a user sent); a program reads `code` and `param` in the detail.
+-- SQLSTATE PT409 makes the Data API answer 409. Everything the transaction did is rolled back.
+create function private.refuse(
+  status integer,
+  code text,
+  message text,
+  param text default null,
+  details jsonb default null,
+  hint text default null
+) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  raise exception using
+    errcode = 'PT' || status,
+    message = message,
+    detail = jsonb_strip_nulls(jsonb_build_object('code', code, 'param', param, 'details', details)),
+    hint = coalesce(hint, '');
+end
+$$;
+grant execute on function private.refuse(integer, text, text, text, jsonb, text) to api_key, authenticated;
+
+-- The same answer for what does not exist and for what belongs to another organisation.
+create function private.refuse_not_found(param text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    404, 'not_found', 'There is no such object in your organisation.', param,
+    hint => 'Check the identifier, and that the key belongs to the organisation that owns the object.'
+  );
+end
+$$;
+grant execute on function private.refuse_not_found(text) to api_key, authenticated;
+
+-- For triggers that look further than their caller may: neither an API key nor a person who is signed in has any business
+-- with rows of another organisation, and they must not learn from an error that those exist.
+create function private.is_foreign(organisation_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+begin
+  if organisation_id is null or organisation_id <> (v_claims ->> 'organisation_id')::uuid then
+    return true;
+  end if;
+  -- By itself: an expression with a query in it costs every registration, even where the query is not run.
+  if v_claims ->> 'role' = 'authenticated' then
+    return organisation_id not in (select private.member_organisation_ids());
+  end if;
+  return false;
+end
+$$;
+
+create function private.refuse_foreign(organisation_id uuid, param text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if private.is_foreign(organisation_id) then
+    perform private.refuse_not_found(param);
+  end if;
+end
+$$;
+
+-- A value that a constraint would refuse, in a sentence: a constraint answers with the whole row. The constraint stays behind.
+create function private.refuse_value(param text, message text, hint text default null) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    422, 'validation_failed', message, param,
+    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint
+  );
+end
+$$;
+grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
+
+-- Who registers, and who comes: for the guards of orders and attendees.
+create function private.refuse_no_contact(name text, email text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if name is null or length(btrim(name)) not between 1 and 200 or name ~ '[[:cntrl:]]' then
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
+  end if;
+  if email is null or not private.is_email_address(email) then
+    perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
+  end if;
+end
+$$;
+
+-- Another object has the value. One that was added by the same transaction goes with the refusal, so its id is not told.
+-- A new row is asked about for API keys only: by hand it may say `on conflict`, which the unique index decides.
+create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'already_exists', format('Another object has this %s already.', param), param,
+    case when created_at <> now() then jsonb_build_object('id', id) end
+  );
+end
+$$;
+grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
+
+-- The first field of a new row that is not as Usher gives it. Both are rows as JSON; the second has only the given fields.
+create function private.refuse_brought_along("row" jsonb, given jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'read_only_field', 'Usher gives a new row this field itself.', g.key, hint => 'Leave it out.'
+  )
+  from jsonb_each(given) g
+  where jsonb_strip_nulls("row") -> g.key <> g.value;
+end
+$$;
+
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of what is left of the microseconds (its method 3), then
+-- random. So ids sort by creation, also the guests of one registration, and keyset pages walk them. PostgreSQL has its own
+-- from version 18 on.
+create function private.uuid_v7() returns uuid
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
+begin
+  return (
+    lpad(to_hex(v_microseconds / 1000), 12, '0')
+    || '7'
+    || lpad(to_hex(v_microseconds % 1000 * 4096 / 1000), 3, '0')
+    || substr(replace(gen_random_uuid()::text, '-', ''), 17)
+  )::uuid;
+end
+$$;
+grant execute on function private.uuid_v7() to api_key, authenticated;
+
+-- Crockford's base 32 leaves out I, L, O and U, so that a code survives being read aloud and typed. Five bits a character,
+-- drawn through sha256 from one random UUID (122 bits): safe up to 24 characters.
+create function private.random_code(length integer) returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (
+    select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
+    from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
+  );
+end
+$$;
+
+-- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
+create function private.rfc3339(moment timestamptz) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
+grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
+
+-- What a header of an e-mail can hold without quotes or another alphabet: all that zod's z.email() takes, and a little more.
+create function private.is_email_address(address text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(address) <= 254
+    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$';
+end
+$$;
+grant execute on function private.is_email_address(text) to api_key, authenticated;
+
+-- Whether a number is the same after a client has read it as a double and written it again. Whole numbers beyond 2^53 - 1
+-- are not, and below the least double Postgres would refuse the cast.
+create function private.is_double(number numeric) returns boolean
+language plpgsql immutable set search_path = '' set extra_float_digits = 1
+as $$
+begin
+  return case
+    when number = 0 then true
+    when abs(number) > 9007199254740991 or abs(number) < 4e-324 then false
+    else number::float8::text::numeric = number
+  end;
+end
+$$;
+grant execute on function private.is_double(numeric) to api_key, authenticated;
+
+-- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside. It holds
+-- nothing that a JSON client would change or lose: no number that is no double, and no key that JavaScript takes for another.
+create function private.is_metadata(value jsonb) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when jsonb_typeof(value) <> 'object' then false
+    else (
+      select count(*) <= 50
+        and coalesce(bool_and(
+          length(e.key) between 1 and 40
+          and e.key <> '__proto__'
+          and coalesce(length(e.value #>> '{}'), 0) <= 500
+          and case jsonb_typeof(e.value)
+            when 'number' then private.is_double((e.value #>> '{}')::numeric)
+            else jsonb_typeof(e.value) in ('string', 'boolean', 'null')
+          end
+        ), true)
+      from jsonb_each(value) e
+    )
+  end;
+end
+$$;
+grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
+
+-- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
+-- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
+create function private.encode_cursor(id uuid) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=');
+end
+$$;
+grant execute on function private.encode_cursor(uuid) to api_key;
+
+create function private.decode_cursor(cursor text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if cursor !~ '^[A-Za-z0-9_-]{22}$' then
+    perform private.refuse(
+      422, 'validation_failed', 'The cursor is not one that a list answered.', 'cursor',
+      hint => 'Send next_cursor of the previous page unchanged, or leave the cursor out to start again.'
+    );
+  end if;
+  return encode(decode(translate(cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid;
+end
+$$;
+grant execute on function private.decode_cursor(text) to api_key;
+
+create function private.page_size("limit" integer) returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return greatest(1, least(coalesce("limit", 50), 100));
+end
+$$;
+grant execute on function private.page_size(integer) to api_key;
+
+-- How many bytes the items of a page may have together; a list stops there, with at least one item.
+create function private.page_bytes() returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return 1048576;
+end
+$$;
+grant execute on function private.page_bytes() to api_key;
+
+-- A list operation makes items until there is one more than the page holds, in number or in bytes; the surplus item says that
+-- there is more. Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
+create function private.page(items json[], size integer) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_kept integer := least(coalesce(cardinality(items), 0), size);
+  v_bytes integer := private.page_bytes();
+  v_sum bigint := 0;
+begin
+  if pg_column_size(items) > v_bytes then
+    for i in 1..v_kept loop
+      v_sum := v_sum + pg_column_size(items[i]);
+      if v_sum > v_bytes and i > 1 then
+        v_kept := i - 1;
+        exit;
+      end if;
+    end loop;
+  end if;
+  return json_build_object(
+    'data', coalesce(to_json(items[1:v_kept]), '[]'),
+    'has_more', coalesce(cardinality(items), 0) > v_kept,
+    'next_cursor', case when cardinality(items) > v_kept then private.encode_cursor((items[v_kept] ->> 'id')::uuid) end
+  );
+end
+$$;
+grant execute on function private.page(json[], integer) to api_key;
+
+-- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
+-- no other update pays for it.
+create function private.tg__refuse_change() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv loop
+    if to_jsonb(new) -> v_column is distinct from to_jsonb(old) -> v_column then
+      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column);
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+-- Fields that Usher keeps itself, named after a hint as arguments of a trigger on those very columns. Saving a row as it is
+-- passes; another value would be overwritten without a word. A new row has none of them.
+create function private.tg__refuse_derived() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv[1:] loop
+    if to_jsonb(new) -> v_column is distinct from coalesce(to_jsonb(old) -> v_column, 'null')
+      -- What SQL that keeps updated_at itself sets it to is what it becomes.
+      and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
+      perform private.refuse(
+        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0]
+      );
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+create function private.tg__require_name() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.name is null or length(btrim(new.name)) not between 1 and 200 or new.name ~ '[[:cntrl:]]' then
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
+  end if;
+  return new;
+end
+$$;
+
+-- For triggers whose `when` says which value is refused. Arguments: param, message and, if there is one, a hint.
+create function private.tg__refuse_value() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2]);
+  return new;
+end
+$$;
+
+-- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
+-- stay behind it.
+create function private.tg__refuse_delete_in_use() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_reference text;
+  v_in_use boolean;
+begin
+  foreach v_reference in array tg_argv[2:] loop
+    execute format(
+      'select exists (select from public.%I where %I = $1)', split_part(v_reference, '.', 1), split_part(v_reference, '.', 2)
+    ) into v_in_use using old.id;
+    if v_in_use then
+      perform private.refuse(409, 'in_use', tg_argv[0], hint => tg_argv[1]);
+    end if;
+  end loop;
+  return old;
+end
+$$;
+
+-- Truncating fires no row triggers, so that counts and logs would not hear of it.
+create function private.tg__refuse_truncate() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(409, 'append_only', 'This table cannot be emptied at one stroke.', hint => 'Delete or cancel rows instead.');
+end
+$$;
+
+create function private.tg__set_updated_at() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.updated_at := now();
+  return new;
+end
+$$;
+
+-- The version of a row is the ETag of its object: whoever edits it may say which version they saw.
+create function private.tg__count_version() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.version := old.version + 1;
+  return new;
+end
+$$;
+
+-- Null is no condition; of a list any may match.
+create function private.require_version(version integer, if_versions integer[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if version <> all (if_versions) then
+    perform private.refuse(
+      412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
+      jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.require_version(integer, integer[]) to api_key;
+
+-- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
+create function private.undo_dry_run() returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  raise exception using errcode = 'UD001', message = 'Dry run.';
+end
+$$;
+grant execute on function private.undo_dry_run() to api_key;
+
+-- Organisations own everything. A plan sets how fast their keys may call; members are the people who sign in.
+
+create table public.plans (
+  name text not null,
+  rate_limit_per_minute integer not null,
+  constraint plans_pkey primary key (name),
+  constraint plans_name_is_a_slug check (name ~ '^[a-z][a-z0-9_-]{0,39}$'),
+  constraint plans_rate_limit_is_positive check (rate_limit_per_minute > 0)
+);
+comment on table public.plans is 'What an organisation may use. Add a row to offer another plan.';
+comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan.';
+
+insert into public.plans (name, rate_limit_per_minute) values
+  ('starter', 600),
+  ('standard', 6000),
+  ('enterprise', 60000);
+
+create table public.organisations (
+  id uuid not null default private.uuid_v7(),
+  name text not null,
+  slug text not null,
+  plan text not null default 'standard',
+  reply_to_email text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint organisations_pkey primary key (id),
+  constraint organisations_slug_key unique (slug),
+  constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
+  constraint organisations_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint organisations_reply_to_email_is_an_address check (private.is_email_address(reply_to_email)),
+  constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
+);
+comment on table public.organisations is 'The owners of events. Nothing is ever visible across organisations.';
+comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
+comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
+
+create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
+create trigger organisations_100_in_use before delete on public.organisations
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
+  );
+create trigger organisations_300_name before insert or update of name on public.organisations
+  for each row execute function private.tg__require_name();
+create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
+  for each row when (not private.is_email_address(new.reply_to_email))
+  execute function private.tg__refuse_value(
+    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
+  );
+create trigger organisations_900_updated_at before update on public.organisations
+  for each row execute function private.tg__set_updated_at();
+
+create type public.organisation_role as enum ('owner', 'member');
+
+create table public.organisation_members (
+  organisation_id uuid not null,
+  user_id uuid not null,
+  role public.organisation_role not null default 'member',
+  created_at timestamptz not null default now(),
+  constraint organisation_members_pkey primary key (organisation_id, user_id),
+  constraint organisation_members_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint organisation_members_user_id_fkey foreign key (user_id)
+    references auth.users (id) on delete cascade
+);
+comment on table public.organisation_members is 'Who may sign in for an organisation. Owners also manage members and API keys.';
+
+create index organisation_members_user_id_idx on public.organisation_members (user_id);
+
+-- Security definer: a policy on organisation_members that read organisation_members would call itself for ever.
+create function private.member_organisation_ids() returns setof uuid
+language sql stable security definer set search_path = ''
+as $$
+  select m.organisation_id from public.organisation_members m where m.user_id = (select auth.uid())
+$$;
+grant execute on function private.member_organisation_ids() to authenticated;
+
+-- Security definer for the same reason.
+create function private.owned_organisation_ids() returns setof uuid
+language sql stable security definer set search_path = ''
+as $$
+  select m.organisation_id from public.organisation_members m
+  where m.user_id = (select auth.uid()) and m.role = 'owner'
+$$;
+grant execute on function private.owned_organisation_ids() to authenticated;
+
+-- The default privileges of a Supabase project open every new table to these three. Each table closes itself first.
+revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
+
+alter table public.plans enable row level security;
+create policy plans_select_all on public.plans for select to api_key, authenticated using (true);
+grant select on public.plans to api_key, authenticated;
+
+alter table public.organisations enable row level security;
+create policy organisations_select_own on public.organisations for select to api_key
+  using (id = (select private.current_organisation_id()));
+create policy organisations_select_membership on public.organisations for select to authenticated
+  using (id in (select private.member_organisation_ids()));
+create policy organisations_update_ownership on public.organisations for update to authenticated
+  using (id in (select private.owned_organisation_ids()));
+grant select on public.organisations to api_key, authenticated;
+grant update (name, slug, reply_to_email) on public.organisations to authenticated;
+
+alter table public.organisation_members enable row level security;
+create policy organisation_members_select_membership on public.organisation_members for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy organisation_members_insert_ownership on public.organisation_members for insert to authenticated
+  with check (organisation_id in (select private.owned_organisation_ids()));
+create policy organisation_members_update_ownership on public.organisation_members for update to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+create policy organisation_members_delete_ownership on public.organisation_members for delete to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+grant select, delete on public.organisation_members to authenticated;
+grant insert (organisation_id, user_id, role) on public.organisation_members to authenticated;
+grant update (role) on public.organisation_members to authenticated;
+
+-- API keys: made once, shown once, kept as a SHA-256 hash. The gateway resolves a hash to a principal; from then on every
+-- request carries the key's id in its token and is checked again in its own transaction, so a revocation holds at once.
+
+create type public.api_scope as enum (
+  'events:read',
+  'orders:read',
+  'attendees:read',
+  'events:write',
+  'attendees:write',
+  'checkin:write',
+  'orders:write'
+);
+
+create table public.api_keys (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  family_id uuid not null,
+  name text not null,
+  prefix text not null,
+  scopes public.api_scope[] not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint api_keys_pkey primary key (id),
+  constraint api_keys_prefix_key unique (prefix),
+  constraint api_keys_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint api_keys_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint api_keys_prefix_is_of_a_live_key check (prefix ~ '^usher_live_[0-9A-Za-z]{8}$'),
+  constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
+);
+comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
+comment on column public.api_keys.family_id is
+  'Keys that replace one another by rotation share it. Idempotency keys and the rate limit belong to the family, so a rotation in the middle of a retry neither doubles an order nor the allowance.';
+comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored anywhere.';
+comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
+
+create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
+
+-- In private, so that no table an organiser may read holds anything of the secret.
+create table private.api_key_hashes (
+  key_hash bytea not null,
+  api_key_id uuid not null,
+  constraint api_key_hashes_pkey primary key (key_hash),
+  constraint api_key_hashes_api_key_id_key unique (api_key_id),
+  constraint api_key_hashes_api_key_id_fkey foreign key (api_key_id)
+    references public.api_keys (id) on delete cascade,
+  constraint api_key_hashes_key_hash_is_sha256 check (octet_length(key_hash) = 32)
+);
+comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
+
+create function private.tg_api_keys__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.family_id := coalesce(new.family_id, new.id);
+  elsif old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at then
+    perform private.refuse(
+      409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
+    );
+  elsif old.revoked_at is null and new.revoked_at is not null then
+    -- Now, whatever moment was meant: a key is revoked or it is not. For a later end there is expires_at.
+    new.revoked_at := now();
+  end if;
+  return new;
+end
+$$;
+create trigger api_keys_050_derived before update of created_at, updated_at on public.api_keys
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
+create trigger api_keys_100_guard before insert or update on public.api_keys
+  for each row execute function private.tg_api_keys__guard();
+create trigger api_keys_300_name before insert or update of name on public.api_keys
+  for each row execute function private.tg__require_name();
+create trigger api_keys_900_updated_at before update of name, scopes, expires_at, revoked_at on public.api_keys
+  for each row execute function private.tg__set_updated_at();
+
+revoke all on public.api_keys from anon, authenticated, service_role;
+alter table private.api_key_hashes enable row level security;
+
+alter table public.api_keys enable row level security;
+create policy api_keys_select_itself on public.api_keys for select to api_key
+  using (id = (select private.current_api_key_id()));
+create policy api_keys_select_ownership on public.api_keys for select to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+create policy api_keys_update_ownership on public.api_keys for update to authenticated
+  using (organisation_id in (select private.owned_organisation_ids()));
+grant select on public.api_keys to api_key, authenticated;
+grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
+
+-- What the calling key may do, as of now.
+create function private.current_scopes() returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+end
+$$;
+grant execute on function private.current_scopes() to api_key;
+
+-- The three ways a known key is of no use. Raises 401, or does nothing.
+create function private.refuse_unusable_key(key public.api_keys) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if key.id is null then
+    perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
+  elsif key.revoked_at is not null then
+    perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
+  elsif key.expires_at <= now() then
+    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
+  end if;
+end
+$$;
+
+-- Who holds this key? Security definer: gateway may read no table at all. Stamps the use of the key here, and not in the
+-- check of every request, because most requests are reads, in transactions that may not write; a BFF resolves a key again
+-- every minute.
+create function api.resolve_api_key(key_hash text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_key public.api_keys;
+begin
+  select k.* into v_key
+  from private.api_key_hashes h
+  join public.api_keys k on k.id = h.api_key_id
+  where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
+
+  perform private.refuse_unusable_key(v_key);
+
+  update public.api_keys k set last_used_at = now()
+  where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
+
+  return (
+    select json_build_object(
+      'api_key_id', v_key.id,
+      'family_id', v_key.family_id,
+      'organisation_id', v_key.organisation_id,
+      'scopes', to_jsonb(v_key.scopes),
+      'rate_limit_per_minute', p.rate_limit_per_minute
+    )
+    from public.organisations o
+    join public.plans p on p.name = o.plan
+    where o.id = v_key.organisation_id
+  );
+end
+$$;
+comment on function api.resolve_api_key(text) is
+  'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
+grant execute on function api.resolve_api_key(text) to gateway;
+
+-- Runs first in every request that PostgREST serves, in the same transaction and as the role of the token. A token of a
+-- scope is worth no more than its key is now: the BFF may cache a principal for a minute, this may not.
+-- Security definer: it must see the key whatever the role may see.
+create function private.check_request() returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+  v_role text := v_claims ->> 'role';
+  v_key public.api_keys;
+begin
+  if v_role <> 'api_key' and v_role not like 'scope\_%' then
+    return;
+  end if;
+
+  select k.* into v_key
+  from public.api_keys k
+  where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
+
+  perform private.refuse_unusable_key(v_key);
+
+  if v_role <> 'api_key' and not (private.scope_of_role(v_role) = any (v_key.scopes)) then
+    perform private.refuse(
+      403, 'missing_scope', 'The API key lacks the scope this operation needs.',
+      details => jsonb_build_object('scope', private.scope_of_role(v_role)),
+      hint => 'Use a key that has the scope, or add the scope to this key.'
+    );
+  end if;
+end
+$$;
+comment on function private.check_request() is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
+grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
+
+-- scope_events_read is events:read, and so on for all seven.
+create function private.scope_of_role(role text) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
+end
+$$;
+
+alter role authenticator set pgrst.db_pre_request = 'private.check_request';
+
+create function api.get_api_key() returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'api_key',
+      'id', k.id,
+      'name', k.name,
+      'prefix', k.prefix,
+      'scopes', to_jsonb(k.scopes),
+      'organisation', json_build_object(
+        'object', 'organisation',
+        'id', o.id,
+        'name', o.name,
+        'slug', o.slug,
+        'plan', o.plan
+      ),
+      'rate_limit_per_minute', p.rate_limit_per_minute,
+      'expires_at', private.rfc3339(k.expires_at),
+      'created_at', private.rfc3339(k.created_at),
+      'updated_at', private.rfc3339(k.updated_at)
+    )
+    from public.api_keys k
+    join public.organisations o on o.id = k.organisation_id
+    join public.plans p on p.name = o.plan
+    where k.id = (select private.current_api_key_id())
+  );
+end
+$$;
+comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
+grant execute on function api.get_api_key() to api_key;
+
+-- For the command line, which makes the key and passes its hash: the key itself never reaches the database.
+create function private.create_api_key(
+  organisation_slug text,
+  name text,
+  scopes public.api_scope[],
+  prefix text,
+  key_hash bytea,
+  expires_at timestamptz default null,
+  family_id uuid default null
+) returns public.api_keys
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+  v_key public.api_keys;
+begin
+  select o.id into v_organisation_id from public.organisations o where o.slug = organisation_slug;
+  if not found then
+    perform private.refuse(
+      404, 'not_found', 'There is no organisation with this slug.', 'organisation',
+      hint => 'Create it first: usher organisations create.'
+    );
+  end if;
+
+  insert into public.api_keys (organisation_id, family_id, name, prefix, scopes, expires_at)
+  values (
+    v_organisation_id, create_api_key.family_id, create_api_key.name, create_api_key.prefix,
+    create_api_key.scopes, create_api_key.expires_at
+  )
+  returning * into v_key;
+
+  insert into private.api_key_hashes (api_key_id, key_hash) values (v_key.id, create_api_key.key_hash);
+  return v_key;
+end
+$$;
+
+-- The new key takes over name, scopes, expiry and family; the old one works until the overlap ends.
+create function private.rotate_api_key(prefix text, new_prefix text, new_key_hash bytea, overlap interval)
+returns public.api_keys
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_old public.api_keys;
+begin
+  select k.* into v_old from public.api_keys k where k.prefix = rotate_api_key.prefix for no key update;
+  if not found then
+    perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
+  end if;
+  perform private.refuse_unusable_key(v_old);
+  if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
+    perform private.refuse(
+      409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
+      hint => 'Rotate the key that replaced it: usher keys list shows it.'
+    );
+  end if;
+
+  update public.api_keys k set expires_at = least(k.expires_at, now() + overlap) where k.id = v_old.id;
+
+  return private.create_api_key(
+    (select o.slug from public.organisations o where o.id = v_old.organisation_id),
+    v_old.name, v_old.scopes, new_prefix, new_key_hash, v_old.expires_at, v_old.family_id
+  );
+end
+$$;
+
+-- Idempotency: the first outcome of a write, kept with its effect in one transaction and answered again to whoever repeats
+-- the request. A refusal that rolled back left no effect and no record, so repeating it simply tries again.
+
+create table private.idempotency_records (
+  organisation_id uuid not null,
+  family_id uuid not null,
+  idempotency_key text not null,
+  request_fingerprint text not null,
+  outcome json not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '24 hours',
+  constraint idempotency_records_pkey primary key (family_id, idempotency_key),
+  constraint idempotency_records_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint idempotency_records_key_is_bounded check (length(idempotency_key) between 1 and 255)
+);
+comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. A key belongs to a family of API keys: rotation keeps it, another integration cannot hit it.';
+
+create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
+create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
+
+alter table private.idempotency_records enable row level security;
+
+-- An answer given to one scope is never replayed to another, whatever fingerprint comes with the key.
+create function private.fingerprint_for_role(request_fingerprint text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return concat_ws(' ', private.claims() ->> 'role', request_fingerprint);
+end
+$$;
+
+-- Security definer, like its twin below: records are read and written only through these two.
+-- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
+-- the first is done, and then finds its record.
+create function private.replay_outcome(idempotency_key text, request_fingerprint text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_family_id uuid := (private.claims() ->> 'family_id')::uuid;
+  v_record private.idempotency_records;
+begin
+  if idempotency_key is null or v_family_id is null then
+    return null;
+  end if;
+
+  perform pg_advisory_xact_lock(hashtextextended(v_family_id || ' ' || idempotency_key, 0));
+
+  select r.* into v_record
+  from private.idempotency_records r
+  where r.family_id = v_family_id
+    and r.idempotency_key = replay_outcome.idempotency_key
+    and r.expires_at > now();
+  if not found then
+    return null;
+  end if;
+
+  if v_record.request_fingerprint is distinct from private.fingerprint_for_role(replay_outcome.request_fingerprint) then
+    perform private.refuse(
+      422, 'idempotency_key_reused', 'This idempotency key was used for a different request.', 'idempotency_key',
+      hint => 'Repeat the first request unchanged, or send a new key.'
+    );
+  end if;
+  -- As text, so that the fields keep their order.
+  return ('{"replayed": true, ' || substr(v_record.outcome::text, 2))::json;
+end
+$$;
+grant execute on function private.replay_outcome(text, text) to api_key;
+
+-- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way.
+create function private.record_outcome(idempotency_key text, request_fingerprint text, outcome json) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if idempotency_key is not null and private.claims() ? 'family_id' then
+    insert into private.idempotency_records as r
+      (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
+    values (
+      private.current_organisation_id(),
+      (private.claims() ->> 'family_id')::uuid,
+      record_outcome.idempotency_key,
+      private.fingerprint_for_role(record_outcome.request_fingerprint),
+      record_outcome.outcome
+    )
+    on conflict on constraint idempotency_records_pkey do update
+      set request_fingerprint = excluded.request_fingerprint,
+        outcome = excluded.outcome,
+        created_at = excluded.created_at,
+        expires_at = excluded.expires_at;
+  end if;
+  return outcome;
+end
+$$;
+grant execute on function private.record_outcome(text, text, json) to api_key;
+
+-- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
+
+create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
+
+create table public.events (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  name text not null,
+  slug text not null,
+  description text,
+  status public.event_status not null default 'draft',
+  starts_at timestamptz,
+  ends_at timestamptz,
+  timezone text not null default 'UTC',
+  venue_name text,
+  venue_address text,
+  venue_city text,
+  venue_postcode text,
+  venue_country text,
+  online_url text,
+  capacity integer,
+  currency text not null default 'EUR',
+  published_at timestamptz,
+  cancelled_at timestamptz,
+  completed_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint events_pkey primary key (id),
+  constraint events_id_organisation_id_key unique (id, organisation_id),
+  constraint events_organisation_id_fkey foreign key (organisation_id) references public.organisations (id),
+  constraint events_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint events_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$'),
+  constraint events_description_is_bounded check (length(description) <= 20000),
+  constraint events_starts_at_and_ends_at_are_finite check (
+    starts_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ends_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint events_ends_at_is_after_starts_at check (ends_at > starts_at),
+  constraint events_starts_at_and_ends_at_are_set_unless_draft check (status = 'draft' or (starts_at is not null and ends_at is not null)),
+  constraint events_venue_is_bounded check (
+    length(venue_name) <= 200 and length(venue_address) <= 500
+    and length(venue_city) <= 200 and length(venue_postcode) <= 20
+  ),
+  constraint events_venue_country_is_iso_3166 check (venue_country ~ '^[A-Z]{2}$'),
+  constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
+  constraint events_capacity_is_positive check (capacity > 0),
+  constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
+  constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+);
+comment on table public.events is 'Something people come to. Draft until it has dates and a ticket type and is published.';
+comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: no limit but theirs.';
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
+comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
+comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
+
+-- Partial, and so no keys in the eyes of Postgres: editing a slug or an external_id does not lock the row against whoever
+-- registers and therefore refers to it.
+create unique index events_organisation_id_slug_key on public.events (organisation_id, slug) where slug <> '';
+create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
+  where external_id is not null;
+
+-- The keyset pages of list_events, with and without a status.
+create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
+create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
+
+-- The gate of an event. Whoever registers passes it together with others; whoever changes status, capacity or currency
+-- closes it until the end of the transaction. So a cancellation never misses a registration in flight. An advisory lock
+-- rather than a row lock, because its queue is fair: in an on-sale there is always somebody holding the row shared, and the
+-- organiser's edit would wait for ever.
+-- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
+-- who hold the first together could never both make it their own.
+-- Order of locks, everywhere: external_ids of a registration, event row, gate, order, attendee, promo code, ticket type.
+create function private.close_gate(event_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(1, hashtext(event_id::text));
+end
+$$;
+
+grant execute on function private.close_gate(uuid) to scope_events_write;
+
+create function private.pass_gate(event_id uuid) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
+  -- Read only now, when nobody can change it.
+  select e.* into v_event from public.events e where e.id = pass_gate.event_id;
+  return v_event;
+end
+$$;
+
+create function private.pass_gate_one_by_one(event_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(2, hashtext(event_id::text));
+end
+$$;
+
+create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
+    jsonb_build_object('from', "from", 'to', "to"),
+    'Allowed: draft to published; published to draft, cancelled or completed.'
+  );
+end
+$$;
+grant execute on function private.refuse_transition(public.event_status, public.event_status) to scope_events_write;
+
+-- Nobody is sold a ticket for what is over.
+create function private.refuse_ended(param text, ends_at timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'event_ended', 'The event has ended.', param, jsonb_build_object('ends_at', private.rfc3339(ends_at)),
+    'Give the event a later ends_at first.'
+  );
+end
+$$;
+
+-- A slug of the name, with a few random characters where another event has it.
+create function private.free_event_slug(organisation_id uuid, name text) returns text
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_slug text := coalesce(
+    nullif(trim(both '-' from left(trim(both '-' from regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')), 90)), ''), 'event'
+  );
+begin
+  if exists (
+    select from public.events e where e.organisation_id = free_event_slug.organisation_id and e.slug = v_slug
+  ) then
+    v_slug := v_slug || '-' || lower(private.random_code(6));
+  end if;
+  return v_slug;
+end
+$$;
+
+-- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
+create function private.tg_events__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name));
+    if new.status <> 'draft' then
+      perform private.refuse(
+        409, 'invalid_transition', 'An event starts as a draft.', 'status',
+        hint => 'Add dates and a ticket type, then publish it.'
+      );
+    end if;
+  else
+    if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
+      perform private.close_gate(new.id);
+    end if;
+
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
+    ) then
+      perform private.refuse_transition(old.status, new.status);
+    end if;
+
+    if old.status = 'published' and new.status = 'draft'
+      and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(
+        409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status', hint => 'Cancel the event instead.'
+      );
+    end if;
+
+    if old.status = 'draft' and new.status = 'published' then
+      if new.starts_at is null or new.ends_at is null then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
+          hint => 'Set starts_at and ends_at first.'
+        );
+      end if;
+      if new.ends_at <= now() then
+        perform private.refuse_ended('ends_at', new.ends_at);
+      end if;
+      if not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
+          hint => 'Add a ticket type first.'
+        );
+      end if;
+    end if;
+
+    if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
+    end if;
+
+    if new.capacity is distinct from old.capacity and new.capacity > 0 and new.capacity < private.places_taken(new.id) then
+      perform private.refuse(
+        409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+        jsonb_build_object('places_taken', private.places_taken(new.id))
+      );
+    end if;
+  end if;
+
+  -- Row level security refuses a foreign row only after this: until then, nothing is told of it.
+  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else (new.slug, new.external_id) is distinct from (old.slug, old.external_id) end)
+    and not private.is_foreign(new.organisation_id) then
+    perform private.refuse_taken('slug', e.id, e.created_at)
+    from public.events e
+    where e.organisation_id = new.organisation_id and e.slug = new.slug and e.slug <> '' and e.id <> new.id;
+    perform private.refuse_taken('external_id', e.id, e.created_at)
+    from public.events e
+    where e.organisation_id = new.organisation_id and e.external_id = new.external_id and e.id <> new.id;
+  end if;
+
+  if tg_op = 'INSERT' or new.timezone <> old.timezone then
+    -- The list of zones is read from files, in some 20 ms: a zone that an event is in already is one.
+    if not exists (select from public.events e where e.timezone = new.timezone)
+      and not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
+      perform private.refuse(
+        422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.'
+      );
+    end if;
+  end if;
+
+  -- The moments belong to the status; nobody sets them by hand.
+  new.published_at := case
+    when tg_op = 'INSERT' or new.status = 'draft' then null
+    when old.status = 'draft' then now()
+    else old.published_at
+  end;
+  new.cancelled_at := case when new.status = 'cancelled' then case when old.status = 'cancelled' then old.cancelled_at else now() end end;
+  new.completed_at := case when new.status = 'completed' then case when old.status = 'completed' then old.completed_at else now() end end;
+  return new;
+end
+$$;
+create trigger events_050_fixed before update of organisation_id on public.events
+  for each row execute function private.tg__refuse_change('organisation_id');
+create trigger events_050_derived_insert before insert on public.events
+  for each row when (num_nonnulls(new.published_at, new.cancelled_at, new.completed_at) > 0)
+  execute function private.tg__refuse_derived('Set the status later instead.', 'published_at', 'cancelled_at', 'completed_at');
+create trigger events_050_derived_update
+  before update of published_at, cancelled_at, completed_at, version, created_at, updated_at on public.events
+  for each row execute function private.tg__refuse_derived(
+    'Leave it as it is; the moments of an event go with its status.',
+    'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
+  );
+create trigger events_100_in_use before delete on public.events
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The event is in use: it has ticket types, promo codes, orders or check-ins.',
+    'Cancel it instead: set its status to cancelled. A draft can be deleted after its ticket types and promo codes.',
+    'orders.event_id', 'check_ins.event_id', 'ticket_types.event_id', 'promo_codes.event_id'
+  );
+create trigger events_100_guard before insert or update on public.events
+  for each row execute function private.tg_events__guard();
+create trigger events_300_name before insert or update of name on public.events
+  for each row execute function private.tg__require_name();
+create trigger events_300_starts_at before update of starts_at on public.events
+  for each row when (new.status <> 'draft' and new.starts_at is null)
+  execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.', 'Set another start instead.');
+create trigger events_300_ends_at before update of ends_at on public.events
+  for each row when (new.status <> 'draft' and new.ends_at is null)
+  execute function private.tg__refuse_value('ends_at', 'Only a draft can be without an end.', 'Set another end instead.');
+create trigger events_300_ends_at_is_after_starts_at before insert or update of starts_at, ends_at on public.events
+  for each row when (new.ends_at <= new.starts_at)
+  execute function private.tg__refuse_value('ends_at', 'An event ends after it starts.', 'Change starts_at and ends_at together.');
+create trigger events_300_capacity before insert or update of capacity on public.events
+  for each row when (new.capacity <= 0)
+  execute function private.tg__refuse_value('capacity', 'A capacity is at least 1.', 'Leave it empty for no limit.');
+create trigger events_900_updated_at before update on public.events
+  for each row execute function private.tg__set_updated_at();
+create trigger events_900_version before update on public.events
+  for each row execute function private.tg__count_version();
+
+revoke all on public.events from anon, authenticated, service_role;
+
+alter table public.events enable row level security;
+-- Registering and scanning need to know the event, too; what they may know of it is in the column grants.
+create policy events_select_own on public.events for select
+  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy events_insert_own on public.events for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy events_update_own on public.events for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy events_select_membership on public.events for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy events_insert_membership on public.events for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy events_update_membership on public.events for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.events to scope_events_read, scope_events_write, authenticated;
+grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
+grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
+grant insert (
+  organisation_id, name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+) on public.events to scope_events_write, authenticated;
+grant update (
+  name, slug, description, status, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+) on public.events to scope_events_write, authenticated;
+
+create function private.event_json(event public.events) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'event',
+    'id', event.id,
+    'name', event.name,
+    'slug', event.slug,
+    'description', event.description,
+    'status', event.status,
+    'phase', case
+      when event.starts_at is null or now() < event.starts_at then 'upcoming'
+      when event.ends_at is null or now() < event.ends_at then 'ongoing'
+      else 'ended'
+    end,
+    'starts_at', private.rfc3339(event.starts_at),
+    'ends_at', private.rfc3339(event.ends_at),
+    'timezone', event.timezone,
+    'venue', case
+      when num_nonnulls(
+        event.venue_name, event.venue_address, event.venue_city, event.venue_postcode, event.venue_country
+      ) > 0 then json_build_object(
+        'name', event.venue_name,
+        'address', event.venue_address,
+        'city', event.venue_city,
+        'postcode', event.venue_postcode,
+        'country', event.venue_country
+      )
+    end,
+    'online_url', event.online_url,
+    'capacity', event.capacity,
+    'currency', event.currency,
+    'published_at', private.rfc3339(event.published_at),
+    'cancelled_at', private.rfc3339(event.cancelled_at),
+    'completed_at', private.rfc3339(event.completed_at),
+    'external_id', event.external_id,
+    'metadata', event.metadata,
+    'version', event.version,
+    'created_at', private.rfc3339(event.created_at),
+    'updated_at', private.rfc3339(event.updated_at)
+  );
+end
+$$;
+grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
+
+create function api.list_events(
+  status public.event_status default null,
+  external_id text default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_event public.events;
+  v_item json;
+  v_items json[];
+begin
+  for v_event in
+    select e.*
+    from public.events e
+    where (list_events.status is null or e.status = list_events.status)
+      and (list_events.external_id is null or e.external_id = list_events.external_id)
+      and (v_before is null or e.id < v_before)
+    order by e.id desc
+    limit v_size + 1
+  loop
+    v_item := private.event_json(v_event);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_events(public.event_status, text, text, integer) is
+  'Events of the organisation, newest first, optionally of one status or with one external_id: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(public.event_status, text, text, integer) to scope_events_read;
+
+create function api.get_event(event_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = get_event.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.event_json(v_event);
+end
+$$;
+comment on function api.get_event(uuid) is 'One event. 404 not_found.';
+grant execute on function api.get_event(uuid) to scope_events_read;
+
+-- The columns that a venue sets, by RFC 7396: a member that its object leaves out stays as it is, null clears one, and no
+-- object at all clears them all.
+create function private.venue_columns(venue jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if jsonb_typeof(venue) = 'object' then
+    return (select coalesce(jsonb_object_agg('venue_' || m.key, m.value), '{}') from jsonb_each(venue) m);
+  end if;
+  return '{"venue_name": null, "venue_address": null, "venue_city": null, "venue_postcode": null, "venue_country": null}';
+end
+$$;
+grant execute on function private.venue_columns(jsonb) to scope_events_write;
+
+create function api.create_event(
+  name text,
+  slug text default null,
+  description text default null,
+  starts_at timestamptz default null,
+  ends_at timestamptz default null,
+  timezone text default null,
+  venue jsonb default null,
+  online_url text default null,
+  capacity integer default null,
+  currency text default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_venue public.events := jsonb_populate_record(null::public.events, private.venue_columns(venue));
+  v_event public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.events (
+    organisation_id, name, slug, description, starts_at, ends_at, timezone,
+    venue_name, venue_address, venue_city, venue_postcode, venue_country,
+    online_url, capacity, currency, external_id, metadata
+  )
+  values (
+    private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
+    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'),
+    v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
+    create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
+    create_event.external_id, coalesce(create_event.metadata, '{}')
+  )
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text) is
+  'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_event(
+  event_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_event public.events;
+  v_new public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  perform private.require_version(v_event.version, if_version);
+
+  -- An absent key leaves its field, null clears it; so do the members of the venue.
+  v_new := jsonb_populate_record(
+    v_event,
+    changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+  );
+  update public.events e set
+    name = v_new.name,
+    slug = v_new.slug,
+    description = v_new.description,
+    starts_at = v_new.starts_at,
+    ends_at = v_new.ends_at,
+    timezone = v_new.timezone,
+    venue_name = v_new.venue_name,
+    venue_address = v_new.venue_address,
+    venue_city = v_new.venue_city,
+    venue_postcode = v_new.venue_postcode,
+    venue_country = v_new.venue_country,
+    online_url = v_new.online_url,
+    capacity = v_new.capacity,
+    currency = v_new.currency,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where e.id = v_event.id
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.update_event(uuid, jsonb, integer[], text, text) is
+  'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
+
+-- The one way from status to status; the guard says which are allowed.
+create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = set_event_status.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  -- Studio may save a row as it is; a caller who cancels what is cancelled should hear of it.
+  if v_event.status = set_event_status.status then
+    perform private.refuse_transition(v_event.status, set_event_status.status);
+  end if;
+  update public.events e set status = set_event_status.status where e.id = v_event.id returning * into v_event;
+  return v_event;
+end
+$$;
+grant execute on function private.set_event_status(uuid, public.event_status) to scope_events_write;
+
+create function api.publish_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'published'))
+  ));
+end
+$$;
+comment on function api.publish_event(uuid, text, text) is
+  'Opens a draft event for registrations: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
+grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
+
+create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'completed'))
+  ));
+end
+$$;
+comment on function api.complete_event(uuid, text, text) is
+  'Closes an event, so that nobody can be registered any more: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
+
+-- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', (
+      select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
+    ),
+    'attendees', (
+      select count(*) from public.attendees a where a.event_id = v_event.id and a.status <> 'cancelled'
+    )
+  );
+end
+$$;
+grant execute on function private.event_effect(uuid, boolean) to scope_events_write;
+
+create function api.unpublish_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.event_effect(event_id, dry_run),
+      'data', private.event_json(private.set_event_status(event_id, 'draft'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.unpublish_event(uuid, boolean, text, text) is
+  'Takes an event without orders back to draft, or says what that would do: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
+
+create function api.cancel_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform from public.events e where e.id = cancel_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    -- Counted before there is nothing left to count, and behind the closed gate, so that it is what is cancelled.
+    perform private.close_gate(event_id);
+    v_effect := private.event_effect(event_id, dry_run);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_event(uuid, boolean, text, text) is
+  'Cancels an event and with it its orders and tickets, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;
+
+-- Ticket types: what can be had for an event, at which price, how often.
+
+create type public.ticket_type_status as enum ('active', 'archived');
+create type public.ticket_type_visibility as enum ('public', 'hidden');
+
+create table public.ticket_types (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  name text not null,
+  description text,
+  price bigint not null default 0,
+  quantity integer,
+  quantity_sold integer not null default 0,
+  min_per_order integer not null default 1,
+  max_per_order integer,
+  sales_start_at timestamptz,
+  sales_end_at timestamptz,
+  visibility public.ticket_type_visibility not null default 'public',
+  status public.ticket_type_status not null default 'active',
+  position integer not null default 0,
+  external_id text,
+  metadata jsonb not null default '{}',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint ticket_types_pkey primary key (id),
+  constraint ticket_types_id_event_id_key unique (id, event_id),
+  constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint ticket_types_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint ticket_types_description_is_bounded check (length(description) <= 20000),
+  constraint ticket_types_price_is_bounded check (price between 0 and 100000000000),
+  constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
+  constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
+  constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
+  constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
+  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
+    sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
+  constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+);
+comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop it being issued; tickets already issued stay good.';
+comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
+comment on column public.ticket_types.quantity is 'How many there are. Empty: no limit. Cannot be set below quantity_sold.';
+comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
+comment on column public.ticket_types.min_per_order is 'How many of them an order that has any must have at least.';
+comment on column public.ticket_types.max_per_order is 'How many of them an order may have. Empty: no limit.';
+comment on column public.ticket_types.position is 'Where it stands in the list of the event''s ticket types, from 0.';
+
+create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
+  where external_id is not null;
+create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
+
+-- Rows below an event belong to the event's organisation; whoever adds one need not say so.
+create function private.tg__inherit_organisation() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.organisation_id is null then
+    select e.organisation_id into new.organisation_id from public.events e where e.id = new.event_id;
+  end if;
+  return new;
+end
+$$;
+
+create function private.tg_ticket_types__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- Depth 1 is a statement of a person or an API; the count itself comes from the trigger on attendees, one deeper.
+  if pg_trigger_depth() = 1
+    and new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
+    perform private.refuse(
+      409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
+      hint => 'Add or cancel attendees instead.'
+    );
+  end if;
+  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold then
+    perform private.refuse(
+      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued.', 'quantity',
+      jsonb_build_object('quantity_sold', new.quantity_sold)
+    );
+  end if;
+  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then
+    perform private.refuse_taken('external_id', t.id, t.created_at)
+    from public.ticket_types t
+    where t.organisation_id = new.organisation_id and t.external_id = new.external_id and t.id <> new.id;
+  end if;
+  return new;
+end
+$$;
+create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger ticket_types_100_in_use before delete on public.ticket_types
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
+    'attendees.ticket_type_id'
+  );
+create trigger ticket_types_050_organisation before insert on public.ticket_types
+  for each row execute function private.tg__inherit_organisation();
+create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+create trigger ticket_types_100_guard before insert or update on public.ticket_types
+  for each row execute function private.tg_ticket_types__guard();
+create trigger ticket_types_300_name before insert or update of name on public.ticket_types
+  for each row execute function private.tg__require_name();
+create trigger ticket_types_300_price before insert or update of price on public.ticket_types
+  for each row when (new.price not between 0 and 100000000000)
+  execute function private.tg__refuse_value(
+    'price', 'A price is from 0 to 100000000000.', 'It is in minor units: 4900 is 49.00. 0 is free.'
+  );
+create trigger ticket_types_300_quantity before insert or update of quantity on public.ticket_types
+  for each row when (new.quantity < 0)
+  execute function private.tg__refuse_value('quantity', 'A quantity is at least 0.', 'Leave it empty for no limit.');
+create trigger ticket_types_300_per_order before insert or update of min_per_order, max_per_order on public.ticket_types
+  for each row when (new.min_per_order < 1 or new.max_per_order < new.min_per_order)
+  execute function private.tg__refuse_value(
+    'max_per_order', 'An order has from min_per_order, which is at least 1, to max_per_order tickets of a type.',
+    'Leave max_per_order empty for no limit.'
+  );
+create trigger ticket_types_300_sales_end_at before insert or update of sales_start_at, sales_end_at on public.ticket_types
+  for each row when (new.sales_end_at <= new.sales_start_at)
+  execute function private.tg__refuse_value(
+    'sales_end_at', 'A sale ends after it starts.', 'Change sales_start_at and sales_end_at together.'
+  );
+create trigger ticket_types_900_updated_at before update on public.ticket_types
+  for each row execute function private.tg__set_updated_at();
+-- Not for quantity_sold: an organiser's edit must not fail because somebody bought a ticket meanwhile.
+create trigger ticket_types_900_version before update of
+    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at,
+    visibility, status, position, external_id, metadata
+  on public.ticket_types
+  for each row execute function private.tg__count_version();
+
+-- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
+create function private.places_taken(event_id uuid) returns bigint
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+  );
+end
+$$;
+
+revoke all on public.ticket_types from anon, authenticated, service_role;
+
+alter table public.ticket_types enable row level security;
+create policy ticket_types_select_own on public.ticket_types for select
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_insert_own on public.ticket_types for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_update_own on public.ticket_types for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy ticket_types_select_membership on public.ticket_types for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy ticket_types_insert_membership on public.ticket_types for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy ticket_types_update_membership on public.ticket_types for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
+grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
+grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write, scope_attendees_read;
+grant insert (
+  organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
+  sales_end_at, visibility, status, position, external_id, metadata
+) on public.ticket_types to scope_events_write, authenticated;
+grant update (
+  name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
+  sales_end_at, visibility, status, position, external_id, metadata
+) on public.ticket_types to scope_events_write, authenticated;
+
+-- places_left: what the event's own capacity still allows, or null.
+create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
+returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'ticket_type',
+      'id', ticket_type.id,
+      'event_id', ticket_type.event_id,
+      'name', ticket_type.name,
+      'description', ticket_type.description,
+      'price', ticket_type.price,
+      'currency', currency,
+      'quantity', ticket_type.quantity,
+      'quantity_sold', ticket_type.quantity_sold,
+      'quantity_available', a.available,
+      'min_per_order', ticket_type.min_per_order,
+      'max_per_order', ticket_type.max_per_order,
+      'sales_start_at', private.rfc3339(ticket_type.sales_start_at),
+      'sales_end_at', private.rfc3339(ticket_type.sales_end_at),
+      'visibility', ticket_type.visibility,
+      'status', ticket_type.status,
+      'sales_status', case
+        when ticket_type.status = 'archived' then 'archived'
+        when now() >= (select e.ends_at from public.events e where e.id = ticket_type.event_id) then 'ended'
+        when now() < ticket_type.sales_start_at then 'upcoming'
+        when now() >= ticket_type.sales_end_at then 'ended'
+        when a.available = 0 then 'sold_out'
+        else 'on_sale'
+      end,
+      'position', ticket_type.position,
+      'external_id', ticket_type.external_id,
+      'metadata', ticket_type.metadata,
+      'version', ticket_type.version,
+      'created_at', private.rfc3339(ticket_type.created_at),
+      'updated_at', private.rfc3339(ticket_type.updated_at)
+    )
+    from (
+      -- The lesser of what there is; null, which least passes over, is no limit. greatest would pass it over, too.
+      select least(
+        ticket_type.quantity - ticket_type.quantity_sold,
+        case when places_left < 0 then 0 else places_left end
+      ) as available
+    ) a
+  );
+end
+$$;
+grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
+
+-- One ticket type with what it takes from its event.
+create function private.ticket_type_json(ticket_type public.ticket_types) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select private.ticket_type_json(
+      ticket_type,
+      e.currency,
+      e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
+    )
+    from public.events e
+    where e.id = ticket_type.event_id
+  );
+end
+$$;
+grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
+
+-- In the organiser's order. A cursor is the id of the last one, and stands for wherever that is now. A hundred when no limit is
+-- given: an event has a handful, and whoever asks for no page gets them all.
+create function api.list_ticket_types(event_id uuid, cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size(coalesce("limit", 100));
+  v_last_id uuid := private.decode_cursor(cursor);
+  v_last public.ticket_types;
+  v_event public.events;
+  v_places_left bigint;
+  v_bytes integer := private.page_bytes();
+  v_ticket_type public.ticket_types;
+  v_item json;
+  v_items json[];
+begin
+  select e.* into v_event from public.events e where e.id = list_ticket_types.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  if v_last_id is not null then
+    select t.* into v_last from public.ticket_types t where t.id = v_last_id and t.event_id = v_event.id;
+    if not found then
+      perform private.refuse(
+        404, 'not_found', 'There is no such ticket type of the event any more.', 'cursor', hint => 'Leave it out to start again.'
+      );
+    end if;
+  end if;
+
+  select v_event.capacity - coalesce(sum(t.quantity_sold), 0) into v_places_left
+  from public.ticket_types t
+  where t.event_id = v_event.id;
+
+  for v_ticket_type in
+    select t.*
+    from public.ticket_types t
+    where t.event_id = v_event.id
+      and (v_last_id is null or (t.position, t.id) > (v_last.position, v_last.id))
+    order by t.position, t.id
+    limit v_size + 1
+  loop
+    v_item := private.ticket_type_json(v_ticket_type, v_event.currency, v_places_left);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_ticket_types(uuid, text, integer) is
+  'Ticket types of an event in the organiser''s order: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_ticket_types(uuid, text, integer) to scope_events_read;
+
+create function api.get_ticket_type(ticket_type_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  select t.* into v_ticket_type from public.ticket_types t where t.id = get_ticket_type.ticket_type_id;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  return private.ticket_type_json(v_ticket_type);
+end
+$$;
+comment on function api.get_ticket_type(uuid) is 'One ticket type. 404 not_found.';
+grant execute on function api.get_ticket_type(uuid) to scope_events_read;
+
+create function api.create_ticket_type(
+  event_id uuid,
+  name text,
+  description text default null,
+  price bigint default null,
+  quantity integer default null,
+  min_per_order integer default null,
+  max_per_order integer default null,
+  sales_start_at timestamptz default null,
+  sales_end_at timestamptz default null,
+  visibility public.ticket_type_visibility default null,
+  "position" integer default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_ticket_type public.ticket_types;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_ticket_type.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.ticket_types (
+    organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order,
+    sales_start_at, sales_end_at, visibility, position, external_id, metadata
+  )
+  values (
+    v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
+    coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
+    coalesce(create_ticket_type.min_per_order, 1), create_ticket_type.max_per_order,
+    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
+    coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
+    create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
+  )
+  returning * into v_ticket_type;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
+  );
+end
+$$;
+comment on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text) is
+  'Adds a ticket type to an event: 201. 404 not_found; 409 already_exists (external_id); 422 validation_failed.';
+grant execute on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_ticket_type(
+  ticket_type_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_ticket_type public.ticket_types;
+  v_new public.ticket_types;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select t.* into v_ticket_type from public.ticket_types t where t.id = update_ticket_type.ticket_type_id for no key update;
+  if not found then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  perform private.require_version(v_ticket_type.version, if_version);
+
+  v_new := jsonb_populate_record(v_ticket_type, changes);
+  update public.ticket_types t set
+    name = v_new.name,
+    description = v_new.description,
+    price = v_new.price,
+    quantity = v_new.quantity,
+    min_per_order = v_new.min_per_order,
+    max_per_order = v_new.max_per_order,
+    sales_start_at = v_new.sales_start_at,
+    sales_end_at = v_new.sales_end_at,
+    visibility = v_new.visibility,
+    status = v_new.status,
+    position = v_new.position,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where t.id = v_ticket_type.id
+  returning * into v_ticket_type;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type))
+  );
+end
+$$;
+comment on function api.update_ticket_type(uuid, jsonb, integer[], text, text) is
+  'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_ticket_type(uuid, jsonb, integer[], text, text) to scope_events_write;
+
+-- Promo codes: a percentage off the price of some or all ticket types of an event, for a while, so many times.
+
+create type public.promo_code_status as enum ('active', 'disabled');
+
+create table public.promo_codes (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  code text not null,
+  percent_off numeric(5, 2) not null,
+  valid_from timestamptz,
+  valid_until timestamptz,
+  max_redemptions integer,
+  times_redeemed integer not null default 0,
+  ticket_type_ids uuid[] not null default '{}',
+  status public.promo_code_status not null default 'active',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint promo_codes_pkey primary key (id),
+  constraint promo_codes_id_event_id_key unique (id, event_id),
+  constraint promo_codes_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint promo_codes_code_is_one_word check (code ~ '^[[:graph:]]{1,50}$'),
+  constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
+  constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
+  constraint promo_codes_valid_from_and_valid_until_are_finite check (
+    valid_from between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and valid_until between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint promo_codes_max_redemptions_is_positive check (max_redemptions > 0),
+  constraint promo_codes_times_redeemed_is_not_negative check (times_redeemed >= 0),
+  constraint promo_codes_are_not_overused check (times_redeemed <= max_redemptions),
+  constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
+);
+comment on table public.promo_codes is 'Discounts that buyers name by a code. Disable one to refuse it from now on.';
+comment on column public.promo_codes.code is 'What the buyer types; upper and lower case are the same.';
+comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
+comment on column public.promo_codes.max_redemptions is 'How many tickets may have it. Empty: no limit.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that have it. Counted from the attendees, not edited.';
+comment on column public.promo_codes.ticket_type_ids is 'Ticket types it is good for. Empty: all of the event.';
+
+create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
+
+-- With the rights of whoever edits: row level security hides another organisation's event, so it is one that does not exist.
+create function private.tg_promo_codes__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- Depth 1 is a statement of a person or an API; the count itself comes from a trigger, one deeper.
+  if pg_trigger_depth() = 1
+    and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
+    perform private.refuse(
+      409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
+    );
+  end if;
+  -- Before the unique index, which would tell who has the code.
+  if tg_op = 'INSERT' and not exists (
+    select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else lower(new.code) <> lower(old.code) end) then
+    perform private.refuse_taken('code', c.id, c.created_at)
+    from public.promo_codes c
+    where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
+  end if;
+  -- Only when the list is set: a ticket type that is deleted later leaves a code that can still be disabled.
+  if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
+    new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
+    if exists (
+      select from unnest(new.ticket_type_ids) i (id)
+      where not exists (
+        select from public.ticket_types t
+        where t.id = i.id and t.event_id = new.event_id and t.organisation_id = new.organisation_id
+      )
+    ) then
+      perform private.refuse(
+        422, 'validation_failed', 'A ticket type of the list is not one of the event.', 'ticket_type_ids',
+        hint => 'List the ticket types of the event to find their identifiers.'
+      );
+    end if;
+  end if;
+  if tg_op = 'UPDATE' and new.max_redemptions < new.times_redeemed and new.max_redemptions is distinct from old.max_redemptions then
+    perform private.refuse(
+      409, 'limit_below_redeemed', 'The limit cannot be less than the uses already made.', 'max_redemptions',
+      jsonb_build_object('times_redeemed', new.times_redeemed)
+    );
+  end if;
+  return new;
+end
+$$;
+create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
+  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+create trigger promo_codes_050_organisation before insert on public.promo_codes
+  for each row execute function private.tg__inherit_organisation();
+create trigger promo_codes_050_derived before update of version, created_at, updated_at on public.promo_codes
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger promo_codes_100_in_use before delete on public.promo_codes
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
+    'orders.promo_code_id', 'attendees.promo_code_id'
+  );
+create trigger promo_codes_100_guard before insert or update on public.promo_codes
+  for each row execute function private.tg_promo_codes__guard();
+create trigger promo_codes_300_percent_off before insert or update of percent_off on public.promo_codes
+  for each row when (new.percent_off <= 0 or new.percent_off > 100)
+  execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.', '25 takes a quarter off.');
+create trigger promo_codes_300_valid_until before insert or update of valid_from, valid_until on public.promo_codes
+  for each row when (new.valid_until <= new.valid_from)
+  execute function private.tg__refuse_value(
+    'valid_until', 'A promo code ends after it starts.', 'Change valid_from and valid_until together.'
+  );
+create trigger promo_codes_300_max_redemptions before insert or update of max_redemptions on public.promo_codes
+  for each row when (new.max_redemptions <= 0)
+  execute function private.tg__refuse_value(
+    'max_redemptions', 'A promo code has at least 1 use.', 'Leave it empty for no limit, or disable the code.'
+  );
+create trigger promo_codes_900_updated_at before update on public.promo_codes
+  for each row execute function private.tg__set_updated_at();
+create trigger promo_codes_900_version before update of
+    code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  on public.promo_codes
+  for each row execute function private.tg__count_version();
+
+-- Takes uses of a code, or gives them back, exactly, under any concurrency: the update of the row is what makes two buyers
+-- of the last use wait for one another.
+-- Security definer: counting is no right of whoever registers.
+create function private.move_redemptions(promo_code_id uuid, uses integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_promo_code public.promo_codes;
+begin
+  update public.promo_codes c set times_redeemed = c.times_redeemed + uses
+  where c.id = move_redemptions.promo_code_id
+    and (uses < 0 or c.max_redemptions is null or c.times_redeemed + uses <= c.max_redemptions)
+  returning * into v_promo_code;
+  if not found then
+    perform private.refuse(
+      409, 'promo_code_used_up', 'The promo code has not enough uses left for these tickets.', 'promo_code',
+      hint => 'Register without it, or raise its max_redemptions.'
+    );
+  end if;
+
+  if uses < 0 then
+    return;
+  elsif v_promo_code.status = 'disabled' then
+    perform private.refuse(
+      409, 'promo_code_disabled', 'The promo code is disabled.', 'promo_code', hint => 'Register without it, or enable it.'
+    );
+  elsif now() < v_promo_code.valid_from then
+    perform private.refuse(
+      409, 'promo_code_not_started', 'The promo code is not valid yet.', 'promo_code',
+      jsonb_build_object('valid_from', private.rfc3339(v_promo_code.valid_from))
+    );
+  elsif now() >= v_promo_code.valid_until then
+    perform private.refuse(
+      409, 'promo_code_expired', 'The promo code is not valid any more.', 'promo_code',
+      jsonb_build_object('valid_until', private.rfc3339(v_promo_code.valid_until))
+    );
+  end if;
+end
+$$;
+
+revoke all on public.promo_codes from anon, authenticated, service_role;
+
+alter table public.promo_codes enable row level security;
+create policy promo_codes_select_own on public.promo_codes for select to scope_events_read, scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_insert_own on public.promo_codes for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_update_own on public.promo_codes for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy promo_codes_select_membership on public.promo_codes for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy promo_codes_insert_membership on public.promo_codes for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy promo_codes_update_membership on public.promo_codes for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
+grant insert (
+  organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+) on public.promo_codes to scope_events_write, authenticated;
+grant update (
+  code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+) on public.promo_codes to scope_events_write, authenticated;
+
+create function private.promo_code_json(promo_code public.promo_codes) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'promo_code',
+    'id', promo_code.id,
+    'event_id', promo_code.event_id,
+    'code', promo_code.code,
+    'percent_off', promo_code.percent_off::float8,
+    'valid_from', private.rfc3339(promo_code.valid_from),
+    'valid_until', private.rfc3339(promo_code.valid_until),
+    'max_redemptions', promo_code.max_redemptions,
+    'times_redeemed', promo_code.times_redeemed,
+    'ticket_type_ids', promo_code.ticket_type_ids,
+    'status', promo_code.status,
+    'state', case
+      when promo_code.status = 'disabled' then 'disabled'
+      when now() < promo_code.valid_from then 'upcoming'
+      when now() >= promo_code.valid_until then 'expired'
+      when promo_code.times_redeemed >= promo_code.max_redemptions then 'used_up'
+      else 'valid'
+    end,
+    'version', promo_code.version,
+    'created_at', private.rfc3339(promo_code.created_at),
+    'updated_at', private.rfc3339(promo_code.updated_at)
+  );
+end
+$$;
+grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
+
+create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_promo_code public.promo_codes;
+  v_item json;
+  v_items json[];
+begin
+  if not exists (select from public.events e where e.id = list_promo_codes.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  for v_promo_code in
+    select c.*
+    from public.promo_codes c
+    where c.event_id = list_promo_codes.event_id and (v_before is null or c.id < v_before)
+    order by c.id desc
+    limit v_size + 1
+  loop
+    v_item := private.promo_code_json(v_promo_code);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_promo_codes(uuid, text, integer) is
+  'Promo codes of an event, newest first: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_promo_codes(uuid, text, integer) to scope_events_read;
+
+create function api.get_promo_code(promo_code_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_promo_code public.promo_codes;
+begin
+  select c.* into v_promo_code from public.promo_codes c where c.id = get_promo_code.promo_code_id;
+  if not found then
+    perform private.refuse_not_found('promo_code_id');
+  end if;
+  return private.promo_code_json(v_promo_code);
+end
+$$;
+comment on function api.get_promo_code(uuid) is 'One promo code. 404 not_found.';
+grant execute on function api.get_promo_code(uuid) to scope_events_read;
+
+create function api.create_promo_code(
+  event_id uuid,
+  code text,
+  percent_off numeric,
+  valid_from timestamptz default null,
+  valid_until timestamptz default null,
+  max_redemptions integer default null,
+  ticket_type_ids uuid[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_promo_code public.promo_codes;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_promo_code.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.promo_codes (
+    organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids
+  )
+  values (
+    v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off,
+    create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
+    coalesce(create_promo_code.ticket_type_ids, '{}')
+  )
+  returning * into v_promo_code;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code))
+  );
+end
+$$;
+comment on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text) is
+  'Adds a promo code to an event: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
+grant execute on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text)
+  to scope_events_write;
+
+create function api.update_promo_code(
+  promo_code_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_promo_code public.promo_codes;
+  v_new public.promo_codes;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select c.* into v_promo_code from public.promo_codes c where c.id = update_promo_code.promo_code_id for no key update;
+  if not found then
+    perform private.refuse_not_found('promo_code_id');
+  end if;
+  perform private.require_version(v_promo_code.version, if_version);
+
+  v_new := jsonb_populate_record(v_promo_code, changes);
+  update public.promo_codes c set
+    code = v_new.code,
+    percent_off = v_new.percent_off,
+    valid_from = v_new.valid_from,
+    valid_until = v_new.valid_until,
+    max_redemptions = v_new.max_redemptions,
+    ticket_type_ids = v_new.ticket_type_ids,
+    status = v_new.status
+  where c.id = v_promo_code.id
+  returning * into v_promo_code;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code))
+  );
+end
+$$;
+comment on function api.update_promo_code(uuid, jsonb, integer[], text, text) is
+  'Changes fields of a promo code (status disabled refuses it): 200. 404 not_found; 409 limit_below_redeemed, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, text) to scope_events_write;
+
+-- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
+-- Its money is that of its tickets: 10_totals.sql adds up their prices and discounts, 12_payments.sql what was paid.
+
+create type public.order_status as enum ('pending', 'completed', 'cancelled');
+create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
+create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
+create type public.request_source as enum ('api', 'mcp', 'studio');
+
+-- By which door a row came in: the token says api or mcp; without a token it was a person.
+create function private.current_source() returns public.request_source
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
+end
+$$;
+grant execute on function private.current_source() to api_key, authenticated;
+
+-- Half of each page is left free: an update stays on its page then and writes to none of the indexes, also where an event is
+-- cancelled and with it every order.
+create table public.orders (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  reference text not null,
+  status public.order_status not null default 'pending',
+  payment_status public.payment_status not null default 'not_required',
+  name text not null,
+  email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
+  company text,
+  send_email boolean not null default true,
+  currency text not null,
+  subtotal bigint not null default 0,
+  discount_total bigint not null default 0,
+  total bigint not null generated always as (subtotal - discount_total) stored,
+  amount_paid bigint not null default 0,
+  payment_method public.payment_method,
+  promo_code text,
+  promo_code_id uuid,
+  source public.request_source not null default private.current_source(),
+  completed_at timestamptz,
+  cancelled_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint orders_pkey primary key (id),
+  constraint orders_id_event_id_organisation_id_key unique (id, event_id, organisation_id),
+  constraint orders_organisation_id_reference_key unique (organisation_id, reference),
+  constraint orders_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint orders_promo_code_id_fkey foreign key (promo_code_id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint orders_promo_code_needs_a_payment_method check (promo_code is null or payment_method is not null),
+  constraint orders_reference_is_readable check (reference ~ '^[0-9A-HJKMNP-TV-Z]{8}$'),
+  constraint orders_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint orders_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
+  constraint orders_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint orders_amounts_are_not_negative check (subtotal >= 0 and discount_total >= 0 and amount_paid >= 0),
+  constraint orders_discount_is_at_most_the_subtotal check (discount_total <= subtotal),
+  constraint orders_complete_when_nothing_is_due check (status <> 'completed' or amount_paid >= subtotal - discount_total),
+  constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+) with (fillfactor = 50);
+comment on table public.orders is 'Who registered, and what is owed for it. The people who come are its attendees.';
+comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
+comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
+comment on column public.orders.amount_paid is 'Added up from the payments, not edited.';
+comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. Added up from the prices of its tickets, not edited; once it is cancelled, as it was then.';
+comment on column public.orders.discount_total is 'Added up from the discounts of its tickets, not edited.';
+comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment, how the latest came in.';
+comment on column public.orders.promo_code is 'The code the buyer gave, in upper or lower case; it needs a payment method.';
+
+create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
+  where external_id is not null;
+create index orders_promo_code_id_idx on public.orders (promo_code_id);
+create index orders_event_id_idx on public.orders (event_id, id desc);
+create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
+-- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
+create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower);
+
+-- Whether nothing is due: an order that is to be paid completes with its tickets, not before it has any.
+-- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total.
+create function private.is_settled("order" public.orders) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return "order".amount_paid >= "order".subtotal - "order".discount_total
+    and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
+end
+$$;
+
+-- Security definer: it reads event, promo code and references beyond what a registering key may see.
+create function private.tg_orders__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  if tg_op = 'INSERT' then
+    v_event := private.pass_gate(new.event_id);
+    perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+    if v_event.status <> 'published' then
+      perform private.refuse_unpublished(v_event.status);
+    elsif v_event.ends_at <= now() then
+      perform private.refuse_ended('event_id', v_event.ends_at);
+    end if;
+    if new.external_id is not null and private.current_api_key_id() is not null then
+      perform private.refuse_taken('external_id', o.id, o.created_at)
+      from public.orders o
+      where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
+    end if;
+    if new.status <> 'pending' or new.payment_status <> 'not_required'
+      or (new.subtotal, new.discount_total, new.amount_paid) <> (0, 0, 0)
+      or new.currency <> v_event.currency
+      or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
+      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+        'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
+        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
+      ));
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+    new.currency := v_event.currency;
+
+    if new.promo_code is not null then
+      -- As the organiser writes it. Whether it is valid is asked when a ticket takes a use of it.
+      select c.id, c.code into new.promo_code_id, new.promo_code
+      from public.promo_codes c
+      where c.event_id = new.event_id and lower(c.code) = lower(new.promo_code);
+      if not found then
+        perform private.refuse_not_found('promo_code');
+      end if;
+    end if;
+
+    loop
+      new.reference := private.random_code(8);
+      exit when not exists (
+        select from public.orders o where o.organisation_id = new.organisation_id and o.reference = new.reference
+      );
+    end loop;
+  else
+    -- Depth 1 is a statement of a person or an API; the sums themselves come from triggers, one deeper.
+    if pg_trigger_depth() = 1 then
+      if new.amount_paid <> old.amount_paid then
+        perform private.refuse(
+          409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
+          hint => 'Add a payment instead.'
+        );
+      elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
+        perform private.refuse(
+          409, 'read_only_field', 'The totals are added up from the tickets and cannot be edited.', 'subtotal',
+          hint => 'Add or cancel attendees instead.'
+        );
+      elsif (new.payment_method is null) <> (old.payment_method is null) then
+        perform private.refuse(
+          409, 'read_only_field', 'Whether an order is to be paid is fixed: its tickets have their prices by it.', 'payment_method',
+          hint => 'Make a new order.'
+        );
+      end if;
+    end if;
+    if new.external_id is distinct from old.external_id then
+      perform private.refuse_taken('external_id', o.id, o.created_at)
+      from public.orders o
+      where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
+    end if;
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
+    ) then
+      perform private.refuse(
+        409, 'invalid_transition', 'An order cannot go from its present status to this one.', 'status',
+        jsonb_build_object('from', old.status, 'to', new.status),
+        'Allowed: pending to completed or cancelled; completed to cancelled.'
+      );
+    end if;
+    if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
+      perform private.refuse(
+        409, 'payment_due', 'An order completes with its tickets, when nothing is due.', 'status',
+        hint => 'Record the payment instead.'
+      );
+    end if;
+  end if;
+
+  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
+    perform private.refuse_no_contact(new.name, new.email);
+  end if;
+
+  if new.status = 'pending' and private.is_settled(new) then
+    new.status := 'completed';
+  end if;
+
+  new.payment_status := case
+    when new.status = 'pending' and new.amount_paid = 0 then 'awaiting_payment'
+    when new.status = 'pending' then 'partially_paid'
+    when new.status = 'cancelled' and new.amount_paid > 0 then 'refund_due'
+    when new.status = 'cancelled' then 'not_required'
+    when new.amount_paid > new.subtotal - new.discount_total then 'refund_due'
+    when new.amount_paid > 0 then 'paid'
+    else 'not_required'
+  end::public.payment_status;
+
+  new.completed_at := case
+    when tg_op = 'UPDATE' and old.completed_at is not null then old.completed_at
+    when new.status = 'completed' then now()
+  end;
+  new.cancelled_at := case
+    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when new.status = 'cancelled' then now()
+  end;
+  return new;
+end
+$$;
+create trigger orders_050_fixed
+  before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
+  for each row execute function private.tg__refuse_change(
+    'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
+  );
+create trigger orders_050_derived
+  before update of payment_status, completed_at, cancelled_at, version, created_at, updated_at on public.orders
+  for each row execute function private.tg__refuse_derived(
+    'Record a payment, or set status to cancelled, instead.',
+    'payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
+  );
+create trigger orders_100_in_use before delete on public.orders
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
+    'attendees.order_id', 'payments.order_id'
+  );
+create trigger orders_100_guard before insert or update on public.orders
+  for each row execute function private.tg_orders__guard();
+create trigger orders_900_updated_at before update on public.orders
+  for each row execute function private.tg__set_updated_at();
+create trigger orders_900_version before update of
+    name, email, company, status, subtotal, amount_paid, external_id, metadata
+  on public.orders
+  for each row execute function private.tg__count_version();
+
+-- An event that does not take place has no orders that stand. Behind its gate, closed by the guard: none is in flight.
+create function private.tg_events__cancel_orders() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.orders o set status = 'cancelled' where o.event_id = new.id and o.status <> 'cancelled';
+  return null;
+end
+$$;
+create trigger events_500_cancel_orders after update on public.events
+  for each row when (new.status = 'cancelled' and old.status <> 'cancelled')
+  execute function private.tg_events__cancel_orders();
+
+create function private.refuse_unpublished(status public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
+  );
+end
+$$;
+
+revoke all on public.orders from anon, authenticated, service_role;
+
+alter table public.orders enable row level security;
+-- A registering key sees the order that it is making, in this very transaction, and no other.
+create policy orders_select_new on public.orders for select to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()) and created_at = now());
+create policy orders_select_own on public.orders for select to scope_orders_read, scope_orders_write, scope_attendees_read
+  using (organisation_id = (select private.current_organisation_id()));
+create policy orders_update_own on public.orders for update to scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy orders_insert_own on public.orders for insert to scope_attendees_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy orders_select_membership on public.orders for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy orders_update_membership on public.orders for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
+-- To find attendees by the reference of their order.
+grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
+grant update (status) on public.orders to scope_orders_write;
+grant insert (
+  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+) on public.orders to scope_attendees_write;
+grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
+
+create function private.order_json("order" public.orders, attendees json, payments json) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'order',
+    'id', "order".id,
+    'event_id', "order".event_id,
+    'reference', "order".reference,
+    'status', "order".status,
+    'payment_status', "order".payment_status,
+    'name', "order".name,
+    'email', "order".email,
+    'company', "order".company,
+    'currency', "order".currency,
+    'subtotal', "order".subtotal,
+    'discount_total', "order".discount_total,
+    'total', "order".total,
+    'amount_paid', "order".amount_paid,
+    'amount_due', case when "order".status = 'cancelled' then 0 else greatest("order".total - "order".amount_paid, 0) end,
+    'payment_method', "order".payment_method,
+    'promo_code', "order".promo_code,
+    'source', "order".source,
+    'attendees', attendees,
+    'payments', payments,
+    'completed_at', private.rfc3339("order".completed_at),
+    'cancelled_at', private.rfc3339("order".cancelled_at),
+    'external_id', "order".external_id,
+    'metadata', "order".metadata,
+    'version', "order".version,
+    'created_at', private.rfc3339("order".created_at),
+    'updated_at', private.rfc3339("order".updated_at)
+  );
+end
+$$;
+grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
+
+-- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled is a line of the order
+-- (10_totals.sql) and holds a place (11_places.sql).
+
+create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
+create type public.ticket_email_status as enum (
+  'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
+);
+
+-- Half of each page is left free, as for orders: most updates, such as a check-in, write to none of the indexes then.
+create table public.attendees (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  ticket_type_id uuid not null,
+  name text not null,
+  email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
+  company text,
+  price bigint not null default 0,
+  discount bigint not null default 0,
+  currency text not null,
+  promo_code_id uuid,
+  status public.attendee_status not null default 'active',
+  ticket_code text not null,
+  checked_in_at timestamptz,
+  ticket_email_status public.ticket_email_status not null default 'queued',
+  ticket_email_sent_at timestamptz,
+  ticket_email_last_error text,
+  cancelled_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint attendees_pkey primary key (id),
+  constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
+  constraint attendees_order_id_fkey foreign key (order_id, event_id, organisation_id)
+    references public.orders (id, event_id, organisation_id),
+  constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
+    references public.ticket_types (id, event_id),
+  constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
+  constraint attendees_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint attendees_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
+  constraint attendees_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint attendees_ticket_code_is_readable check (ticket_code ~ '^[0-9A-HJKMNP-TV-Z]{16}$'),
+  constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+) with (fillfactor = 50);
+comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: the place is free again and the ticket stops scanning.';
+comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher. Clear it to have a new one given; the old one then stops scanning.';
+comment on column public.attendees.price is 'What the ticket cost when it was registered, in minor units; 0 where the order has no payment method.';
+comment on column public.attendees.discount is 'What the promo code took off the price, rounded half up.';
+comment on column public.attendees.checked_in_at is 'When they came in. Kept by check_ins, not edited.';
+
+create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
+  where external_id is not null;
+create index attendees_order_id_idx on public.attendees (order_id);
+create index attendees_event_id_idx on public.attendees (event_id, id desc);
+create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
+-- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
+create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower);
+create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
+create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
+
+-- Security definer: it reads order and ticket type beyond what a registering key may see.
+create function private.tg_attendees__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  if tg_op = 'INSERT' then
+    -- The gate before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket it
+    -- does not know of, and its totals are added up by one at a time.
+    perform private.pass_gate(o.event_id) from public.orders o where o.id = new.order_id;
+    select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+    perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+    if v_order.status = 'cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
+    end if;
+    if new.external_id is not null and private.current_api_key_id() is not null then
+      perform private.refuse_taken('external_id', a.id, a.created_at)
+      from public.attendees a
+      where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
+    end if;
+    if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
+      or new.currency <> v_order.currency
+      or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at) > 0 then
+      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+        'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
+        'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null
+      ));
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
+    new.event_id := coalesce(new.event_id, v_order.event_id);
+    new := private.price_attendee(new, v_order);
+    if v_order.status = 'completed' and new.price > new.discount then
+      perform private.refuse(
+        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
+        hint => 'Make a new order.'
+      );
+    end if;
+    new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
+    new.ticket_code := private.random_code(16);
+    new.ticket_email_status := case
+      when not v_order.send_email then 'not_requested'
+      when new.status = 'active' then 'queued'
+      else 'waiting'
+    end::public.ticket_email_status;
+  else
+    if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
+      perform private.refuse(
+        409, 'read_only_field', 'checked_in_at is kept by the check-ins and cannot be edited.', 'checked_in_at',
+        hint => 'Add a check-in, or set undone_at of the accepted one.'
+      );
+    end if;
+
+    if new.external_id is distinct from old.external_id then
+      perform private.refuse_taken('external_id', a.id, a.created_at)
+      from public.attendees a
+      where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
+    end if;
+
+    if new.ticket_code is null then
+      -- A ticket is re-issued: the new code goes to whoever holds it now.
+      if new.checked_in_at is not null or new.status = 'cancelled' then
+        perform private.refuse(
+          409, 'ticket_not_reissuable', 'A ticket that was used or cancelled cannot be issued anew.', 'ticket_code',
+          hint => 'Undo the check-in first, or register the person anew.'
+        );
+      end if;
+      new.ticket_code := private.random_code(16);
+      new.ticket_email_status := case
+        when old.ticket_email_status = 'not_requested' then 'not_requested'
+        when new.status = 'active' then 'queued'
+        else 'waiting'
+      end::public.ticket_email_status;
+    elsif new.ticket_code <> old.ticket_code then
+      perform private.refuse(
+        409, 'read_only_field', 'Ticket codes are given, not chosen.', 'ticket_code', hint => 'Clear it to have a new one given.'
+      );
+    end if;
+
+    if new.status <> old.status then
+      if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
+        perform private.refuse(
+          409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
+          jsonb_build_object('from', old.status, 'to', new.status),
+          'Allowed: awaiting_payment to active or cancelled; active to cancelled.'
+        );
+      end if;
+      if new.status = 'active' then
+        select o.* into v_order from public.orders o where o.id = new.order_id for share;
+        if v_order.status <> 'completed' then
+          perform private.refuse(
+            409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
+          );
+        end if;
+      end if;
+    end if;
+
+    if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
+      perform private.refuse_inactive_ticket(new.status);
+    end if;
+    if new.status = 'active' and new.ticket_email_status = 'waiting' then
+      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
+    elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
+      new.ticket_email_status := 'cancelled';
+    end if;
+  end if;
+
+  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
+    perform private.refuse_no_contact(new.name, new.email);
+  end if;
+
+  new.cancelled_at := case
+    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when new.status = 'cancelled' then now()
+  end;
+  return new;
+end
+$$;
+create trigger attendees_050_fixed
+  before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
+  for each row execute function private.tg__refuse_change(
+    'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
+  );
+create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
+  for each row execute function private.tg__refuse_derived(
+    'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
+  );
+create trigger attendees_100_in_use before delete on public.attendees
+  for each row execute function private.tg__refuse_delete_in_use(
+    'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
+    'check_ins.attendee_id'
+  );
+create trigger attendees_100_guard before insert or update on public.attendees
+  for each row execute function private.tg_attendees__guard();
+create trigger attendees_100_no_truncate before truncate on public.attendees
+  for each statement execute function private.tg__refuse_truncate();
+create trigger attendees_900_updated_at before update on public.attendees
+  for each row execute function private.tg__set_updated_at();
+-- Not for checked_in_at and the state of the e-mail: those are news, not edits.
+create trigger attendees_900_version before update of
+    name, email, company, status, ticket_type_id, ticket_code, external_id, metadata
+  on public.attendees
+  for each row execute function private.tg__count_version();
+
+-- What happens to an order happens to its tickets: for all orders of a statement at once, so that cancelling an event is
+-- one update of its attendees.
+create function private.tg_orders__update_attendees() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  -- Arrays and no join: its plan would be that of the first call, and after a cancelled event scan the table for every order.
+  v_completed uuid[] := array(select n.id from new_rows n where n.status = 'completed');
+  v_cancelled uuid[] := array(select n.id from new_rows n where n.status = 'cancelled');
+begin
+  if v_completed <> '{}' then
+    update public.attendees a set status = 'active' where a.order_id = any (v_completed) and a.status = 'awaiting_payment';
+  end if;
+  if v_cancelled <> '{}' then
+    update public.attendees a set status = 'cancelled' where a.order_id = any (v_cancelled) and a.status <> 'cancelled';
+  end if;
+  return null;
+end
+$$;
+create trigger orders_500_update_attendees after update on public.orders
+  referencing new table as new_rows
+  for each statement execute function private.tg_orders__update_attendees();
+
+revoke all on public.attendees from anon, authenticated, service_role;
+
+alter table public.attendees enable row level security;
+create policy attendees_select_own on public.attendees for select
+  to scope_attendees_read, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy attendees_update_own on public.attendees for update to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy attendees_select_membership on public.attendees for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy attendees_update_membership on public.attendees for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.attendees to scope_attendees_read, scope_attendees_write, authenticated;
+-- The door learns who stands before it, not how to reach them.
+grant select (
+  id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
+) on public.attendees to scope_checkin_write;
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+) on public.attendees to scope_attendees_write;
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
+  to scope_attendees_write;
+grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
+
+-- Nobody is handed a ticket that would not let them in.
+create function private.refuse_inactive_ticket(status public.attendee_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
+  );
+end
+$$;
+grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+
+-- The ticket code lets people in, and is told only to those who handle tickets.
+create function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'attendee',
+    'id', attendee.id,
+    'order_id', attendee.order_id,
+    'event_id', attendee.event_id,
+    'ticket_type_id', attendee.ticket_type_id,
+    'name', attendee.name,
+    'email', attendee.email,
+    'company', attendee.company,
+    'price', attendee.price,
+    'discount', attendee.discount,
+    'currency', attendee.currency,
+    'status', attendee.status,
+    'ticket_code', case when with_code then attendee.ticket_code end,
+    'checked_in_at', private.rfc3339(attendee.checked_in_at),
+    'ticket_email', json_build_object(
+      'status', attendee.ticket_email_status,
+      'sent_at', private.rfc3339(attendee.ticket_email_sent_at),
+      'last_error', attendee.ticket_email_last_error
+    ),
+    'cancelled_at', private.rfc3339(attendee.cancelled_at),
+    'external_id', attendee.external_id,
+    'metadata', attendee.metadata,
+    'version', attendee.version,
+    'created_at', private.rfc3339(attendee.created_at),
+    'updated_at', private.rfc3339(attendee.updated_at)
+  );
+end
+$$;
+grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
+
+-- Totals: what a ticket costs, and what follows from the tickets of an order: how many there may be, its sums, and the uses of
+-- its promo code. Kept by triggers on attendees, from wherever a row is changed.
+
+-- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
+-- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
+create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_percent_off numeric;
+begin
+  attendee.currency := "order".currency;
+  attendee.price := 0;
+  attendee.discount := 0;
+  attendee.promo_code_id := null;
+  if "order".payment_method is null then
+    return attendee;
+  end if;
+
+  -- Of this event only: the price of another organisation's ticket type is not to be told by what follows from it.
+  attendee.price := coalesce((
+    select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
+  ), 0);
+  if "order".promo_code_id is not null and attendee.price > 0 then
+    select c.percent_off into v_percent_off
+    from public.promo_codes c
+    where c.id = "order".promo_code_id
+      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
+    if found then
+      attendee.promo_code_id := "order".promo_code_id;
+      attendee.discount := round(attendee.price * v_percent_off / 100);
+    end if;
+  end if;
+  return attendee;
+end
+$$;
+
+-- How many of a ticket type an order may have, or must: asked once a statement, so that a group comes in as one.
+create function private.tg_attendees__limit_per_order() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  select t.* into v_ticket_type
+  from (select distinct n.order_id, n.ticket_type_id from new_rows n) n
+  join public.ticket_types t on t.id = n.ticket_type_id
+  where (t.min_per_order > 1 or t.max_per_order is not null)
+    and (
+      select count(*) from public.attendees a
+      where a.order_id = n.order_id and a.ticket_type_id = t.id and a.status <> 'cancelled'
+    ) not between t.min_per_order and coalesce(t.max_per_order, 2147483647)
+  limit 1;
+  if found then
+    perform private.refuse(
+      409, 'quantity_not_allowed', 'An order cannot have this number of tickets of this type.', 'ticket_type_id',
+      jsonb_build_object(
+        'ticket_type_id', v_ticket_type.id,
+        'min_per_order', v_ticket_type.min_per_order,
+        'max_per_order', v_ticket_type.max_per_order
+      ),
+      'Register from min_per_order to max_per_order of them in one order.'
+    );
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_300_limit_per_order after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__limit_per_order();
+
+create type private.use_move as (promo_code_id uuid, uses integer);
+
+-- Keeps what follows from the lines of an order: uses of promo codes, and its totals. An order that loses its last ticket
+-- is cancelled; one that is cancelled keeps the totals it had. Security definer: adding up is no right of whoever registers.
+create function private.tg_attendees__add_up() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order_ids uuid[];
+  v_uses private.use_move[] := '{}';
+  v_move record;
+begin
+  if tg_op = 'INSERT' then
+    v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
+    v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
+  elsif tg_op = 'DELETE' then
+    v_order_ids := array(select distinct o.order_id from old_rows o where o.status <> 'cancelled');
+    v_uses := array(
+      select row(o.promo_code_id, -1)::private.use_move
+      from old_rows o
+      where o.promo_code_id is not null and o.status <> 'cancelled'
+    );
+  else
+    -- Who is cancelled and was not. No join of the two: its plan would be that of the first call, which sees one row, and a
+    -- nested loop over the ten thousand of a cancelled event takes minutes.
+    select coalesce(array_agg(distinct c.order_id), '{}'),
+      coalesce(array_agg(row(c.promo_code_id, -1)::private.use_move) filter (where c.promo_code_id is not null), '{}')
+    into v_order_ids, v_uses
+    from (
+      select n.id, n.order_id, n.promo_code_id from new_rows n where n.status = 'cancelled'
+      except
+      select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
+    ) c;
+    -- An order that is cancelled keeps its totals: where an event is cancelled, none is left to be locked and added up.
+    v_order_ids := array(select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled');
+  end if;
+
+  if v_order_ids <> '{}' then
+    -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
+    perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
+    update public.orders o
+    set subtotal = s.subtotal, discount_total = s.discount_total
+    from (
+      select a.order_id, sum(a.price) as subtotal, sum(a.discount) as discount_total
+      from public.attendees a
+      where a.order_id = any (v_order_ids) and a.status <> 'cancelled'
+      group by a.order_id
+    ) s
+    where o.id = s.order_id
+      and o.status <> 'cancelled'
+      -- A new ticket may complete an order also where it costs nothing.
+      and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
+    if tg_op <> 'INSERT' then
+      update public.orders o
+      set status = 'cancelled'
+      where o.id = any (v_order_ids)
+        and o.status <> 'cancelled'
+        and not exists (select from public.attendees a where a.order_id = o.id and a.status <> 'cancelled');
+    elsif exists (
+      select from public.orders o
+      where o.id = any (v_order_ids)
+        and o.promo_code_id is not null
+        and not exists (select from public.attendees a where a.order_id = o.id and a.promo_code_id is not null)
+    ) then
+      perform private.refuse(
+        409, 'promo_code_not_applicable', 'The promo code is not for any of these tickets.', 'promo_code',
+        hint => 'Its ticket_type_ids say what it is for; free tickets use no code.'
+      );
+    end if;
+  end if;
+
+  for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
+    perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
+  end loop;
+  return null;
+end
+$$;
+create trigger attendees_400_add_up_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+create trigger attendees_400_add_up_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__add_up();
+create trigger attendees_400_add_up_delete after delete on public.attendees
+  referencing old table as old_rows
+  for each statement execute function private.tg_attendees__add_up();
+
+-- Places: an attendee who is not cancelled holds one, of the ticket type and of the event. Counted by triggers on attendees,
+-- from wherever a row is changed; no more are taken than there are.
+
+-- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
+-- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
+-- Security definer: counting is no right of whoever registers.
+create function private.move_places(ticket_type_id uuid, places integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ticket_type public.ticket_types;
+begin
+  update public.ticket_types t set quantity_sold = t.quantity_sold + places
+  where t.id = move_places.ticket_type_id
+    and (places < 0 or t.quantity is null or t.quantity_sold + places <= t.quantity)
+  returning * into v_ticket_type;
+  if not found then
+    perform private.refuse(
+      409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
+      hint => 'Choose another ticket type, or raise its quantity.'
+    );
+  end if;
+
+  if places < 0 then
+    return;
+  elsif v_ticket_type.status = 'archived' then
+    perform private.refuse(
+      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id),
+      hint => 'Choose an active ticket type.'
+    );
+  elsif now() < v_ticket_type.sales_start_at then
+    perform private.refuse(
+      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_start_at', private.rfc3339(v_ticket_type.sales_start_at))
+    );
+  elsif now() >= v_ticket_type.sales_end_at then
+    perform private.refuse(
+      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
+    );
+  end if;
+end
+$$;
+
+create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
+
+-- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All gates
+-- before all ticket types, in the order of their ids.
+create function private.tg_attendees__count_places() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_moves private.place_move[] := '{}';
+  v_event_id uuid;
+  v_event public.events;
+  v_limited public.events[] := '{}';
+  v_move record;
+begin
+  if tg_op in ('UPDATE', 'DELETE') then
+    v_moves := v_moves || array(
+      select row(o.event_id, o.ticket_type_id, -1)::private.place_move from old_rows o where o.status <> 'cancelled'
+    );
+  end if;
+  if tg_op in ('INSERT', 'UPDATE') then
+    v_moves := v_moves || array(
+      select row(n.event_id, n.ticket_type_id, 1)::private.place_move from new_rows n where n.status <> 'cancelled'
+    );
+  end if;
+  v_moves := array(
+    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer)::private.place_move
+    from unnest(v_moves) m
+    group by m.event_id, m.ticket_type_id
+    having sum(m.places) <> 0
+  );
+
+  for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
+    v_event := private.pass_gate(v_event_id);
+    if v_event.status <> 'published' then
+      perform private.refuse_unpublished(v_event.status);
+    elsif v_event.ends_at <= now() then
+      perform private.refuse_ended('event_id', v_event.ends_at);
+    end if;
+    if v_event.capacity is not null then
+      perform private.pass_gate_one_by_one(v_event_id);
+      v_limited := v_limited || v_event;
+    end if;
+  end loop;
+
+  for v_move in select m.* from unnest(v_moves) m order by m.ticket_type_id loop
+    perform private.move_places(v_move.ticket_type_id, v_move.places);
+  end loop;
+
+  foreach v_event in array v_limited loop
+    if private.places_taken(v_event.id) > v_event.capacity then
+      perform private.refuse(409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.');
+    end if;
+  end loop;
+  return null;
+end
+$$;
+create trigger attendees_500_count_places_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__count_places();
+create trigger attendees_500_count_places_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__count_places();
+create trigger attendees_500_count_places_delete after delete on public.attendees
+  referencing old table as old_rows
+  for each statement execute function private.tg_attendees__count_places();
+
+-- Payments: what was received for an order, one row each. They add up to amount_paid of the order, which completes with the
+-- last of them. Like the log of the door they are never changed or deleted: money that came in, came in.
+
+create table public.payments (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  method public.payment_method not null default 'invoice',
+  amount bigint not null,
+  currency text not null,
+  received_at timestamptz not null default now(),
+  external_reference text,
+  source public.request_source not null default private.current_source(),
+  recorded_by uuid default private.current_api_key_id(),
+  created_at timestamptz not null default now(),
+  constraint payments_pkey primary key (id),
+  constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
+    references public.orders (id, event_id, organisation_id),
+  constraint payments_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
+  constraint payments_amount_is_positive check (amount > 0),
+  constraint payments_received_at_is_finite check (
+    received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint payments_external_reference_is_one_line check (
+    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
+  )
+);
+comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due.';
+comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
+comment on column public.payments.external_reference is 'What the payment goes by elsewhere, such as the invoice or bank reference.';
+comment on column public.payments.recorded_by is 'The API key that recorded it, if it was one.';
+
+create index payments_order_id_idx on public.payments (order_id);
+create index payments_recorded_by_idx on public.payments (recorded_by);
+
+-- Security definer: it adds up the order, which a recording key may not change beyond its status.
+create function private.tg_payments__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_due bigint;
+begin
+  if tg_op <> 'INSERT' then
+    -- A key may be deleted, and then its payments forget it.
+    if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
+      return new;
+    end if;
+    perform private.refuse(
+      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Cancel the order to mark what is to be refunded.'
+    );
+  end if;
+
+  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+  perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := coalesce(new.currency, v_order.currency);
+  v_due := v_order.total - v_order.amount_paid;
+
+  if v_order.status <> 'pending' then
+    perform private.refuse(
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+    );
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_due then
+    perform private.refuse(
+      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record at most what is due, and refund the rest.'
+    );
+  end if;
+
+  -- Here and not after the insert, so that a second payment in the same statement finds the first.
+  update public.orders o
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method
+  where o.id = v_order.id;
+  return new;
+end
+$$;
+create trigger payments_100_guard before insert or update or delete on public.payments
+  for each row execute function private.tg_payments__guard();
+create trigger payments_100_no_truncate before truncate on public.payments
+  for each statement execute function private.tg__refuse_truncate();
+
+revoke all on public.payments from anon, authenticated, service_role;
+
+alter table public.payments enable row level security;
+create policy payments_select_own on public.payments for select to scope_orders_read, scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy payments_insert_own on public.payments for insert to scope_orders_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy payments_select_membership on public.payments for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy payments_insert_membership on public.payments for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+grant select on public.payments to scope_orders_read, scope_orders_write, authenticated;
+grant insert (order_id, method, amount, currency, received_at, external_reference) on public.payments
+  to scope_orders_write, authenticated;
+
+create function private.order_payments_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(
+      json_agg(
+        json_build_object(
+          'object', 'payment',
+          'id', p.id,
+          'method', p.method,
+          'amount', p.amount,
+          'currency', p.currency,
+          'received_at', private.rfc3339(p.received_at),
+          'external_reference', p.external_reference,
+          'source', p.source,
+          'created_at', private.rfc3339(p.created_at)
+        )
+        order by p.id
+      ),
+      '[]'
+    )
+    from public.payments p
+    where p.order_id = order_payments_json.order_id
+  );
+end
+$$;
+grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
+
+-- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
+
+-- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
+-- the order is theirs to read.
+create function private.attendees_of_order_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
+    from public.attendees a
+    where a.order_id = attendees_of_order_json.order_id
+  );
+end
+$$;
+
+-- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
+create function private.order_attendees_json(order_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.orders o
+    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
+  ) then
+    return private.attendees_of_order_json(order_id);
+  end if;
+  return '[]';
+end
+$$;
+grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function private.order_with_all("order" public.orders) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id));
+end
+$$;
+grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
+
+create function api.list_orders(
+  event_id uuid default null,
+  status public.order_status default null,
+  payment_status public.payment_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_order public.orders;
+  v_item json;
+  v_items json[];
+begin
+  for v_order in
+    select o.*
+    from public.orders o
+    where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+      and (list_orders.status is null or o.status = list_orders.status)
+      and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+      and (list_orders.email is null or o.email_lower = lower(list_orders.email))
+      and (list_orders.reference is null or o.reference = upper(list_orders.reference))
+      and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+      and (updated_since is null or o.updated_at >= updated_since)
+      and (v_before is null or o.id < v_before)
+    order by o.id desc
+    limit v_size + 1
+  loop
+    v_item := private.order_with_all(v_order);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+  'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
+  to scope_orders_read;
+
+create function api.get_order(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = get_order.order_id;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  return private.order_with_all(v_order);
+end
+$$;
+comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
+grant execute on function api.get_order(uuid) to scope_orders_read;
+
+create function api.record_invoice_payment(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  received_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
+  values (
+    record_invoice_payment.order_id, record_invoice_payment.amount, coalesce(record_invoice_payment.method, 'invoice'),
+    record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
+    record_invoice_payment.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
+grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
+
+-- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
+create function private.order_effect(order_id uuid, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+    from public.attendees a
+    where a.order_id = order_effect.order_id
+      and a.organisation_id = private.current_organisation_id()
+      and a.status <> 'cancelled'
+  );
+end
+$$;
+grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
+
+create function api.cancel_order(
+  order_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+    if v_order.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This order is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    v_effect := private.order_effect(v_order.id, dry_run);
+    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.order_with_all(v_order)
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_order(uuid, boolean, text, text) is
+  'Cancels an order and its tickets, or says what that would do; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;
+
+-- Reading, correcting, transferring and cancelling attendees, and their tickets.
+
+create function api.list_attendees(
+  event_id uuid default null,
+  order_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  -- First, so that the list is walked by the index on order_id.
+  v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  v_bytes integer := private.page_bytes();
+  v_attendee public.attendees;
+  v_item json;
+  v_items json[];
+begin
+  for v_attendee in
+    select a.*
+    from public.attendees a
+    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+      and (list_attendees.reference is null or a.order_id = v_referred)
+      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+      and (list_attendees.status is null or a.status = list_attendees.status)
+      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
+      and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
+      and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
+      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+      and (updated_since is null or a.updated_at >= updated_since)
+      and (v_before is null or a.id < v_before)
+    order by a.id desc
+    limit v_size + 1
+  loop
+    v_item := private.attendee_json(v_attendee);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) is
+  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) to scope_attendees_read;
+
+create function api.get_attendee(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_attendee.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  return private.attendee_json(v_attendee);
+end
+$$;
+comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
+grant execute on function api.get_attendee(uuid) to scope_attendees_read;
+
+create function api.get_ticket_qr(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_ticket_qr.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  return json_build_object(
+    'object', 'ticket_qr',
+    'attendee_id', v_attendee.id,
+    'event_id', v_attendee.event_id,
+    'name', v_attendee.name,
+    'ticket_code', v_attendee.ticket_code
+  );
+end
+$$;
+comment on function api.get_ticket_qr(uuid) is 'What the QR code of a ticket holds. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
+
+create function api.update_attendee(
+  attendee_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_new public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  perform private.require_version(v_attendee.version, if_version);
+
+  v_new := jsonb_populate_record(v_attendee, changes);
+  update public.attendees a set
+    name = v_new.name,
+    email = v_new.email,
+    company = v_new.company,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata,
+    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+  where a.id = v_attendee.id
+  returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
+  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
+
+-- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
+-- Security definer: a key for attendees has no right to orders.
+create function private.lock_order_of(attendee_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1
+  from public.orders o
+  where o.organisation_id = private.current_organisation_id()
+    and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
+  for no key update;
+end
+$$;
+grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
+
+create function api.cancel_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_orders integer;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform private.lock_order_of(attendee_id);
+    select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
+    if not found then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    if v_attendee.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This attendee is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    -- The order is cancelled with its last ticket, and costs less without one that had a price.
+    v_orders := (v_attendee.price > 0 or not exists (
+      select from public.attendees a
+      where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
+    ))::integer;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
+      'data', private.attendee_json(v_attendee)
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_attendee(uuid, boolean, text, text) is
+  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
+
+create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = resend_ticket.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.resend_ticket(uuid, text, text) is
+  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;
+
+-- Registering guests: one order with its attendees, complimentary and completed at once, or to be paid and pending until it
+-- is. Everything that must hold (event published, places left, sale open, promo code valid) is held by the triggers of
+-- orders and attendees, so that a row added in Studio meets the same rules.
+
+-- The external_ids of a registration, in one order for everybody: two groups that name the same ones crosswise would each wait
+-- for an index entry of the other. Before every other lock of a registration, and so the second finds what the first has added.
+create function private.lock_external_ids(organisation_id uuid, order_external_id text, guests jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_external_id record;
+begin
+  for v_external_id in
+    select hashtext(concat_ws(' ', organisation_id, i.kind, i.external_id)) as key, count(*) as times
+    from (
+      select 'order' as kind, order_external_id as external_id
+      union all
+      select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
+    ) i
+    where i.external_id is not null
+    group by i.kind, i.external_id
+    order by 1
+  loop
+    if v_external_id.times > 1 then
+      perform private.refuse(
+        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each of them once.'
+      );
+    end if;
+    perform pg_advisory_xact_lock(6, v_external_id.key);
+  end loop;
+end
+$$;
+grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
+
+-- One guest, named by the fields of their own, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email,
+-- company, external_id, metadata }]. What a guest of a group leaves out, the ticket type, comes from beside the list; name,
+-- e-mail address and company there are the buyer's, who is the first guest unless they are given.
+create function api.register_attendee(
+  event_id uuid,
+  ticket_type_id uuid default null,
+  name text default null,
+  email text default null,
+  company text default null,
+  attendees jsonb default null,
+  payment_method public.payment_method default null,
+  promo_code text default null,
+  send_email boolean default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
+    'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
+  )));
+  v_organisation_id uuid;
+  v_foreign record;
+  v_order public.orders;
+  v_attendees json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if jsonb_array_length(v_guests) not between 1 and 50 then
+    perform private.refuse(422, 'validation_failed', 'A group is of 1 to 50 attendees.', 'attendees');
+  end if;
+  select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  select g.place - 1 as index, g.guest ? 'ticket_type_id' as names_its_own into v_foreign
+  from jsonb_array_elements(v_guests) with ordinality g (guest, place)
+  where not exists (
+    select from public.ticket_types t
+    where t.id = coalesce((g.guest ->> 'ticket_type_id')::uuid, register_attendee.ticket_type_id)
+      and t.event_id = register_attendee.event_id
+  )
+  limit 1;
+  if found then
+    perform private.refuse_not_found(
+      case when v_foreign.names_its_own then format('attendees.%s.', v_foreign.index) else '' end || 'ticket_type_id'
+    );
+  end if;
+
+  if external_id is not null or attendees is not null then
+    perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
+  end if;
+
+  insert into public.orders (
+    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  )
+  values (
+    v_organisation_id,
+    register_attendee.event_id,
+    coalesce(register_attendee.name, v_guests #>> '{0,name}'),
+    coalesce(register_attendee.email, v_guests #>> '{0,email}'),
+    case
+      when coalesce(register_attendee.name, register_attendee.email, register_attendee.company) is null
+        then v_guests #>> '{0,company}'
+      else register_attendee.company
+    end,
+    coalesce(register_attendee.send_email, true),
+    register_attendee.payment_method,
+    register_attendee.promo_code,
+    register_attendee.external_id,
+    coalesce(register_attendee.metadata, '{}')
+  )
+  returning * into v_order;
+
+  insert into public.attendees (
+    organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+  )
+  select
+    v_organisation_id, v_order.event_id, v_order.id, coalesce(g.ticket_type_id, register_attendee.ticket_type_id),
+    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
+  from jsonb_to_recordset(v_guests) g (
+    ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
+  );
+
+  -- The tickets decide what there is to pay, and with it whether they are good already.
+  if v_order.payment_method is not null then
+    select o.* into v_order from public.orders o where o.id = v_order.id;
+  end if;
+  select json_agg(private.attendee_json(a) order by a.id) into v_attendees
+  from public.attendees a
+  where a.order_id = v_order.id;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 201, 'data', private.order_json(v_order, v_attendees, '[]'))
+  );
+end
+$$;
+comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary, or to be paid where there is a payment method. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
+  to scope_attendees_write;
+
+-- Check-ins: every scan is a row, and the row itself is the judgement. Whoever adds one, by the API or in Studio, gives
+-- event and code; the trigger below finds the attendee, locks them, and says accepted or rejected and why.
+-- Append-only: an acceptance can be undone once, and nothing is ever deleted.
+
+create type public.check_in_result as enum ('accepted', 'rejected');
+create type public.check_in_reason as enum (
+  'not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'
+);
+
+create table public.check_ins (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  attendee_id uuid,
+  code text not null,
+  result public.check_in_result not null,
+  reason public.check_in_reason,
+  device text,
+  scan_id text,
+  source public.request_source not null default private.current_source(),
+  api_key_id uuid default private.current_api_key_id(),
+  scanned_at timestamptz not null default now(),
+  undone_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint check_ins_pkey primary key (id),
+  constraint check_ins_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint check_ins_attendee_id_fkey foreign key (attendee_id) references public.attendees (id),
+  constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null,
+  constraint check_ins_code_is_bounded check (length(code) between 1 and 200),
+  constraint check_ins_device_is_one_line check (length(btrim(device)) between 1 and 100 and device !~ '[[:cntrl:]]'),
+  constraint check_ins_scan_id_is_bounded check (length(scan_id) between 1 and 100),
+  constraint check_ins_rejected_have_a_reason check ((result = 'rejected') = (reason is not null)),
+  constraint check_ins_accepted_have_an_attendee check (result = 'rejected' or attendee_id is not null),
+  constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
+);
+comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id and code to scan by hand; set undone_at to take an acceptance back.';
+comment on column public.check_ins.code is 'What was scanned, also when no ticket has such a code.';
+comment on column public.check_ins.scan_id is 'What a scanner that works offline calls the scan, so that sending it twice counts once.';
+comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
+
+-- One acceptance that stands, whatever else goes wrong.
+create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id)
+  where result = 'accepted' and undone_at is null;
+create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
+create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
+create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
+create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
+create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
+
+-- A code read aloud or typed may come in lower case, with blanks or hyphens.
+create function private.as_ticket_code(code text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return upper(regexp_replace(code, '[[:space:]-]', '', 'g'));
+end
+$$;
+grant execute on function private.as_ticket_code(text) to scope_checkin_write;
+
+-- Security definer: it changes the attendee, which a scanning key may not.
+create function private.tg_check_ins__judge() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_attendee public.attendees;
+begin
+  select e.* into v_event from public.events e where e.id = new.event_id;
+  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  new.organisation_id := v_event.organisation_id;
+  -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
+  new.scanned_at := least(new.scanned_at, now());
+
+  select a.* into v_attendee
+  from public.attendees a
+  where a.organisation_id = new.organisation_id
+    and a.ticket_code = private.as_ticket_code(new.code)
+  for no key update;
+
+  new.attendee_id := v_attendee.id;
+  new.reason := case
+    when v_event.status = 'cancelled' then 'event_cancelled'
+    when v_attendee.id is null then 'not_found'
+    when v_attendee.event_id <> new.event_id then 'wrong_event'
+    when v_attendee.status = 'cancelled' then 'cancelled'
+    when v_attendee.status = 'awaiting_payment' then 'unpaid'
+    when v_attendee.checked_in_at is not null then 'already_checked_in'
+  end::public.check_in_reason;
+  new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
+  new.undone_at := null;
+
+  -- Here and not after the insert, so that a second scan in the same statement finds the first.
+  if new.result = 'accepted' then
+    update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
+  end if;
+  return new;
+end
+$$;
+create trigger check_ins_100_judge before insert on public.check_ins
+  for each row execute function private.tg_check_ins__judge();
+
+create function private.tg_check_ins__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if tg_op = 'DELETE' then
+    perform private.refuse(
+      409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
+    );
+  end if;
+  -- A key may be deleted, and then its scans forget it; nothing else is ever forgotten.
+  if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id'
+    or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
+    perform private.refuse(
+      409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.'
+    );
+  end if;
+  if new.undone_at is distinct from old.undone_at then
+    if old.result = 'rejected' then
+      perform private.refuse(409, 'check_in_not_accepted', 'A rejected scan let nobody in: there is nothing to undo.', 'check_in_id');
+    elsif old.undone_at is not null then
+      perform private.refuse(
+        409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
+        jsonb_build_object('undone_at', private.rfc3339(old.undone_at))
+      );
+    end if;
+    new.undone_at := now();
+  end if;
+  return new;
+end
+$$;
+create trigger check_ins_100_guard before update or delete on public.check_ins
+  for each row execute function private.tg_check_ins__guard();
+create trigger check_ins_100_no_truncate before truncate on public.check_ins
+  for each statement execute function private.tg__refuse_truncate();
+create trigger check_ins_900_updated_at before update on public.check_ins
+  for each row execute function private.tg__set_updated_at();
+
+-- Security definer, like the judgement.
+create function private.tg_check_ins__undo() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.attendees a set checked_in_at = null where a.id = new.attendee_id;
+  return null;
+end
+$$;
+create trigger check_ins_500_undo after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at)
+  execute function private.tg_check_ins__undo();
+
+revoke all on public.check_ins from anon, authenticated, service_role;
+
+alter table public.check_ins enable row level security;
+create policy check_ins_select_own on public.check_ins for select to scope_checkin_write, scope_attendees_read
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_insert_own on public.check_ins for insert to scope_checkin_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_update_own on public.check_ins for update to scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_ins_select_membership on public.check_ins for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy check_ins_insert_membership on public.check_ins for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy check_ins_update_membership on public.check_ins for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.check_ins to scope_checkin_write, scope_attendees_read, authenticated;
+grant insert (event_id, code, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
+grant insert (event_id, code, device) on public.check_ins to authenticated;
+grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
+
+create function private.check_in_json(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'check_in',
+    'id', check_in.id,
+    'event_id', check_in.event_id,
+    'result', check_in.result,
+    'reason', check_in.reason,
+    'attendee', (
+      select json_build_object(
+        'object', 'attendee',
+        'id', a.id,
+        'event_id', a.event_id,
+        'name', a.name,
+        'company', a.company,
+        'status', a.status,
+        'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
+        'checked_in_at', private.rfc3339(a.checked_in_at)
+      )
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      where a.id = check_in.attendee_id
+    ),
+    'device', check_in.device,
+    'scan_id', check_in.scan_id,
+    'scanned_at', private.rfc3339(check_in.scanned_at),
+    'undone_at', private.rfc3339(check_in.undone_at),
+    'created_at', private.rfc3339(check_in.created_at),
+    'updated_at', private.rfc3339(check_in.updated_at)
+  );
+end
+$$;
+grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
+
+-- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
+-- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
+create function private.rejected_check_in(check_in json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in ->> 'reason',
+      'message', case check_in ->> 'reason'
+        when 'not_found' then 'No ticket has this code.'
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+      end,
+      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
+      'details', json_build_object('check_in', check_in),
+      'hint', case check_in ->> 'reason'
+        when 'not_found' then 'Scan again, or look the person up by name.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'Nobody can be checked in.'
+      end
+    )
+  );
+end
+$$;
+grant execute on function private.rejected_check_in(json) to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text,
+  device text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+  v_json json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.events e where e.id = check_in.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.check_ins (event_id, code, device)
+  values (check_in.event_id, check_in.code, check_in.device)
+  returning * into v_check_in;
+
+  -- Read after the insert, so that it shows the attendee as the scan left them.
+  v_json := private.check_in_json(v_check_in);
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    case v_check_in.result
+      when 'accepted' then json_build_object('status', 200, 'data', v_json)
+      else private.rejected_check_in(v_json)
+    end
+  );
+end
+$$;
+comment on function api.check_in(uuid, text, text, text, text) is
+  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
+grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
+
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in(uuid, text, text) is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
+grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+
+create function api.list_check_ins(
+  event_id uuid default null,
+  attendee_id uuid default null,
+  result public.check_in_result default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_check_in public.check_ins;
+  v_item json;
+  v_items json[];
+begin
+  for v_check_in in
+    select c.*
+    from public.check_ins c
+    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
+      and (list_check_ins.attendee_id is null or c.attendee_id = list_check_ins.attendee_id)
+      and (list_check_ins.result is null or c.result = list_check_ins.result)
+      and (v_before is null or c.id < v_before)
+    order by c.id desc
+    limit v_size + 1
+  loop
+    v_item := private.check_in_json(v_check_in);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
+  'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
+grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
+
+-- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
+-- attendees, first waits for the gate and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
+-- all of them before it judges the first, in the order of their ids: two batches, also of two events, take theirs in one order.
+-- Security definer: a scanning key has no right to orders.
+create function private.lock_orders_of(event_id uuid, codes text[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.pass_gate(event_id);
+  perform 1
+  from public.orders o
+  where o.id in (
+    select a.order_id from public.attendees a
+    where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  )
+  order by o.id
+  for share;
+  perform 1
+  from public.attendees a
+  where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  order by a.id
+  for no key update;
+end
+$$;
+grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
+
+-- Scans of a scanner that was offline, judged in the order in which they were made. Each has an id of the scanner's own, and
+-- one that is known already is answered again, so the same batch may be sent until it arrives.
+create function api.check_in_batch(
+  event_id uuid,
+  scans jsonb,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scan record;
+  v_check_in public.check_ins;
+  v_known boolean;
+  v_results json[] := '{}';
+  v_accepted integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  -- One batch of an event at a time: between looking for a known scan and adding it nobody else may add it.
+  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+  perform private.lock_orders_of(
+    event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
+  );
+
+  for v_scan in
+    select s.*
+    from jsonb_to_recordset(scans) as s (scan_id text, code text, scanned_at timestamptz, device text)
+    order by s.scanned_at, s.scan_id
+  loop
+    select c.* into v_check_in
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id and c.scan_id = v_scan.scan_id;
+    v_known := found;
+    if not v_known then
+      insert into public.check_ins (event_id, code, device, scan_id, scanned_at)
+      values (check_in_batch.event_id, v_scan.code, v_scan.device, v_scan.scan_id, v_scan.scanned_at)
+      returning * into v_check_in;
+    end if;
+    v_accepted := v_accepted + (v_check_in.result = 'accepted')::integer;
+    v_results := v_results || json_build_object(
+      'scan_id', v_check_in.scan_id,
+      'replayed', v_known,
+      'check_in', private.check_in_json(v_check_in)
+    );
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object(
+      'status', 200,
+      'data', json_build_object(
+        'object', 'check_in_batch',
+        'event_id', check_in_batch.event_id,
+        'accepted', v_accepted,
+        'rejected', cardinality(v_results) - v_accepted,
+        'results', to_json(v_results)
+      )
+    )
+  );
+end
+$$;
+comment on function api.check_in_batch(uuid, jsonb, text, text) is
+  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
+grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
+
+-- Webhook endpoints: where an organisation wants to hear of what happens, and of which types. Signed with a secret of their
+-- own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
+
+-- What can happen. The object of a type's name is what its data holds, as the API answers it.
+create type public.notification_type as enum (
+  'order.created',
+  'order.completed',
+  'order.cancelled',
+  'attendee.checked_in',
+  'attendee.check_in_undone',
+  'attendee.updated',
+  'attendee.cancelled',
+  'event.published',
+  'event.updated',
+  'event.cancelled',
+  'webhook_endpoint.test'
+);
+create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
+
+-- Whoever hears of an object must be allowed to read it.
+create function private.scope_to_read(type public.notification_type) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case split_part(type::text, '.', 1)
+    when 'order' then 'orders:read'
+    when 'attendee' then 'attendees:read'
+    when 'event' then 'events:read'
+    else 'events:write'
+  end::public.api_scope;
+end
+$$;
+grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
+
+create table public.webhook_endpoints (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  url text not null,
+  description text,
+  types public.notification_type[] not null,
+  status public.webhook_endpoint_status not null default 'enabled',
+  disabled_reason text,
+  failing_since timestamptz,
+  last_failed_at timestamptz,
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint webhook_endpoints_pkey primary key (id),
+  constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
+  constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  -- No credentials in it, for it is shown in lists. Without TLS only to this machine, where the courier allows that.
+  constraint webhook_endpoints_url_is_https check (
+    url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
+    and length(url) <= 2000
+  ),
+  constraint webhook_endpoints_description_is_one_line check (
+    length(btrim(description)) between 1 and 200 and description !~ '[[:cntrl:]]'
+  ),
+  constraint webhook_endpoints_types_are_chosen check (
+    cardinality(types) > 0 and array_position(types, null) is null and 'webhook_endpoint.test' <> all (types)
+  ),
+  constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
+);
+comment on table public.webhook_endpoints is 'Addresses that hear of what happens. Set status to disabled to stop sending, delete the row to forget it.';
+comment on column public.webhook_endpoints.url is 'An https address. http only for this machine, while developing.';
+comment on column public.webhook_endpoints.types is 'What it hears of.';
+comment on column public.webhook_endpoints.failing_since is 'Since when nothing that was sent to it succeeded. Kept by the courier.';
+comment on column public.webhook_endpoints.disabled_reason is 'Why Usher stopped sending. Empty where a person did.';
+
+create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
+
+-- One that signs, and for a while after a rotation the one before it.
+create table private.webhook_secrets (
+  id uuid not null default private.uuid_v7(),
+  webhook_endpoint_id uuid not null,
+  secret text not null,
+  expires_at timestamptz,
+  created_at timestamptz not null default now(),
+  constraint webhook_secrets_pkey primary key (id),
+  constraint webhook_secrets_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
+    references public.webhook_endpoints (id) on delete cascade,
+  constraint webhook_secrets_secret_is_standard check (secret ~ '^whsec_[A-Za-z0-9+/]{43}=$')
+);
+comment on table private.webhook_secrets is 'What webhooks are signed with. It has to be known to sign, so it is kept as it is, where no role may read it.';
+
+create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
+alter table private.webhook_secrets enable row level security;
+
+-- What an endpoint of a key is told, the key must be allowed to read, also when it changes where that goes.
+create function private.require_scopes_to_read(types public.notification_type[]) returns void
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_missing public.api_scope;
+begin
+  select private.scope_to_read(t) into v_missing
+  from unnest(types) t
+  where private.scope_to_read(t) <> all (private.current_scopes())
+  limit 1;
+  if found then
+    perform private.refuse(
+      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint hears of needs.', 'types',
+      jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.require_scopes_to_read(public.notification_type[]) to scope_events_write;
+
+create function private.tg_webhook_endpoints__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_most_endpoints constant integer := 50;
+begin
+  if tg_op = 'INSERT' then
+    -- One at a time, or two would count without each other.
+    perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
+    if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
+      perform private.refuse(
+        409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+        hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
+      );
+    end if;
+  end if;
+  -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
+  if private.current_api_key_id() is not null then
+    if tg_op = 'INSERT' then
+      perform private.require_scopes_to_read(new.types);
+    elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
+      perform private.require_scopes_to_read(new.types || old.types);
+    end if;
+  end if;
+  new.types := array(select distinct t from unnest(new.types) t order by t);
+  if new.status = 'enabled' then
+    new.disabled_reason := null;
+    -- Enabled again, or at another address, it gets its five days again.
+    if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
+      new.failing_since := null;
+    end if;
+  end if;
+  return new;
+end
+$$;
+create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
+  for each row execute function private.tg__refuse_change('organisation_id');
+create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
+  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__guard();
+create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
+  for each row when (
+    length(new.url) > 2000
+    or new.url !~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
+  )
+  execute function private.tg__refuse_value(
+    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is for this machine only.'
+  );
+create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
+  for each row execute function private.tg__set_updated_at();
+create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
+  for each row execute function private.tg__count_version();
+
+-- 256 bits, drawn through sha256 from two random UUIDs, in the form that libraries for Standard Webhooks take.
+create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.webhook_secrets (webhook_endpoint_id, secret)
+  values (
+    add_webhook_secret.webhook_endpoint_id,
+    'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+  );
+end
+$$;
+
+-- Security definer: secrets are nobody's to write.
+create function private.tg_webhook_endpoints__add_secret() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.add_webhook_secret(new.id);
+  return null;
+end
+$$;
+create trigger webhook_endpoints_500_add_secret after insert on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__add_secret();
+
+revoke all on public.webhook_endpoints from anon, authenticated, service_role;
+
+alter table public.webhook_endpoints enable row level security;
+create policy webhook_endpoints_select_own on public.webhook_endpoints for select to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_insert_own on public.webhook_endpoints for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_update_own on public.webhook_endpoints for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_delete_own on public.webhook_endpoints for delete to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_select_membership on public.webhook_endpoints for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy webhook_endpoints_insert_membership on public.webhook_endpoints for insert to authenticated
+  with check (organisation_id in (select private.member_organisation_ids()));
+create policy webhook_endpoints_update_membership on public.webhook_endpoints for update to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+create policy webhook_endpoints_delete_membership on public.webhook_endpoints for delete to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select, delete on public.webhook_endpoints to scope_events_write, authenticated;
+grant insert (organisation_id, url, description, types) on public.webhook_endpoints to scope_events_write, authenticated;
+grant update (url, description, types, status) on public.webhook_endpoints to scope_events_write, authenticated;
+
+create function private.webhook_endpoint_json(webhook_endpoint public.webhook_endpoints, secret text default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'webhook_endpoint',
+    'id', webhook_endpoint.id,
+    'url', webhook_endpoint.url,
+    'description', webhook_endpoint.description,
+    'types', webhook_endpoint.types,
+    'status', webhook_endpoint.status,
+    'disabled_reason', webhook_endpoint.disabled_reason,
+    'failing_since', private.rfc3339(webhook_endpoint.failing_since),
+    'secret', secret,
+    'version', webhook_endpoint.version,
+    'created_at', private.rfc3339(webhook_endpoint.created_at),
+    'updated_at', private.rfc3339(webhook_endpoint.updated_at)
+  );
+end
+$$;
+grant execute on function private.webhook_endpoint_json(public.webhook_endpoints, text) to scope_events_write;
+
+-- The secret that signs, if it was made in this very transaction: at creation and rotation, and never again.
+-- Security definer: secrets are nobody's to read.
+create function private.new_webhook_secret(webhook_endpoint_id uuid) returns text
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select s.secret
+    from public.webhook_endpoints w
+    join private.webhook_secrets s on s.webhook_endpoint_id = w.id
+    where w.id = new_webhook_secret.webhook_endpoint_id
+      and w.organisation_id = private.current_organisation_id()
+      and s.expires_at is null
+      and s.created_at = now()
+  );
+end
+$$;
+grant execute on function private.new_webhook_secret(uuid) to scope_events_write;
+
+create function api.list_webhook_endpoints(cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_webhook_endpoint public.webhook_endpoints;
+  v_item json;
+  v_items json[];
+begin
+  for v_webhook_endpoint in
+    select w.*
+    from public.webhook_endpoints w
+    where v_before is null or w.id < v_before
+    order by w.id desc
+    limit v_size + 1
+  loop
+    v_item := private.webhook_endpoint_json(v_webhook_endpoint);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_webhook_endpoints(text, integer) is
+  'Webhook endpoints of the organisation, newest first: { data, has_more, next_cursor }.';
+grant execute on function api.list_webhook_endpoints(text, integer) to scope_events_write;
+
+create function api.get_webhook_endpoint(webhook_endpoint_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = get_webhook_endpoint.webhook_endpoint_id;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  return private.webhook_endpoint_json(v_webhook_endpoint);
+end
+$$;
+comment on function api.get_webhook_endpoint(uuid) is 'One webhook endpoint, without its secret. 404 not_found.';
+grant execute on function api.get_webhook_endpoint(uuid) to scope_events_write;
+
+create function api.create_webhook_endpoint(
+  url text,
+  types public.notification_type[],
+  description text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.webhook_endpoints (organisation_id, url, types, description)
+  values (
+    private.current_organisation_id(), create_webhook_endpoint.url, create_webhook_endpoint.types,
+    create_webhook_endpoint.description
+  )
+  returning * into v_webhook_endpoint;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object(
+      'status', 201,
+      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
+    )
+  );
+end
+$$;
+comment on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) is
+  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 409 too_many_webhook_endpoints; 422 validation_failed.';
+grant execute on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) to scope_events_write;
+
+create function api.update_webhook_endpoint(
+  webhook_endpoint_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+  v_new public.webhook_endpoints;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = update_webhook_endpoint.webhook_endpoint_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.require_version(v_webhook_endpoint.version, if_version);
+
+  v_new := jsonb_populate_record(v_webhook_endpoint, changes);
+  update public.webhook_endpoints w set
+    url = v_new.url,
+    description = v_new.description,
+    types = v_new.types,
+    status = v_new.status
+  where w.id = v_webhook_endpoint.id
+  returning * into v_webhook_endpoint;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.webhook_endpoint_json(v_webhook_endpoint))
+  );
+end
+$$;
+comment on function api.update_webhook_endpoint(uuid, jsonb, integer[], text, text) is
+  'Changes fields of a webhook endpoint (status enabled or disabled): 200. 403 missing_scope; 404 not_found; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_webhook_endpoint(uuid, jsonb, integer[], text, text) to scope_events_write;
+
+create function api.delete_webhook_endpoint(
+  webhook_endpoint_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  delete from public.webhook_endpoints w where w.id = delete_webhook_endpoint.webhook_endpoint_id;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object('object', 'webhook_endpoint', 'id', webhook_endpoint_id, 'deleted', true)
+  ));
+end
+$$;
+comment on function api.delete_webhook_endpoint(uuid, text, text) is
+  'Forgets a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
+grant execute on function api.delete_webhook_endpoint(uuid, text, text) to scope_events_write;
+
+-- The secret that signs goes on signing beside its successor for so many hours; any before it stops now.
+-- Security definer: secrets are nobody's to write.
+create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.refuse_foreign(w.organisation_id, 'webhook_endpoint_id')
+  from public.webhook_endpoints w
+  where w.id = replace_webhook_secret.webhook_endpoint_id;
+  delete from private.webhook_secrets s
+  where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id and s.expires_at is not null;
+  update private.webhook_secrets s set expires_at = now() + make_interval(hours => overlap_hours)
+  where s.webhook_endpoint_id = replace_webhook_secret.webhook_endpoint_id;
+  perform private.add_webhook_secret(webhook_endpoint_id);
+end
+$$;
+grant execute on function private.replace_webhook_secret(uuid, integer) to scope_events_write;
+
+create function api.rotate_webhook_secret(
+  webhook_endpoint_id uuid,
+  overlap_hours integer default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = rotate_webhook_secret.webhook_endpoint_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.require_scopes_to_read(v_webhook_endpoint.types);
+  perform private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168));
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object(
+      'status', 200,
+      'data', private.webhook_endpoint_json(v_webhook_endpoint, private.new_webhook_secret(v_webhook_endpoint.id))
+    )
+  );
+end
+$$;
+comment on function api.rotate_webhook_secret(uuid, integer, text, text) is
+  'Gives a webhook endpoint a new secret; the one before it signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
+grant execute on function api.rotate_webhook_secret(uuid, integer, text, text) to scope_events_write;
+
+-- The outbox. A change writes its notifications and one row of a queue in its own transaction, however many webhook endpoints
+-- there are. Behind the commit the courier fans them out: one delivery for each endpoint that was subscribed. Nothing is sent
+-- from here.
+
+create table public.notifications (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  type public.notification_type not null,
+  data json not null,
+  transaction_id xid8 not null default pg_current_xact_id(),
+  created_at timestamptz not null default now(),
+  constraint notifications_pkey primary key (id),
+  constraint notifications_id_organisation_id_key unique (id, organisation_id),
+  constraint notifications_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade
+);
+comment on table public.notifications is 'What happened, oldest first: the outbox, readable as a log. Written by Usher alone.';
+comment on column public.notifications.data is 'The object as the API answered it then: an order as it was at the end of that transaction, and without ticket codes.';
+comment on column public.notifications.transaction_id is
+  'Ids are given before a transaction ends and may become visible out of order; whoever reads on from the last they saw must miss none. So the log is in the order of transactions, and shows those before which none is open.';
+
+create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
+
+create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
+
+create table public.webhook_deliveries (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  webhook_endpoint_id uuid not null,
+  notification_id uuid not null,
+  type public.notification_type not null,
+  status public.webhook_delivery_status not null default 'pending',
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  claim uuid,
+  claimed_until timestamptz,
+  last_attempt_at timestamptz,
+  last_response_status integer,
+  last_response_body text,
+  last_response_milliseconds integer,
+  last_error text,
+  delivered_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint webhook_deliveries_pkey primary key (id),
+  constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
+    references public.webhook_endpoints (id, organisation_id) on delete cascade,
+  constraint webhook_deliveries_notification_id_fkey foreign key (notification_id, organisation_id)
+    references public.notifications (id, organisation_id) on delete cascade,
+  constraint webhook_deliveries_attempts_are_not_negative check (attempts >= 0),
+  constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
+  constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
+);
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went. Added by the courier, a moment after the notification.';
+comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
+comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
+
+create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
+-- At most one delivery of a notification for an endpoint, whatever else goes wrong.
+create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
+  on public.webhook_deliveries (notification_id, webhook_endpoint_id);
+create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
+-- None on next_attempt_at alone: it would be preferred at times, and walk what is due to everybody for what is due to one.
+create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
+  on public.webhook_deliveries (webhook_endpoint_id, next_attempt_at) where status = 'pending';
+create index webhook_deliveries_webhook_endpoint_id_claimed_idx
+  on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
+
+-- Nothing is sent to an endpoint that is disabled, nor of a type that it does not hear of any more.
+create function private.refuse_unsendable(webhook_endpoint_id uuid, type public.notification_type) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = refuse_unsendable.webhook_endpoint_id;
+  if v_webhook_endpoint.status = 'disabled' then
+    perform private.refuse(
+      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
+    );
+  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
+    perform private.refuse(
+      409, 'type_not_subscribed', 'The webhook endpoint does not hear of this type any more.', 'type',
+      hint => 'Add the type to the endpoint first.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.refuse_unsendable(uuid, public.notification_type) to scope_events_write;
+
+-- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
+create function private.tg_webhook_deliveries__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.status = 'pending' and old.status <> 'pending' then
+    perform private.refuse_unsendable(new.webhook_endpoint_id, new.type);
+    new.attempts := 0;
+    new.next_attempt_at := coalesce(new.next_attempt_at, now());
+  elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
+    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
+    new.claim := null;
+  elsif new.status <> 'pending' then
+    new.next_attempt_at := null;
+    new.claim := null;
+    new.claimed_until := null;
+  end if;
+  return new;
+end
+$$;
+create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
+  for each row execute function private.tg_webhook_deliveries__guard();
+create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
+  for each row execute function private.tg__set_updated_at();
+
+-- What an endpoint does not hear of any more, it is not sent any more either. Security definer, like all that follows: the
+-- outbox is nobody's to write.
+create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.webhook_deliveries d set status = 'cancelled'
+  where d.webhook_endpoint_id = new.id
+    and d.status = 'pending'
+    and d.type <> 'webhook_endpoint.test'
+    and d.type <> all (new.types);
+  return null;
+end
+$$;
+create trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
+  for each row when (new.types is distinct from old.types)
+  execute function private.tg_webhook_endpoints__cancel_deliveries();
+
+-- Transactions whose notifications are not fanned out yet: one row each, however much happened in it. No foreign key: checking
+-- it would cost every write something, and what went with its organisation is merely not found.
+create table private.notification_queue (
+  organisation_id uuid not null,
+  transaction_id xid8 not null,
+  after_id uuid,
+  created_at timestamptz not null default now(),
+  constraint notification_queue_pkey primary key (organisation_id, transaction_id)
+);
+comment on table private.notification_queue is 'Transactions whose notifications await their fan-out to webhook deliveries.';
+comment on column private.notification_queue.after_id is 'The last notification of it that was fanned out, in the order of ids.';
+alter table private.notification_queue enable row level security;
+
+-- Also where there is no endpoint: one that another transaction adds at this moment may be owed what this one commits.
+create function private.tg_notifications__queue() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.notification_queue (organisation_id, transaction_id)
+  select distinct n.organisation_id, n.transaction_id from new_rows n where n.type <> 'webhook_endpoint.test'
+  on conflict do nothing;
+  return null;
+end
+$$;
+create trigger notifications_500_queue after insert on public.notifications
+  referencing new table as new_rows
+  for each statement execute function private.tg_notifications__queue();
+
+-- What each endpoint was subscribed to, and when: a row for every change of that. "When" is a snapshot rather than a time: the
+-- change counts for each transaction that had not been committed when it was made. So whoever subscribes and then reads misses
+-- nothing, and the order is that of commits, which no clock knows.
+create table private.webhook_subscriptions (
+  id uuid not null default private.uuid_v7(),
+  "position" integer not null,
+  webhook_endpoint_id uuid not null,
+  organisation_id uuid not null,
+  types public.notification_type[] not null,
+  is_enabled boolean not null,
+  transaction_id xid8 not null default pg_current_xact_id(),
+  snapshot pg_snapshot not null default pg_current_snapshot(),
+  constraint webhook_subscriptions_pkey primary key (id),
+  constraint webhook_subscriptions_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
+    references public.webhook_endpoints (id) on delete cascade
+);
+comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of what happened before.';
+comment on column private.webhook_subscriptions."position" is 'The order of changes, which a clock that is set back does not keep.';
+create index webhook_subscriptions_webhook_endpoint_id_position_idx
+  on private.webhook_subscriptions (webhook_endpoint_id, "position");
+create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
+alter table private.webhook_subscriptions enable row level security;
+
+-- Behind a lock that fan-out of the organisation holds shared, and before the snapshot is taken: a fan-out has either committed,
+-- or finds the change. Before 500, so that deliveries of a type that is given up are all there to be cancelled.
+create function private.tg_webhook_endpoints__record_subscription() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_change private.webhook_subscriptions;
+  v_removed private.webhook_subscriptions;
+begin
+  perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
+  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, is_enabled)
+  values (
+    new.id,
+    new.organisation_id,
+    (select coalesce(max(s."position"), 0) + 1 from private.webhook_subscriptions s where s.webhook_endpoint_id = new.id),
+    new.types,
+    new.status = 'enabled'
+  )
+  returning * into v_change;
+  -- The change before it is kept only for a transaction in the queue that came between the two, so that whoever changes an
+  -- endpoint again and again leaves no more rows than there are such transactions.
+  delete from private.webhook_subscriptions s
+  where s.webhook_endpoint_id = new.id
+    and s."position" = (
+      select max(l."position") from private.webhook_subscriptions l
+      where l.webhook_endpoint_id = new.id and l."position" < v_change."position"
+    )
+    and not exists (
+      select from private.notification_queue q
+      where q.organisation_id = new.organisation_id
+        and (
+          q.transaction_id in (s.transaction_id, v_change.transaction_id)
+          or (pg_visible_in_snapshot(q.transaction_id, v_change.snapshot) and not pg_visible_in_snapshot(q.transaction_id, s.snapshot))
+        )
+    )
+  returning s.* into v_removed;
+  if found then
+    -- The types that it had given up stay given up.
+    update private.webhook_subscriptions s
+    set types = array(select t from unnest(s.types) t where t = any (v_removed.types))
+    where s.webhook_endpoint_id = new.id and s."position" < v_removed."position" and not s.types <@ v_removed.types;
+  end if;
+  return null;
+end
+$$;
+create trigger webhook_endpoints_400_record_subscription_insert after insert on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__record_subscription();
+create trigger webhook_endpoints_400_record_subscription_update after update on public.webhook_endpoints
+  for each row when ((new.types, new.status) is distinct from (old.types, old.status))
+  execute function private.tg_webhook_endpoints__record_subscription();
+
+create type private.webhook_subscription as (
+  webhook_endpoint_id uuid, types public.notification_type[], after_id uuid, before_id uuid
+);
+
+-- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set where that
+-- transaction changed the endpoint itself: then what it did before and after counts. A type that was given up since is left out:
+-- its deliveries would have been cancelled.
+create function private.subscriptions_at(organisation_id uuid, transaction_id xid8) returns private.webhook_subscription[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(
+      c.webhook_endpoint_id,
+      case when c.next_id is null then c.types else array(
+        select t from unnest(c.types) t
+        where not exists (
+          select from private.webhook_subscriptions l
+          where l.webhook_endpoint_id = c.webhook_endpoint_id and l."position" > c."position" and t <> all (l.types)
+        )
+      ) end,
+      case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
+      case when c.next_transaction_id = subscriptions_at.transaction_id then c.next_id end
+    )::private.webhook_subscription
+    from (
+      select
+        s.*,
+        lead(s.id) over changes as next_id,
+        lead(s.transaction_id) over changes as next_transaction_id,
+        lead(s.snapshot) over changes as next_snapshot
+      from private.webhook_subscriptions s
+      where s.organisation_id = subscriptions_at.organisation_id
+      window changes as (partition by s.webhook_endpoint_id order by s."position")
+    ) c
+    where c.is_enabled
+      and (
+        c.transaction_id = subscriptions_at.transaction_id
+        or not pg_visible_in_snapshot(subscriptions_at.transaction_id, c.snapshot)
+      )
+      and (
+        c.next_id is null
+        or c.next_transaction_id = subscriptions_at.transaction_id
+        or pg_visible_in_snapshot(subscriptions_at.transaction_id, c.next_snapshot)
+      )
+  );
+end
+$$;
+
+-- Fans out what an organisation has in the queue, oldest transaction first, until there are about so many deliveries: how many
+-- it did. It waits for nobody: while an endpoint of the organisation is being changed or deleted, or another courier has the
+-- transaction, it leaves that for later. The plan is that of the indexes, whatever statistics say: each batch reads its own part.
+create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
+language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  v_endpoints integer;
+  v_queued private.notification_queue;
+  v_subscriptions private.webhook_subscription[];
+  v_most integer;
+  v_ids uuid[];
+  v_rows integer;
+  v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
+begin
+  if not pg_try_advisory_xact_lock_shared(8, hashtext(organisation_id::text)) then
+    return 0;
+  end if;
+  select count(*) into v_endpoints
+  from (
+    select from public.webhook_endpoints w
+    where w.organisation_id = fan_out_organisation.organisation_id
+    for key share skip locked
+  ) w;
+  if v_endpoints <> (
+    select count(*) from public.webhook_endpoints w where w.organisation_id = fan_out_organisation.organisation_id
+  ) then
+    return 0;
+  end if;
+
+  -- By time as well, so that every call ends well within its statement and keeps what it did.
+  while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
+    select q.* into v_queued
+    from private.notification_queue q
+    where q.organisation_id = fan_out_organisation.organisation_id
+    order by q.transaction_id
+    limit 1
+    for update skip locked;
+    exit when not found;
+
+    v_ids := '{}';
+    v_rows := 0;
+    v_most := 1;
+    v_subscriptions := private.subscriptions_at(organisation_id, v_queued.transaction_id);
+    if v_subscriptions <> '{}' then
+      v_most := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
+      v_ids := array(
+        select n.id
+        from public.notifications n
+        where n.organisation_id = fan_out_organisation.organisation_id
+          and n.transaction_id = v_queued.transaction_id
+          and n.id > coalesce(v_queued.after_id, '00000000-0000-0000-0000-000000000000')
+        order by n.id
+        limit v_most
+      );
+      -- As of the moment at which it happened, so that what is older is sent first, and found by that time.
+      insert into public.webhook_deliveries (
+        organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
+      )
+      select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
+      from public.notifications n
+      join unnest(v_subscriptions) s on n.type = any (s.types)
+      where n.id = any (v_ids)
+        and (s.after_id is null or n.id > s.after_id)
+        and (s.before_id is null or n.id < s.before_id)
+      order by n.id, s.webhook_endpoint_id
+      on conflict (notification_id, webhook_endpoint_id) do nothing;
+      get diagnostics v_rows = row_count;
+    end if;
+
+    if cardinality(v_ids) < v_most then
+      delete from private.notification_queue q
+      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
+    else
+      update private.notification_queue q set after_id = v_ids[v_most]
+      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
+    end if;
+    v_done := v_done + greatest(v_rows, cardinality(v_ids), 1);
+  end loop;
+  return v_done;
+end
+$$;
+
+-- Fans out about so many deliveries, an equal share for each organisation that has something in the queue: whether there is
+-- more that can be done at once. Organisations are found by a loose index scan, so that nobody's backlog is read.
+create function private.fan_out("limit" integer) returns boolean
+language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  v_organisation_ids uuid[] := array(
+    with recursive queued as (
+      (
+        select q.organisation_id, q.transaction_id
+        from private.notification_queue q
+        order by q.organisation_id, q.transaction_id
+        limit 1
+      )
+      union all
+      select n.organisation_id, n.transaction_id
+      from queued
+      cross join lateral (
+        select q.organisation_id, q.transaction_id
+        from private.notification_queue q
+        where q.organisation_id > queued.organisation_id
+        order by q.organisation_id, q.transaction_id
+        limit 1
+      ) n
+    )
+    select queued.organisation_id from queued order by queued.transaction_id limit fan_out."limit"
+  );
+  v_organisation_id uuid;
+  v_share integer;
+  v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
+begin
+  if v_organisation_ids = '{}' then
+    return false;
+  end if;
+  -- Snapshots of another cluster say nothing of transactions of this one: stop rather than lose webhooks.
+  if exists (
+    select from private.webhook_subscriptions s
+    where s.organisation_id = any (v_organisation_ids) and pg_snapshot_xmax(s.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
+  ) then
+    raise exception 'The database was restored from a dump: run "select private.after_restore()" once, as postgres.';
+  end if;
+  v_share := greatest("limit" / cardinality(v_organisation_ids), 1);
+  foreach v_organisation_id in array v_organisation_ids loop
+    exit when v_done > 0 and clock_timestamp() > v_started + interval '1 second';
+    v_done := v_done + private.fan_out_organisation(v_organisation_id, v_share);
+  end loop;
+  return v_done > 0 and exists (select from private.notification_queue);
+end
+$$;
+
+-- A dump that is restored into another cluster begins the count of transactions anew. Run once, by whoever restored it, before
+-- couriers start: fans out what is queued, by the numbers of the cluster before, and puts the log and the subscriptions first.
+create function private.after_restore() returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+begin
+  for v_organisation_id in select distinct q.organisation_id from private.notification_queue q loop
+    while private.fan_out_organisation(v_organisation_id, 10000) > 0 loop
+      null;
+    end loop;
+  end loop;
+  if exists (select from private.notification_queue) then
+    raise exception 'Webhook endpoints are being edited: stop everything that uses the database, and run it again.';
+  end if;
+  update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
+  delete from private.webhook_subscriptions s
+  where exists (
+    select from private.webhook_subscriptions l
+    where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
+  );
+  update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
+  return 'Done: the log and the webhooks go on from here.';
+end
+$$;
+
+-- Orders notify when the transaction ends: only then are their attendees and payments all there. A new order has a deferred
+-- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
+-- here, whose deferred trigger notifies of all of them at once.
+create table private.order_notices (
+  id uuid not null default gen_random_uuid(),
+  types public.notification_type[] not null,
+  order_ids uuid[] not null,
+  constraint order_notices_pkey primary key (id)
+);
+comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
+alter table private.order_notices enable row level security;
+
+create function private.tg_orders__notify_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_data json;
+begin
+  select o.* into v_order from public.orders o where o.id = new.id;
+  if found then
+    v_data := private.order_json(
+      v_order,
+      private.attendees_of_order_json(v_order.id),
+      case when v_order.amount_paid > 0 then private.order_payments_json(v_order.id) else '[]' end
+    );
+    insert into public.notifications (organisation_id, type, data)
+    select v_order.organisation_id, t.type, v_data
+    from unnest(
+      case new.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    ) t (type);
+  end if;
+  return null;
+end
+$$;
+create constraint trigger orders_600_notify_insert after insert on public.orders
+  deferrable initially deferred
+  for each row execute function private.tg_orders__notify_insert();
+
+create function private.tg_orders__notice() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- No join of the two: see tg_attendees__add_up.
+  insert into private.order_notices (types, order_ids)
+  select
+    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    array_agg(n.id order by n.id)
+  from (
+    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    except
+    select o.id, o.status from old_rows o
+  ) n
+  group by n.status;
+  return null;
+end
+$$;
+create trigger orders_600_notice_update after update on public.orders
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_orders__notice();
+
+create function private.tg_order_notices__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select o.organisation_id, t.type, o.data
+  from unnest(new.order_ids) n (order_id)
+  -- One index look-up an order, however many there are; an order that is gone is not told of.
+  cross join lateral (
+    select
+      o.organisation_id,
+      private.order_json(
+        o,
+        private.attendees_of_order_json(o.id),
+        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
+      ) as data
+    from public.orders o
+    where o.id = n.order_id
+    offset 0
+  ) o
+  cross join unnest(new.types) t (type);
+  delete from private.order_notices n where n.id = new.id;
+  return null;
+end
+$$;
+create constraint trigger order_notices_600_notify after insert on private.order_notices
+  deferrable initially deferred
+  for each row execute function private.tg_order_notices__notify();
+
+-- Who comes with a new order is told of with it; who is added to one that was there is told of here. Before the totals, whose
+-- changes tell of others.
+create function private.tg_attendees__notify_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A scalar subquery is a look-up for each row under any plan.
+  if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
+    insert into public.notifications (organisation_id, type, data)
+    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
+    from new_rows n
+    where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
+    order by n.id;
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__notify_insert();
+
+-- The plan is kept, and made for the one row of the first call: without nested loops it serves the 25,000 of a cancelled event
+-- as well.
+create function private.tg_attendees__notify_update() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+as $$
+begin
+  -- Every change of these columns counts the version: a check-in, say, leaves nothing to compare.
+  if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  select
+    n.organisation_id,
+    case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
+    private.attendee_json(row(n.*)::public.attendees)
+  from new_rows n
+  join old_rows o on o.id = n.id
+  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
+    is distinct from
+    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata)
+  order by n.id;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__notify_update();
+
+create function private.tg_check_ins__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select
+    a.organisation_id,
+    case tg_op when 'INSERT' then 'attendee.checked_in' else 'attendee.check_in_undone' end::public.notification_type,
+    private.attendee_json(a)
+  from public.attendees a
+  where a.id = new.attendee_id;
+  return null;
+end
+$$;
+create trigger check_ins_600_notify_insert after insert on public.check_ins
+  for each row when (new.result = 'accepted') execute function private.tg_check_ins__notify();
+create trigger check_ins_600_notify_update after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify();
+
+create function private.tg_events__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A row that is saved as it was is no news.
+  if to_jsonb(new) - 'version' - 'updated_at' = to_jsonb(old) - 'version' - 'updated_at' then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    case
+      when new.status = 'published' and old.status = 'draft' then 'event.published'
+      when new.status = 'cancelled' and old.status <> 'cancelled' then 'event.cancelled'
+      else 'event.updated'
+    end::public.notification_type,
+    private.event_json(new)
+  );
+  return null;
+end
+$$;
+create trigger events_600_notify after update on public.events
+  for each row execute function private.tg_events__notify();
+
+revoke all on public.notifications, public.webhook_deliveries from anon, authenticated, service_role;
+
+-- A key reads of the log what it might read of the objects.
+create function private.readable_types() returns public.notification_type[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select t from unnest(enum_range(null::public.notification_type)) t
+    where private.scope_to_read(t) = any (private.current_scopes())
+  );
+end
+$$;
+grant execute on function private.readable_types() to scope_events_write;
+
+alter table public.notifications enable row level security;
+create policy notifications_select_own on public.notifications for select to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and type = any ((select private.readable_types())::public.notification_type[])
+  );
+create policy notifications_select_membership on public.notifications for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.notifications to scope_events_write, authenticated;
+
+alter table public.webhook_deliveries enable row level security;
+create policy webhook_deliveries_select_own on public.webhook_deliveries for select to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and type = any ((select private.readable_types())::public.notification_type[])
+  );
+create policy webhook_deliveries_update_own on public.webhook_deliveries for update to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and type = any ((select private.readable_types())::public.notification_type[])
+  );
+create policy webhook_deliveries_select_membership on public.webhook_deliveries for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.webhook_deliveries to scope_events_write, authenticated;
+grant update (status, attempts, next_attempt_at) on public.webhook_deliveries to scope_events_write;
+
+create function private.webhook_delivery_json(webhook_delivery public.webhook_deliveries) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'webhook_delivery',
+    'id', webhook_delivery.id,
+    'webhook_endpoint_id', webhook_delivery.webhook_endpoint_id,
+    'notification_id', webhook_delivery.notification_id,
+    'type', webhook_delivery.type,
+    'status', webhook_delivery.status,
+    'attempts', webhook_delivery.attempts,
+    'next_attempt_at', private.rfc3339(webhook_delivery.next_attempt_at),
+    'last_attempt_at', private.rfc3339(webhook_delivery.last_attempt_at),
+    'last_response', case when webhook_delivery.last_response_status is not null then json_build_object(
+      'status', webhook_delivery.last_response_status,
+      'body', webhook_delivery.last_response_body,
+      'milliseconds', webhook_delivery.last_response_milliseconds
+    ) end,
+    'last_error', webhook_delivery.last_error,
+    'delivered_at', private.rfc3339(webhook_delivery.delivered_at),
+    'created_at', private.rfc3339(webhook_delivery.created_at),
+    'updated_at', private.rfc3339(webhook_delivery.updated_at)
+  );
+end
+$$;
+grant execute on function private.webhook_delivery_json(public.webhook_deliveries) to scope_events_write;
+
+-- Oldest first, to read on from the last one seen: `after` is the id of a notification, which is also the webhook-id of what
+-- was delivered; `cursor` walks the pages as in any list.
+create function api.list_notifications(
+  type public.notification_type default null,
+  after uuid default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_last_id uuid := coalesce(private.decode_cursor(cursor), after);
+  v_last public.notifications;
+  v_bytes integer := private.page_bytes();
+  v_notification public.notifications;
+  v_item json;
+  v_items json[];
+begin
+  if v_last_id is not null then
+    select n.* into v_last from public.notifications n where n.id = v_last_id;
+    if not found then
+      perform private.refuse(
+        404, 'not_found', 'There is no such notification, or it is no longer kept.',
+        case when cursor is null then 'after' else 'cursor' end,
+        hint => 'Leave it out to start from the oldest that is kept.'
+      );
+    end if;
+  end if;
+
+  for v_notification in
+    select n.*
+    from public.notifications n
+    where (v_last_id is null or (n.transaction_id, n.id) > (v_last.transaction_id, v_last.id))
+      and (list_notifications.type is null or n.type = list_notifications.type)
+      and n.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+    order by n.transaction_id, n.id
+    limit v_size + 1
+  loop
+    v_item := json_build_object(
+      'object', 'notification',
+      'id', v_notification.id,
+      'type', v_notification.type,
+      'created_at', private.rfc3339(v_notification.created_at),
+      'data', v_notification.data
+    );
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_notifications(public.notification_type, uuid, text, integer) is
+  'What happened, oldest first, from after the notification that is named, as far as the key may read it: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_notifications(public.notification_type, uuid, text, integer) to scope_events_write;
+
+create function api.list_webhook_deliveries(
+  webhook_endpoint_id uuid default null,
+  notification_id uuid default null,
+  type public.notification_type default null,
+  status public.webhook_delivery_status default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_webhook_delivery public.webhook_deliveries;
+  v_item json;
+  v_items json[];
+begin
+  for v_webhook_delivery in
+    select d.*
+    from public.webhook_deliveries d
+    where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
+      and (list_webhook_deliveries.notification_id is null or d.notification_id = list_webhook_deliveries.notification_id)
+      and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
+      and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
+      and (v_before is null or d.id < v_before)
+    order by d.id desc
+    limit v_size + 1
+  loop
+    v_item := private.webhook_delivery_json(v_webhook_delivery);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer) is
+  'Deliveries to webhook endpoints, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer)
+  to scope_events_write;
+
+create function api.redeliver_webhook(
+  webhook_delivery_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_delivery public.webhook_deliveries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  -- The endpoint before its deliveries, as whoever changes it has them.
+  perform 1
+  from public.webhook_endpoints w
+  where w.id = (
+    select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = redeliver_webhook.webhook_delivery_id
+  )
+  for no key update;
+  select d.* into v_webhook_delivery
+  from public.webhook_deliveries d
+  where d.id = redeliver_webhook.webhook_delivery_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_delivery_id');
+  end if;
+  perform private.refuse_unsendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
+  update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
+  where d.id = v_webhook_delivery.id
+  returning * into v_webhook_delivery;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.webhook_delivery_json(v_webhook_delivery))
+  );
+end
+$$;
+comment on function api.redeliver_webhook(uuid, text, text) is
+  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
+grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
+
+-- All that failed since a time, say after an outage of the endpoint; at most ten thousand at once, the oldest first.
+create function api.redeliver_webhooks(
+  webhook_endpoint_id uuid,
+  since timestamptz,
+  until timestamptz default null,
+  status public.webhook_delivery_status default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+  v_redelivered integer;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  -- The endpoint before its deliveries, as whoever changes it has them.
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = redeliver_webhooks.webhook_endpoint_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
+
+  update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
+  where d.id in (
+    select f.id
+    from public.webhook_deliveries f
+    where f.webhook_endpoint_id = v_webhook_endpoint.id
+      and f.status = coalesce(redeliver_webhooks.status, 'failed')
+      and f.type = any (v_webhook_endpoint.types)
+      and f.created_at >= since
+      and (until is null or f.created_at < until)
+    order by f.id
+    limit 10000
+    for no key update
+  );
+  get diagnostics v_redelivered = row_count;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object(
+      'object', 'webhook_redelivery', 'webhook_endpoint_id', webhook_endpoint_id, 'redelivered', v_redelivered
+    )
+  ));
+end
+$$;
+comment on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text) is
+  'Owes a webhook endpoint once more what failed since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text)
+  to scope_events_write;
+
+-- Tells one endpoint of itself. Security definer: the outbox is nobody's to write.
+create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
+  v_notification_id uuid;
+  v_webhook_delivery public.webhook_deliveries;
+begin
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = notify_test.webhook_endpoint_id and w.organisation_id = private.current_organisation_id();
+  insert into public.notifications (organisation_id, type, data)
+  values (v_webhook_endpoint.organisation_id, 'webhook_endpoint.test', private.webhook_endpoint_json(v_webhook_endpoint))
+  returning id into v_notification_id;
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
+  values (v_webhook_endpoint.organisation_id, v_webhook_endpoint.id, v_notification_id, 'webhook_endpoint.test')
+  returning * into v_webhook_delivery;
+  return v_webhook_delivery;
+end
+$$;
+grant execute on function private.notify_test(uuid) to scope_events_write;
+
+create function api.test_webhook_endpoint(
+  webhook_endpoint_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.webhook_endpoints w where w.id = test_webhook_endpoint.webhook_endpoint_id) then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 201,
+    'data', private.webhook_delivery_json(private.notify_test(webhook_endpoint_id))
+  ));
+end
+$$;
+comment on function api.test_webhook_endpoint(uuid, text, text) is
+  'Owes a webhook endpoint a notification of type webhook_endpoint.test: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
+grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_events_write;
+
+-- The courier's side of the outbox: it claims what is due, sends it, and says how that went. A claim is a lease: whoever dies
+-- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
+-- All security definer: the courier has no right to any table, and these are the only functions it may call.
+
+-- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
+-- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
+-- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a
+-- time, or two would each count without the other. Claimed rows are due again when the lease runs out. A little is fanned out
+-- first, so that a webhook takes one call more than none: api.fan_out_webhooks does the rest.
+-- No plan is kept: one made while there was little would be used when there is much. And it is that of the indexes, whatever
+-- statistics say: a backlog comes between two of their updates.
+create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  v_each constant integer := 4;
+  v_half constant integer := 32;
+  v_quarter constant integer := 16;
+  -- Deliveries to fan out: some 10 ms.
+  v_fan_out constant integer := 200;
+  -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  v_most_claims constant integer := 20;
+  v_claim constant uuid := gen_random_uuid();
+  v_now timestamptz;
+  v_until timestamptz;
+  v_candidates uuid[];
+  v_owed json;
+begin
+  perform pg_advisory_xact_lock(4, 0);
+  perform private.fan_out(v_fan_out);
+  v_now := clock_timestamp();
+  v_until := v_now + make_interval(secs => lease_seconds);
+
+  v_candidates := array(
+    with endpoints as materialized (
+      select
+        w.id,
+        w.organisation_id,
+        w.failing_since is not null as failing,
+        w.last_failed_at,
+        c.under_way,
+        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation,
+        sum(c.under_way) over (partition by w.organisation_id, w.failing_since is not null) as under_way_of_its_like
+      from public.webhook_endpoints w
+      cross join lateral (
+        select count(*)::integer as under_way
+        from public.webhook_deliveries d
+        where d.webhook_endpoint_id = w.id and d.claimed_until > v_now
+      ) c
+      where w.status = 'enabled'
+    ),
+    due as (
+      select
+        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.organisation_id, e.under_way_of_organisation,
+        e.failing, e.last_failed_at, e.under_way_of_its_like
+      from endpoints e
+      cross join lateral (
+        select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
+        from (
+          select d.id, d.next_attempt_at
+          from public.webhook_deliveries d
+          where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
+          order by d.webhook_endpoint_id, d.next_attempt_at
+          limit greatest(case when e.failing then 1 else v_each end - e.under_way, 0)
+        ) f
+      ) d
+    ),
+    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share. Among themselves
+    -- organisations take turns, and whoever was not tried for longest comes first: one failure among a thousand is soon over.
+    failing as (
+      select
+        d.*,
+        row_number() over (order by d.turn_of_organisation, d.last_failed_at nulls first, d.next_attempt_at, d.id) as place_of_failing
+      from (
+        select
+          d.*,
+          d.under_way_of_its_like + row_number() over (
+            partition by d.organisation_id order by d.last_failed_at nulls first, d.next_attempt_at, d.id
+          ) as turn_of_organisation
+        from due d
+        where d.failing
+      ) d
+    ),
+    but_few_failing as (
+      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.under_way_of_organisation from due d where not d.failing
+      union all
+      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.under_way_of_organisation
+      from failing f
+      where f.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+    ),
+    placed as (
+      select
+        d.*,
+        row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at, d.id) as place_of_organisation
+      from but_few_failing d
+    )
+    select p.id
+    from placed p
+    where p.under_way_of_organisation + p.place_of_organisation <= v_half
+    order by p.turn, p.next_attempt_at
+    limit claim_webhooks."limit"
+  );
+  if v_candidates = '{}' then
+    return '[]';
+  end if;
+
+  -- Waits for nobody, for it holds what others wait for.
+  update public.webhook_deliveries d
+  set status = 'failed', last_error = 'It was sent again and again, and nobody could say how it went.'
+  where d.id in (
+    select f.id from public.webhook_deliveries f
+    where f.id = any (v_candidates) and coalesce(f.next_attempt_at <= v_now, false) and f.attempts >= v_most_claims
+    for no key update skip locked
+  );
+
+  -- Still pending and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  v_candidates := array(
+    select d.id
+    from public.webhook_deliveries d
+    where d.id = any (v_candidates) and coalesce(d.next_attempt_at <= v_now, false)
+    for no key update skip locked
+  );
+  with claimed as (
+    update public.webhook_deliveries d
+    set claim = v_claim,
+      claimed_until = v_until,
+      next_attempt_at = v_until,
+      attempts = d.attempts + 1,
+      last_attempt_at = v_now
+    where d.id = any (v_candidates)
+    returning d.*
+  )
+  select coalesce(
+    json_agg(json_build_object(
+      'id', c.id,
+      'claim', c.claim,
+      'attempt', c.attempts,
+      'webhook_endpoint_id', w.id,
+      'url', w.url,
+      'secrets', (
+        select json_agg(s.secret order by s.expires_at desc nulls first)
+        from private.webhook_secrets s
+        where s.webhook_endpoint_id = w.id and (s.expires_at is null or s.expires_at > v_now)
+      ),
+      'webhook_id', n.id,
+      'type', n.type,
+      'timestamp', private.rfc3339(n.created_at),
+      'data', n.data
+    )),
+    '[]'
+  ) into v_owed
+  from claimed c
+  join public.webhook_endpoints w on w.id = c.webhook_endpoint_id
+  join public.notifications n on n.id = c.notification_id;
+  return v_owed;
+end
+$$;
+comment on function api.claim_webhooks(integer, integer) is
+  'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
+grant execute on function api.claim_webhooks(integer, integer) to courier;
+
+-- A batch of the fan-out, for a courier to repeat while there is a backlog: some 100 ms. In one transaction, so whoever dies in
+-- it leaves it undone.
+create function api.fan_out_webhooks("limit" integer default 2000) returns boolean
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return private.fan_out("limit");
+end
+$$;
+comment on function api.fan_out_webhooks(integer) is
+  'Makes webhook deliveries, about "limit" of them, of notifications that await it: whether there is more to do at once.';
+grant execute on function api.fan_out_webhooks(integer) to courier;
+
+-- Given back unsent, or broken off, by a courier that is told to stop: it was not an attempt, and is due at once.
+create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.webhook_deliveries d
+  set claim = null, claimed_until = null, next_attempt_at = now(), attempts = d.attempts - 1
+  where d.id = release_webhook.webhook_delivery_id and d.claim = release_webhook.claim and d.status = 'pending';
+end
+$$;
+comment on function api.release_webhook(uuid, uuid) is 'Gives a claimed webhook back, for another courier to send.';
+grant execute on function api.release_webhook(uuid, uuid) to courier;
+
+-- How long to wait after the attempt of this number; null after the last. A fifth more or less, so that what failed together
+-- does not come back together.
+create function private.retry_delay(attempts integer, pauses interval[]) returns interval
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (0.8 + 0.4 * random()) * pauses[attempts];
+end
+$$;
+
+-- What the endpoint answered, or why it did not. 2xx is delivered; 410 says never again; everything else is tried again, not
+-- before the endpoint asks for it. An endpoint that has failed for five days is disabled. What another address of it answered,
+-- which it had when the webhook was claimed, is kept in the log and held against nobody: the new one has attempts of its own.
+create function api.settle_webhook(
+  webhook_delivery_id uuid,
+  claim uuid,
+  response_status integer default null,
+  response_body text default null,
+  milliseconds integer default null,
+  error text default null,
+  retry_after_seconds integer default null,
+  url text default null
+) returns boolean
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_delivered constant boolean := coalesce(response_status between 200 and 299, false);
+  -- Ten attempts within some three days, as Standard Webhooks proposes.
+  v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
+  v_endpoint public.webhook_endpoints;
+  v_moved boolean;
+  v_failing_since timestamptz;
+  v_reason text;
+begin
+  -- The endpoint before its deliveries, as whoever changes or deletes it has them.
+  select w.* into v_endpoint
+  from public.webhook_endpoints w
+  where w.id = (
+    select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
+  )
+  for no key update;
+  v_moved := coalesce(v_endpoint.url <> settle_webhook.url, false);
+
+  update public.webhook_deliveries d
+  set claim = null,
+    claimed_until = null,
+    attempts = case when v_moved and not v_delivered then 0 else d.attempts end,
+    last_response_status = settle_webhook.response_status,
+    last_response_body = left(settle_webhook.response_body, 1024),
+    last_response_milliseconds = milliseconds,
+    last_error = settle_webhook.error,
+    delivered_at = case when v_delivered then now() else d.delivered_at end,
+    status = case
+      when v_delivered then 'delivered'
+      when v_moved then 'pending'
+      when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
+      else 'pending'
+    end::public.webhook_delivery_status,
+    next_attempt_at = case
+      when v_moved then now()
+      else greatest(
+        now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
+      )
+    end
+  where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending';
+  if not found or v_moved then
+    return false;
+  end if;
+
+  if v_delivered then
+    update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
+    return false;
+  end if;
+  -- A failure long after the one before it, for nothing was sent meanwhile, is the first of a new series: a retry comes within
+  -- thirty hours.
+  v_failing_since := case
+    when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
+  end;
+  v_reason := case
+    when v_endpoint.status = 'disabled' then null
+    when response_status = 410 then 'It answered 410 Gone.'
+    when v_failing_since < now() - interval '5 days' then 'Nothing that was sent to it for five days succeeded.'
+  end;
+  if v_reason is null then
+    update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
+    return false;
+  end if;
+  update public.webhook_endpoints w
+  set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
+  where w.id = v_endpoint.id;
+  return true;
+end
+$$;
+comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
+  'Says how sending a claimed webhook went: whether that disabled its endpoint. Nothing happens when the claim has passed to somebody else.';
+grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
+
+-- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
+-- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
+-- owed to nobody. A notification that awaits its fan-out counts as one.
+create function api.outbox_depth() returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_agg(json_build_object(
+      'kind', k.kind,
+      'owed', k.owed,
+      'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
+      'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
+    ))
+    from (
+      select
+        'webhooks' as kind,
+        coalesce(sum(d.owed), 0) as owed,
+        min(d.oldest) as oldest,
+        min(d.due) as due
+      from (
+        select d.owed, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
+        from (
+          select
+            d.webhook_endpoint_id,
+            count(*) as owed,
+            min(d.created_at) as oldest,
+            min(d.next_attempt_at) as due,
+            coalesce(bool_or(d.claimed_until > now()), false) as busy
+          from public.webhook_deliveries d
+          where d.status = 'pending'
+          group by d.webhook_endpoint_id
+        ) d
+        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
+        union all
+        select n.owed, q.created_at, q.created_at
+        from private.notification_queue q
+        cross join lateral (
+          select count(*) as owed
+          from public.notifications n
+          where n.organisation_id = q.organisation_id
+            and n.transaction_id = q.transaction_id
+            and n.id > coalesce(q.after_id, '00000000-0000-0000-0000-000000000000')
+        ) n
+        where exists (
+          select from public.webhook_endpoints w where w.organisation_id = q.organisation_id and w.status = 'enabled'
+        )
+      ) d
+      union all
+      select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
+      from public.ticket_emails e
+      where e.status = 'queued'
+    ) k
+  );
+end
+$$;
+comment on function api.outbox_depth() is
+  'What is owed: [{ kind, owed, oldest_seconds, late_seconds }], late being how long what is due has waited.';
+grant execute on function api.outbox_depth() to courier;
+
+-- Ticket e-mails: one row for each that is owed, written when a ticket is queued, claimed and settled by the courier like a
+-- webhook. What became of it is shown on the attendee as ticket_email.
+
+create table public.ticket_emails (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  attendee_id uuid not null,
+  status public.ticket_email_status not null default 'queued',
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  claim uuid,
+  claimed_until timestamptz,
+  sent_to text,
+  sent_code text,
+  sent_at timestamptz,
+  message_id text,
+  last_error text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  last_attempt_at timestamptz,
+  constraint ticket_emails_pkey primary key (id),
+  constraint ticket_emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
+  constraint ticket_emails_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint ticket_emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null))
+);
+comment on table public.ticket_emails is 'Ticket e-mails, owed and sent. Written by Usher alone; queue one by setting ticket_email_status of the attendee.';
+comment on column public.ticket_emails.sent_to is 'The address it was claimed for, as the attendee had it then.';
+comment on column public.ticket_emails.sent_code is 'The ticket code it was claimed with: an e-mail that was overtaken by a new code is followed by another.';
+comment on column public.ticket_emails.message_id is 'What the mail service calls it.';
+
+-- None on next_attempt_at alone, as of webhook_deliveries.
+create index ticket_emails_organisation_id_next_attempt_at_idx on public.ticket_emails (organisation_id, next_attempt_at)
+  where status = 'queued';
+create index ticket_emails_organisation_id_claimed_idx on public.ticket_emails (organisation_id) where claimed_until is not null;
+create index ticket_emails_organisation_id_last_attempt_at_idx on public.ticket_emails (organisation_id, last_attempt_at)
+  where last_attempt_at is not null;
+create index ticket_emails_attendee_id_idx on public.ticket_emails (attendee_id);
+create index ticket_emails_organisation_id_idx on public.ticket_emails (organisation_id);
+create index ticket_emails_message_id_idx on public.ticket_emails (message_id) where message_id is not null;
+
+create trigger ticket_emails_900_updated_at before update on public.ticket_emails
+  for each row execute function private.tg__set_updated_at();
+
+revoke all on public.ticket_emails from anon, authenticated, service_role;
+
+alter table public.ticket_emails enable row level security;
+create policy ticket_emails_select_membership on public.ticket_emails for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.ticket_emails to authenticated;
+
+-- Once a statement, so that cancelling an event cancels what is queued for it in one update. Before the totals, whose changes
+-- queue others. Security definer: what is owed is nobody's to write.
+create function private.tg_attendees__owe_ticket_email() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_no_longer uuid[];
+begin
+  if tg_op = 'INSERT' then
+    insert into public.ticket_emails (organisation_id, attendee_id)
+    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
+  elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
+    or exists (select from old_rows o where o.ticket_email_status = 'queued') then
+    -- No joins of the two: see tg_attendees__add_up.
+    insert into public.ticket_emails (organisation_id, attendee_id)
+    select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
+    except
+    select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued';
+    v_no_longer := array(
+      select o.id from old_rows o where o.ticket_email_status = 'queued'
+      except
+      select n.id from new_rows n where n.ticket_email_status = 'queued'
+    );
+    if v_no_longer <> '{}' then
+      update public.ticket_emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+      where e.attendee_id = any (v_no_longer) and e.status = 'queued';
+    end if;
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_340_owe_ticket_email_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__owe_ticket_email();
+create trigger attendees_340_owe_ticket_email_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__owe_ticket_email();
+
+-- Organisations that have e-mails queued, by a loose index scan: one look-up each, however many there are.
+create function private.organisations_with_queued_emails() returns uuid[]
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return array(
+    with recursive queued as (
+      (
+        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
+      )
+      union all
+      select n.organisation_id
+      from queued q
+      cross join lateral (
+        select e.organisation_id
+        from public.ticket_emails e
+        where e.status = 'queued' and e.organisation_id > q.organisation_id
+        order by e.organisation_id
+        limit 1
+      ) n
+    )
+    select queued.organisation_id from queued
+  );
+end
+$$;
+
+-- What is due, with all that the e-mail says. Organisations take turns: first whoever has the fewest under way, then whoever was
+-- served the longest ago, and of one organisation its oldest. One courier claims at a time, or two would each count without the
+-- other. Nobody's backlog is read: of each organisation no more than are claimed.
+-- Security definer, like its twins in 19_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
+-- between two of their updates, and reading and sorting what seems to be little takes minutes then.
+create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  -- Thirteen attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  v_most_claims constant integer := 20;
+  v_claim constant uuid := gen_random_uuid();
+  v_now timestamptz;
+  v_until timestamptz;
+  v_candidates uuid[];
+  v_owed json;
+begin
+  perform pg_advisory_xact_lock(4, 1);
+  v_now := clock_timestamp();
+  v_until := v_now + make_interval(secs => lease_seconds);
+
+  v_candidates := array(
+    with due as (
+      select
+        d.id,
+        d.next_attempt_at,
+        u.under_way + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
+        l.last_attempt_at
+      from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+      cross join lateral (
+        select count(*) as under_way
+        from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.claimed_until > v_now
+      ) u
+      left join lateral (
+        select e.last_attempt_at
+        from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.last_attempt_at is not null
+        order by e.organisation_id desc, e.last_attempt_at desc
+        limit 1
+      ) l on true
+      cross join lateral (
+        select e.id, e.next_attempt_at
+        from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= v_now
+        order by e.organisation_id, e.next_attempt_at
+        limit claim_ticket_emails."limit"
+      ) d
+    )
+    select d.id
+    from due d
+    order by d.turn, d.last_attempt_at nulls first, d.next_attempt_at, d.id
+    limit claim_ticket_emails."limit"
+  );
+  if v_candidates = '{}' then
+    return '[]';
+  end if;
+
+  perform api.settle_ticket_email(
+    e.id, e.claim, error => 'It was sent again and again, and nobody could say how it went.', permanent => true
+  )
+  from public.ticket_emails e
+  where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
+
+  -- Still queued and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  v_candidates := array(
+    select e.id
+    from public.ticket_emails e
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
+    for no key update skip locked
+  );
+  with claimed as (
+    update public.ticket_emails e
+    set claim = v_claim,
+      claimed_until = v_until,
+      next_attempt_at = v_until,
+      attempts = e.attempts + 1,
+      last_attempt_at = v_now,
+      (sent_to, sent_code) = (select a.email, a.ticket_code from public.attendees a where a.id = e.attendee_id)
+    where e.id = any (v_candidates)
+      and (select a.status from public.attendees a where a.id = e.attendee_id) = 'active'
+    returning e.*
+  )
+  select coalesce(
+    json_agg(json_build_object(
+      'id', c.id,
+      'claim', c.claim,
+      'attempt', c.attempts,
+      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email),
+      'event', private.event_json(v),
+      'ticket_type', json_build_object('name', t.name),
+      'order', json_build_object('reference', o.reference),
+      'attendee', json_build_object(
+        'id', a.id, 'name', a.name, 'email', a.email, 'company', a.company, 'ticket_code', a.ticket_code
+      )
+    )),
+    '[]'
+  ) into v_owed
+  from claimed c
+  join public.attendees a on a.id = c.attendee_id
+  join public.orders o on o.id = a.order_id
+  join public.ticket_types t on t.id = a.ticket_type_id
+  join public.events v on v.id = a.event_id
+  join public.organisations g on g.id = a.organisation_id;
+  return v_owed;
+end
+$$;
+comment on function api.claim_ticket_emails(integer, integer) is
+  'Ticket e-mails that are due, claimed for lease_seconds: [{ id, claim, attempt, organisation, event, ticket_type, order, attendee }].';
+grant execute on function api.claim_ticket_emails(integer, integer) to courier;
+
+-- Sent, with what the mail service calls it; or failed, for good or for now. Transient failures are tried again for five days:
+-- a password that expired on a Friday costs nobody a ticket.
+create function api.settle_ticket_email(
+  ticket_email_id uuid,
+  claim uuid,
+  message_id text default null,
+  error text default null,
+  permanent boolean default false
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_pauses constant interval[] :=
+    '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
+  v_email public.ticket_emails;
+  v_attendee public.attendees;
+begin
+  -- The attendee before the e-mail, as whoever cancels or re-issues the ticket has them.
+  select a.* into v_attendee
+  from public.attendees a
+  where a.id = (select e.attendee_id from public.ticket_emails e where e.id = settle_ticket_email.ticket_email_id)
+  for no key update;
+
+  update public.ticket_emails e
+  set claim = null,
+    claimed_until = null,
+    status = case
+      when error is null then 'sent'
+      when permanent or e.attempts > cardinality(v_pauses) then 'failed'
+      else 'queued'
+    end::public.ticket_email_status,
+    sent_at = case when error is null then now() end,
+    message_id = settle_ticket_email.message_id,
+    last_error = settle_ticket_email.error,
+    next_attempt_at = case
+      when error is not null and not permanent then now() + private.retry_delay(e.attempts, v_pauses)
+    end
+  where e.id = settle_ticket_email.ticket_email_id and e.claim = settle_ticket_email.claim and e.status = 'queued'
+  returning * into v_email;
+  if not found or v_attendee.ticket_email_status <> 'queued' then
+    return;
+  end if;
+
+  if v_email.status = 'queued' then
+    update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
+  elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
+    -- Overtaken by a new code or address while it was under way: the ticket is still owed.
+    insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
+  else
+    update public.attendees a
+    set ticket_email_status = v_email.status,
+      ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
+      ticket_email_last_error = v_email.last_error
+    where a.id = v_attendee.id;
+  end if;
+end
+$$;
+comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
+  'Says how sending a claimed ticket e-mail went; nothing happens when the claim has passed to somebody else.';
+grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
+
+-- What the mail service tells later: delivered, or bounced and why. It knows an e-mail by its own id, and by ours with the number
+-- of the attempt if these were sent along; by ours it may tell sooner than the courier that sent it, or in place of one that
+-- died with its claim. What it tells of an attempt that another has followed is no news: that may have had another address.
+create function api.record_ticket_email_event(
+  message_id text,
+  status public.ticket_email_status,
+  error text default null,
+  ticket_email_id uuid default null,
+  attempt integer default null
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_email public.ticket_emails;
+  v_claim constant uuid := gen_random_uuid();
+begin
+  if ticket_email_id is not null then
+    select e.* into v_email from public.ticket_emails e where e.id = record_ticket_email_event.ticket_email_id;
+  else
+    select e.* into v_email from public.ticket_emails e where e.message_id = record_ticket_email_event.message_id;
+  end if;
+  if not found or status is null or status not in ('delivered', 'bounced') then
+    return;
+  end if;
+  -- The attendee before the e-mail, as whoever settles it has them.
+  perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
+
+  -- It has been sent: whoever is sending it loses the claim, and whoever gave it up was wrong.
+  update public.ticket_emails e set claim = v_claim
+  where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
+  if found then
+    perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
+  end if;
+  update public.ticket_emails e
+  set status = 'sent', sent_at = now(), message_id = record_ticket_email_event.message_id
+  where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
+
+  update public.ticket_emails e
+  set status = record_ticket_email_event.status, last_error = record_ticket_email_event.error
+  where e.id = v_email.id
+    and e.status in ('sent', 'delivered')
+    and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)
+  returning * into v_email;
+  if not found then
+    return;
+  end if;
+  -- Of the latest that was sent: what becomes of an earlier one is no news.
+  update public.attendees a
+  set ticket_email_status = v_email.status,
+    ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
+    ticket_email_last_error = v_email.last_error
+  where a.id = v_email.attendee_id
+    and a.ticket_email_status in ('sent', 'delivered', 'failed')
+    and not exists (
+      select from public.ticket_emails l
+      where l.attendee_id = a.id and l.id > v_email.id and l.status not in ('cancelled', 'failed')
+    );
+end
+$$;
+comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) is
+  'Says what became of an e-mail that was sent: delivered or bounced. Known by our id and the attempt, or without these by message_id.';
+grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) to courier;
+
+-- What is kept for a while only: first outcomes under their idempotency keys, settled deliveries and e-mails, and the log of
+-- notifications. Purged by the courier, a few at a time, so that nobody waits for it.
+
+create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+create index notifications_created_at_idx on public.notifications (created_at);
+create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
+
+-- Answers how many rows went, so that the caller goes on while there are more. What is still owed or awaits its fan-out is kept,
+-- however old, unless its endpoint is disabled.
+create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_before timestamptz := now() - make_interval(days => greatest(retention_days, 1));
+  v_purged integer;
+  v_rows integer;
+begin
+  delete from private.idempotency_records r
+  where (r.family_id, r.idempotency_key) in (
+    select e.family_id, e.idempotency_key from private.idempotency_records e
+    where e.expires_at < now() order by e.expires_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_purged = row_count;
+
+  delete from public.webhook_deliveries d
+  where d.id in (
+    select o.id from public.webhook_deliveries o
+    where o.created_at < v_before
+      and (
+        o.status <> 'pending'
+        or exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'disabled')
+      )
+    order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from public.notifications n
+  where n.id in (
+    select o.id from public.notifications o
+    where o.created_at < v_before
+      and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)
+      and not exists (
+        select from private.notification_queue q
+        where q.organisation_id = o.organisation_id and q.transaction_id = o.transaction_id
+      )
+    order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from public.ticket_emails e
+  where e.id in (
+    select o.id from public.ticket_emails o
+    where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  -- A subscription that ended with a change is needed for transactions that had been committed by then.
+  delete from private.webhook_subscriptions s
+  where s.id in (
+    select c.id
+    from (
+      select
+        s.id,
+        s.organisation_id,
+        lead(s.transaction_id) over changes as next_transaction_id,
+        lead(s.snapshot) over changes as next_snapshot
+      from private.webhook_subscriptions s
+      window changes as (partition by s.webhook_endpoint_id order by s."position")
+    ) c
+    where c.next_snapshot is not null
+      and not exists (
+        select from private.notification_queue q
+        where q.organisation_id = c.organisation_id
+          and (q.transaction_id = c.next_transaction_id or pg_visible_in_snapshot(q.transaction_id, c.next_snapshot))
+      )
+    limit purge."limit"
+  );
+  get diagnostics v_rows = row_count;
+  return v_purged + v_rows;
+end
+$$;
+comment on function api.purge(integer, integer) is
+  'Deletes what is older than its retention, at most "limit" rows of each kind: how many it were.';
+grant execute on function api.purge(integer, integer) to courier;
+
+-- Who calls the courier where it is an edge function: pg_cron, through pg_net, with what Vault keeps. Where a project has not
+-- enabled these, as the embedded stack has not, there is nothing to call and nothing to schedule.
+
+-- Calls the function if something is due, or in any case. A row of net._http_response tells what it answered.
+create function private.call_courier(in_any_case boolean default false) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if not in_any_case
+    and not exists (
+      select from public.webhook_endpoints w
+      cross join lateral (
+        select from public.webhook_deliveries d
+        where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
+        limit 1
+      ) d
+      where w.status = 'enabled'
+    )
+    -- What happens where nobody is subscribed can wait for the call that is made in any case.
+    and not exists (
+      select from public.webhook_endpoints w
+      where w.status = 'enabled'
+        and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
+    )
+    and not exists (
+      select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+      cross join lateral (
+        select from public.ticket_emails e
+        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
+        limit 1
+      ) e
+    )
+  then
+    return;
+  end if;
+  perform net.http_post(
+    url => (select s.decrypted_secret from vault.decrypted_secrets s where s.name = 'usher_courier_url'),
+    headers => jsonb_build_object(
+      'Content-Type', 'application/json',
+      'Authorization', 'Bearer ' || (select s.decrypted_secret from vault.decrypted_secrets s where s.name = 'usher_courier_secret')
+    ),
+    -- Longer than a run takes, so that its answer is kept.
+    timeout_milliseconds => 60000
+  );
+end
+$$;
+
+-- Answers in a sentence what it did, for whoever runs it in the SQL editor. Run again, it replaces what it scheduled.
+create function private.schedule_courier(url text, secret text, every text default '10 seconds') returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_missing text := concat_ws(
+    ', ',
+    case when to_regprocedure('cron.schedule(text,text,text)') is null then 'pg_cron' end,
+    case when to_regprocedure('net.http_post(text,jsonb,jsonb,jsonb,integer)') is null then 'pg_net' end,
+    case when to_regclass('vault.decrypted_secrets') is null then 'supabase_vault' end
+  );
+begin
+  if v_missing <> '' then
+    return format('Not scheduled: enable the extensions %s first, or have something else call the function.', v_missing);
+  end if;
+  delete from vault.secrets s where s.name in ('usher_courier_url', 'usher_courier_secret');
+  perform vault.create_secret(url, 'usher_courier_url');
+  perform vault.create_secret(secret, 'usher_courier_secret');
+  perform cron.schedule('usher-courier', every, 'select private.call_courier()');
+  -- It purges as well, also when nothing is due. What pg_cron notes of each call it would keep for ever.
+  perform cron.schedule('usher-courier-housekeeping', '*/10 * * * *', $job$
+    select private.call_courier(in_any_case => true);
+    delete from cron.job_run_details r using cron.job j
+    where j.jobid = r.jobid and j.jobname like 'usher-courier%' and r.end_time < now() - interval '7 days'
+  $job$);
+  return format('Scheduled: the courier is called every %s if something is due.', every);
+end
+$$;
