@@ -13,8 +13,8 @@ import pg from 'pg'
 import { createOrganisation, issueKey } from '../src/admin.ts'
 import { readConfig } from '../src/config.ts'
 import { findRunningStack } from '../src/embedded/stack.ts'
-import { createLog } from '../src/gateway/log.ts'
 import { scopes } from '../src/operation.ts'
+import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
 
 const [attendees = 25_000, endpoints = 50, watchSeconds = 60] = process.argv.slice(2).map(Number)

@@ -14,8 +14,8 @@ import { SMTPServer } from 'smtp-server'
 import { createOrganisation, issueKey } from '../src/admin.ts'
 import { readConfig } from '../src/config.ts'
 import { findRunningStack } from '../src/embedded/stack.ts'
-import { createLog } from '../src/gateway/log.ts'
 import { scopes } from '../src/operation.ts'
+import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
 
 const [tickets = 3_000, patienceSeconds = 20] = process.argv.slice(2).map(Number)

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
-import { createLog } from '../src/gateway/log.ts'
+import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
 
 const guests = 300

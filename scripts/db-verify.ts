@@ -8,7 +8,7 @@ import { Client, DatabaseError } from 'pg'
 import { interruption } from '../src/embedded/interruption.ts'
 import { applyMigrations } from '../src/embedded/migrate.ts'
 import { startScratchDatabase } from '../src/embedded/scratch.ts'
-import { StartError } from '../src/embedded/start-error.ts'
+import { StartError } from '../src/start-error.ts'
 import { type Snapshot, takeReferenceRows, takeSnapshot } from './catalogue.ts'
 import { diffSnapshots } from './snapshot-diff.ts'
 

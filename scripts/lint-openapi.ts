@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describeApi } from '../src/openapi.ts'
+import { describeApi } from '../src/http/openapi/document.ts'
 import { operations } from '../src/operations/index.ts'
 
 const root = join(import.meta.dirname, '..')

@@ -9,10 +9,10 @@ import type { Logger } from 'pino'
 import { AdminError, createOrganisation, issueKey, listKeys, revokeKey, rotateKey, withDatabase } from './admin.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { findRunningStack } from './embedded/stack.ts'
-import { StartError } from './embedded/start-error.ts'
 import { prefixOf } from './gateway/api-key.ts'
 import { type Scope, scopes } from './operation.ts'
-import { stopSignal } from './stop-signals.ts'
+import { stopSignal } from './process/stop-signals.ts'
+import { StartError } from './start-error.ts'
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
@@ -49,7 +49,7 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     // Loaded here, because no other command needs a server.
     const [{ start }, { describeDemo }, log] = await Promise.all([
       import('./start.ts'),
-      import('./demo.ts'),
+      import('./embedded/demo.ts'),
       openLog(config),
     ])
     const running = await start(config, log, say, stopping)
@@ -133,7 +133,7 @@ keys
   .option('--json', 'print { key, prefix } as JSON')
   .addHelpText(
     'after',
-    '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "Door scanners" --scopes events:read,checkin:write)',
+    '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "HttpListener scanners" --scopes events:read,checkin:write)',
   )
   .action(async (options: { organisation: string; name: string; scopes: Scope[]; expires?: number; json?: true }) => {
     const { expires, ...rest } = options
@@ -187,8 +187,8 @@ usher
 
 async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
   const [{ createLog }, { openLogStream }] = await Promise.all([
-    import('./gateway/log.ts'),
-    import('./gateway/log-stream.ts'),
+    import('./process/log.ts'),
+    import('./process/log-stream.ts'),
   ])
   return createLog(logLevel, await openLogStream(logFormat))
 }

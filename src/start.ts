@@ -5,23 +5,23 @@ import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
 import { type Config, isForThisMachine } from './config.ts'
 import { startCourier } from './courier/courier.ts'
+import { createCourierRpc } from './courier/courier-rpc.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
-import { openLanes } from './courier/lanes.ts'
-import { createOutbox } from './courier/outbox.ts'
 import type { OwnPorts } from './courier/own-ports.ts'
-import { type Demo, seedDemo } from './demo.ts'
-import { type Door, isTaken, openDoor } from './door.ts'
+import { openQueues } from './courier/queues.ts'
+import { type Demo, seedDemo } from './embedded/demo.ts'
 import { portsOf } from './embedded/run-record.ts'
 import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from './embedded/stack.ts'
-import { StartError } from './embedded/start-error.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from './gateway/database-health.ts'
 import { createProbe, type DataApiAddress } from './gateway/database-probe.ts'
-import { createLimitStores, type LimitStores } from './gateway/rate-limit.ts'
+import { reachDatabase } from './gateway/reach-database.ts'
 import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
-import { createMetrics } from './metrics.ts'
-import { reachDatabase } from './reach-database.ts'
-import { createApp } from './server.ts'
+import { type HttpListener, isTaken, openListener } from './http/listener.ts'
+import { createMetrics } from './http/metrics.ts'
+import { createLimitStores, type LimitStores } from './http/rate-limit.ts'
+import { createApp } from './http/server.ts'
+import { StartError } from './start-error.ts'
 
 export type Running = {
   /** Where it listens. */
@@ -44,7 +44,7 @@ type Backend = {
   signingKey: SigningKey
   demo: Demo | null
   /** Tells other commands where the API and its metrics are. */
-  note(doors: { api: Door; metrics: Door | undefined }): void
+  note(listeners: { api: HttpListener; metrics: HttpListener | undefined }): void
   /** Ports of this machine that belong to it. */
   ports: OwnPorts
   failed: Promise<string>
@@ -61,16 +61,16 @@ const settleMilliseconds = 3_000
 /** @param stopping ends the start; a service that has started is stopped by its `stop`. */
 export async function start(config: Config, log: Logger, progress: Say, stopping = neverAborts): Promise<Running> {
   // The port first: finding it taken must not cost the start of a database.
-  const door = await openApiDoor(config)
-  const opened: Array<() => Promise<void>> = [door.close]
+  const listener = await openApiListener(config)
+  const opened: Array<() => Promise<void>> = [listener.close]
   try {
-    const metricsDoor = await openMetricsDoor(config)
-    if (metricsDoor) opened.push(metricsDoor.close)
+    const metricsListener = await openMetricsListener(config)
+    if (metricsListener) opened.push(metricsListener.close)
     const stores = await connectLimitStores(config, log)
     opened.push(stores.close)
     const backend = await connectBackend(config, log, progress)
     opened.push(backend.stop)
-    backend.note({ api: door, metrics: metricsDoor })
+    backend.note({ api: listener, metrics: metricsListener })
     warnOfLoopback(config, progress)
 
     const tokens = await createTokens(backend.signingKey)
@@ -78,13 +78,13 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
       reach(config, backend.address, tokens, progress, stopping),
       backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
     ])
-    const ownPorts = () => [...portsOfDoors(door, metricsDoor), ...backend.ports()]
-    const { outbox, metrics, ...courier } = createCourier(config, dataApi, tokens, metricsDoor, ownPorts, log)
+    const ownPorts = () => [...portsOfListeners(listener, metricsListener), ...backend.ports()]
+    const { outbox, metrics, ...courier } = createCourier(config, dataApi, tokens, metricsListener, ownPorts, log)
     opened.push(courier.stop)
 
     const outboxFolder = outboxFolderOf(config)
-    const publicUrl = config.publicUrl ?? door.url
-    door.serve(
+    const publicUrl = config.publicUrl ?? listener.url
+    listener.serve(
       createApp({
         dataApi,
         health,
@@ -97,19 +97,19 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
           postmark: { secret: config.postmarkWebhookSecret, outbox },
         }),
         ...(outboxFolder !== undefined && { outbox: outboxFolder }),
-        onWritten: courier.nudge,
+        onWritten: courier.wake,
         ...(metrics && { measure: metrics.requests }),
       }),
     )
     return {
-      url: door.url,
+      url: listener.url,
       publicUrl,
       outboxUrl: outboxFolder && `${publicUrl}/outbox`,
-      metricsUrl: metricsDoor?.url,
+      metricsUrl: metricsListener?.url,
       demo: backend.demo,
       failed: backend.failed,
       async stop() {
-        await Promise.all([door.close(), metricsDoor?.close(), courier.stop()])
+        await Promise.all([listener.close(), metricsListener?.close(), courier.stop()])
         await Promise.all([backend.stop(), stores.close()])
       },
     }
@@ -148,23 +148,23 @@ export async function runCourier(
   progress: Say,
   stopping = neverAborts,
 ): Promise<Pick<Running, 'metricsUrl' | 'stop'>> {
-  const metricsDoor = await openMetricsDoor(config)
+  const metricsListener = await openMetricsListener(config)
   try {
     const { address, signingKey, ports, webhooksToLoopback } = await joinBackend(config)
     const joined = { ...config, webhooksToLoopback }
     warnOfLoopback(joined, progress)
     const tokens = await createTokens(signingKey)
     const { dataApi } = await reach(config, address, tokens, progress, stopping)
-    const ownPorts = () => [...portsOfDoors(metricsDoor), ...ports()]
-    const courier = createCourier(joined, dataApi, tokens, metricsDoor, ownPorts, log)
+    const ownPorts = () => [...portsOfListeners(metricsListener), ...ports()]
+    const courier = createCourier(joined, dataApi, tokens, metricsListener, ownPorts, log)
     return {
-      metricsUrl: metricsDoor?.url,
+      metricsUrl: metricsListener?.url,
       async stop() {
-        await Promise.all([metricsDoor?.close(), courier.stop()])
+        await Promise.all([metricsListener?.close(), courier.stop()])
       },
     }
   } catch (error) {
-    await metricsDoor?.close()
+    await metricsListener?.close()
     throw error
   }
 }
@@ -174,20 +174,20 @@ function createCourier(
   config: Config,
   dataApi: DataApi,
   tokens: Tokens,
-  metricsDoor: Door | undefined,
+  metricsListener: HttpListener | undefined,
   ownPorts: OwnPorts,
   log: Logger,
 ) {
-  const outbox = createOutbox(dataApi, tokens)
-  const metrics = metricsDoor && createMetrics(outbox, log)
-  if (metrics) metricsDoor.serve(metrics.listener)
-  const { lanes, close } = openLanes(config, outbox, log, metrics?.delivered, ownPorts)
-  const courier = startCourier(lanes, log)
+  const outbox = createCourierRpc(dataApi, tokens)
+  const metrics = metricsListener && createMetrics(outbox, log)
+  if (metrics) metricsListener.serve(metrics.listener)
+  const { queues, close } = openQueues(config, outbox, log, metrics?.delivered, ownPorts)
+  const courier = startCourier(queues, log)
   const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
   return {
     outbox,
     metrics,
-    nudge: courier.nudge,
+    wake: courier.wake,
     async stop() {
       housekeeping.stop()
       await courier.stop(settleMilliseconds, close)
@@ -257,19 +257,19 @@ async function connectBackend(config: Config, log: Logger, progress: Say): Promi
   }
 }
 
-const portOf = ({ url }: Door): number => Number(new URL(url).port) || 80
-const portsOfDoors = (...doors: (Door | undefined)[]): number[] =>
-  doors.filter((door) => door !== undefined).map(portOf)
+const portOf = ({ url }: HttpListener): number => Number(new URL(url).port) || 80
+const portsOfListeners = (...listeners: (HttpListener | undefined)[]): number[] =>
+  listeners.filter((listener) => listener !== undefined).map(portOf)
 
 /** Tickets in files are shown where everything runs on one machine. */
 function outboxFolderOf({ database, trustProxy, mail }: Config): string | undefined {
   return database.kind === 'embedded' && trustProxy === false && 'directory' in mail ? mail.directory : undefined
 }
 
-async function openApiDoor(config: Config): Promise<Door> {
+async function openApiListener(config: Config): Promise<HttpListener> {
   const { database } = config
   try {
-    return await openDoor(config)
+    return await openListener(config)
   } catch (error) {
     if (!isTaken(error) || database.kind !== 'embedded' || !(await findRunningStack(database.dataDir))) throw error
     throw new StartError(
@@ -278,6 +278,6 @@ async function openApiDoor(config: Config): Promise<Door> {
   }
 }
 
-async function openMetricsDoor({ metrics }: Config): Promise<Door | undefined> {
-  return metrics && openDoor(metrics, { host: 'METRICS_HOST', port: 'METRICS_PORT' })
+async function openMetricsListener({ metrics }: Config): Promise<HttpListener | undefined> {
+  return metrics && openListener(metrics, { host: 'METRICS_HOST', port: 'METRICS_PORT' })
 }

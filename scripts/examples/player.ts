@@ -2,7 +2,7 @@
 // requests; what the server answers is told back in the story's own identifiers and times, and kept where it is to be shown.
 
 import type pg from 'pg'
-import type { Example } from '../../src/openapi/examples.ts'
+import type { Example } from '../../src/http/openapi/examples.ts'
 import { restRequestOf } from '../../test/mcp/rest-request.ts'
 import type { Disguise } from './disguise.ts'
 

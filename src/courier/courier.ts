@@ -1,38 +1,38 @@
-// The loop of the courier: claims what is due, hands it to be delivered, and claims again. In come lanes, one for each kind of
-// thing that is owed; out goes something that can be nudged and stopped, or one run that ends by itself. It knows neither what
+// The loop of the courier: claims what is due, hands it to be delivered, and claims again. In come queues, one for each kind of
+// thing that is owed; out goes something that can be woken and stopped, or one run that ends by itself. It knows neither what
 // it carries nor where to.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
 /** One kind of thing that is owed, such as webhooks. */
-export type Lane<Owed extends { id: string }> = {
+export type Queue<Owed extends { id: string }> = {
   name: string
   /** How many are under way at once. */
-  atOnce: number
+  concurrency: number
   /** How many one bounded run may claim. */
-  inOneRun: number
+  maxPerRun: number
   /** At most so many that are due, claimed for us: another courier has others. */
   claim(limit: number): Promise<Owed[]>
   /** A batch of the work behind which there is something to claim; true when there is more of it to do at once. Called at each
-   * poll, and not when nudged: claiming does a little of it by itself. */
+   * poll, and not when woken: claiming does a little of it by itself. */
   prepare?(): Promise<boolean>
   /** Sends one and says how that went. What it throws is logged; the claim then runs out, and somebody tries again. */
   deliver(owed: Owed): Promise<void>
 }
 
-/** Told of each attempt that was settled, by the name of its lane. */
-export type Observe = (lane: string, outcome: string, seconds: number) => void
+/** Told of each attempt that was settled, by the name of its queue. */
+export type Observe = (queue: string, outcome: string, seconds: number) => void
 
-// biome-ignore lint/suspicious/noExplicitAny: lanes carry different things, each its own.
-export type AnyLane = Lane<any>
+// biome-ignore lint/suspicious/noExplicitAny: queues carry different things, each its own.
+export type AnyQueue = Queue<any>
 
 export type Courier = {
   /** Something may be due: look now, and not at the next poll. */
-  nudge(): void
+  wake(): void
   /** Claims nothing more, and resolves when what is under way is settled. When the patience is over it is broken off, and has a
    * moment to say so. `breakOff` is called in any case, and lets go of connections. */
-  stop(patienceMilliseconds: number, breakOff: () => Promise<void>): Promise<void>
+  stop(timeoutMs: number, breakOff: () => Promise<void>): Promise<void>
 }
 
 // Quiet when there is nothing: one look a second, which is how late a retry or another process's write may be noticed.
@@ -40,20 +40,20 @@ const pollMilliseconds = 1_000
 // Where the database cannot be reached, it is not asked more often than this in the end.
 const longestPauseMilliseconds = 30_000
 // For what was broken off to be given back.
-const lastWordsMilliseconds = 1_000
+const abortGraceMs = 1_000
 
-export function startCourier(lanes: readonly AnyLane[], log: Logger): Courier {
-  const running = lanes.map((lane) => runLane(lane, log))
+export function startCourier(queues: readonly AnyQueue[], log: Logger): Courier {
+  const running = queues.map((queue) => runLane(queue, log))
   return {
-    nudge() {
-      for (const lane of running) lane.wake()
+    wake() {
+      for (const queue of running) queue.wake()
     },
-    async stop(patienceMilliseconds, breakOff) {
-      const done = Promise.all(running.map((lane) => lane.finish()))
-      await within(patienceMilliseconds, done)
+    async stop(timeoutMs, breakOff) {
+      const done = Promise.all(running.map((queue) => queue.finish()))
+      await within(timeoutMs, done)
       await breakOff()
-      await within(lastWordsMilliseconds, done)
-      for (const lane of running) lane.abandon()
+      await within(abortGraceMs, done)
+      for (const queue of running) queue.abandon()
     },
   }
 }
@@ -61,69 +61,69 @@ export function startCourier(lanes: readonly AnyLane[], log: Logger): Courier {
 /**
  * One run that ends by itself: when nothing is due any more, or when it has claimed its share or used up its time, and then what
  * is under way is finished.
- * @returns how many were claimed, by lane.
+ * @returns how many were claimed, by queue.
  * @throws what claiming threw.
  */
 export async function runCourierOnce(
-  lanes: readonly AnyLane[],
+  queues: readonly AnyQueue[],
   log: Logger,
   milliseconds: number,
 ): Promise<Record<string, number>> {
   const until = performance.now() + milliseconds
-  const counts = lanes.map(async (lane) => [lane.name, await runLaneOnce(lane, log, until)] as const)
-  // What one lane cannot claim ends no other: whoever waits for this may let go of its connections afterwards.
+  const counts = queues.map(async (queue) => [queue.name, await runLaneOnce(queue, log, until)] as const)
+  // What one queue cannot claim ends no other: whoever waits for this may let go of its connections afterwards.
   await Promise.allSettled(counts)
   return Object.fromEntries(await Promise.all(counts))
 }
 
-async function runLaneOnce(lane: AnyLane, log: Logger, until: number): Promise<number> {
-  const underWay = new Set<Promise<void>>()
-  let left = lane.inOneRun
+async function runLaneOnce(queue: AnyQueue, log: Logger, until: number): Promise<number> {
+  const inFlight = new Set<Promise<void>>()
+  let left = queue.maxPerRun
   let more = true
   try {
     while (left > 0 && performance.now() < until) {
-      if (more) more = (await lane.prepare?.()) ?? false
-      const free = lane.atOnce - underWay.size
-      const claimed = free > 0 ? await lane.claim(Math.min(left, free)) : []
+      if (more) more = (await queue.prepare?.()) ?? false
+      const free = queue.concurrency - inFlight.size
+      const claimed = free > 0 ? await queue.claim(Math.min(left, free)) : []
       left -= claimed.length
       for (const owed of claimed) {
-        const carried = lane.deliver(owed).catch((error) => logUnsettled(log, lane, owed, error))
-        underWay.add(carried)
-        void carried.then(() => underWay.delete(carried))
+        const carried = queue.deliver(owed).catch((error) => logUnsettled(log, queue, owed, error))
+        inFlight.add(carried)
+        void carried.then(() => inFlight.delete(carried))
       }
       if (more) continue
-      if (underWay.size === 0) break
+      if (inFlight.size === 0) break
       // A place is free then, and its endpoint may be owed more.
-      await Promise.race(underWay)
+      await Promise.race(inFlight)
     }
   } finally {
-    await Promise.all(underWay)
+    await Promise.all(inFlight)
   }
-  return lane.inOneRun - left
+  return queue.maxPerRun - left
 }
 
-function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
-  const underWay = new Set<Promise<void>>()
+function runLane<Owed extends { id: string }>(queue: Queue<Owed>, log: Logger) {
+  const inFlight = new Set<Promise<void>>()
   const bell = createBell()
   const stopping = new AbortController()
   // What is still under way then is sent again by whoever finds its claim run out.
   let abandoned = false
 
   async function look(): Promise<void> {
-    const free = lane.atOnce - underWay.size
+    const free = queue.concurrency - inFlight.size
     if (free === 0) return
-    for (const owed of await lane.claim(free)) {
-      const carried = lane
+    for (const owed of await queue.claim(free)) {
+      const carried = queue
         .deliver(owed)
         .catch((error) => {
-          if (!abandoned) logUnsettled(log, lane, owed, error)
+          if (!abandoned) logUnsettled(log, queue, owed, error)
         })
         .finally(() => {
-          underWay.delete(carried)
+          inFlight.delete(carried)
           // Its place is free, and its endpoint may be owed more.
           bell.ring()
         })
-      underWay.add(carried)
+      inFlight.add(carried)
     }
   }
 
@@ -136,7 +136,7 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
         await work()
         failures = 0
       } catch (error) {
-        log.error({ err: error, lane: lane.name }, complaint)
+        log.error({ err: error, queue: queue.name }, complaint)
         // Whoever rings meanwhile: each of them would only find the same.
         await rest(Math.min(pollMilliseconds * 2 ** failures++, longestPauseMilliseconds))
       }
@@ -147,7 +147,7 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
     await look()
     await bell.wait(pollMilliseconds)
   }, 'nothing can be claimed')
-  const { prepare } = lane
+  const { prepare } = queue
   const preparing =
     prepare &&
     untilStopped(async () => {
@@ -161,7 +161,7 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
       stopping.abort()
       bell.ring()
       await Promise.all([claiming, preparing])
-      await Promise.all(underWay)
+      await Promise.all(inFlight)
     },
     abandon() {
       abandoned = true
@@ -169,8 +169,8 @@ function runLane<Owed extends { id: string }>(lane: Lane<Owed>, log: Logger) {
   }
 }
 
-function logUnsettled(log: Logger, lane: AnyLane, owed: { id: string }, error: unknown): void {
-  log.error({ err: error, lane: lane.name, delivery_id: owed.id }, 'delivery could not be settled')
+function logUnsettled(log: Logger, queue: AnyQueue, owed: { id: string }, error: unknown): void {
+  log.error({ err: error, queue: queue.name, delivery_id: owed.id }, 'delivery could not be settled')
 }
 
 /** Rung while nobody waits, it is heard by whoever waits next. */

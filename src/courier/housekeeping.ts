@@ -2,18 +2,18 @@
 // minutes; where there is much, a thousand rows of each kind at a time with a pause between, so that nobody waits for it.
 
 import type { Logger } from 'pino'
-import type { Outbox } from './outbox.ts'
+import type { CourierRpc } from './courier-rpc.ts'
 
 const everyMilliseconds = 600_000
 const pauseMilliseconds = 200
 const rowsAtOnce = 1_000
 
 /** @returns how many rows went; there may be more from `rowsAtOnce` on. */
-export async function purgeOnce(outbox: Outbox, retentionDays: number): Promise<number> {
-  return Number(await outbox('purge', { retention_days: retentionDays, limit: rowsAtOnce }))
+export async function purgeOnce(rpc: CourierRpc, retentionDays: number): Promise<number> {
+  return Number(await rpc('purge', { retention_days: retentionDays, limit: rowsAtOnce }))
 }
 
-export function startHousekeeping(outbox: Outbox, retentionDays: number, log: Logger): { stop(): void } {
+export function startHousekeeping(rpc: CourierRpc, retentionDays: number, log: Logger): { stop(): void } {
   let timer: NodeJS.Timeout
   let stopped = false
 
@@ -25,7 +25,7 @@ export function startHousekeeping(outbox: Outbox, retentionDays: number, log: Lo
   const purge = async () => {
     let purged = 0
     try {
-      purged = await purgeOnce(outbox, retentionDays)
+      purged = await purgeOnce(rpc, retentionDays)
       if (purged > 0) log.info({ purged }, 'housekeeping')
     } catch (error) {
       log.error({ err: error }, 'housekeeping')

@@ -3,7 +3,7 @@
 // line break, or the HTML unescaped.
 
 import { Buffer } from 'node:buffer'
-import { qrPictures } from '../ticket-qr.ts'
+import { qrPictures } from '../operations/ticket-qr.ts'
 import type { Attachment, Email } from './email.ts'
 import { clip, oneLine } from './plain-text.ts'
 import { ticketCalendar } from './ticket-calendar.ts'

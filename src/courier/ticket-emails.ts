@@ -1,10 +1,10 @@
-// The lane of ticket e-mails: claims what is owed, composes it, hands it to the mail transport, and settles it with what the
+// The queue of ticket e-mails: claims what is owed, composes it, hands it to the mail transport, and settles it with what the
 // transport says. When a failure is tried again is decided in SQL (supabase/schemas/20_ticket_emails.sql).
 
 import type { Logger } from 'pino'
-import type { Lane, Observe } from './courier.ts'
+import type { Observe, Queue } from './courier.ts'
+import { type CourierRpc, settle } from './courier-rpc.ts'
 import { MailError, type MailTransport } from './mail/index.ts'
-import { type Outbox, settle } from './outbox.ts'
 import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
@@ -12,13 +12,13 @@ type Sent = { message_id: string } | { error: string; permanent: boolean }
 type Outcome = { sent: Sent; reason?: string }
 
 /** @param from address that tickets come from; the name beside it is the organiser's. */
-export function ticketEmailLane(
-  outbox: Outbox,
+export function ticketEmailQueue(
+  rpc: CourierRpc,
   mail: MailTransport,
   from: string,
   log: Logger,
   observe: Observe,
-): Lane<OwedTicketEmail> {
+): Queue<OwedTicketEmail> {
   async function send(owed: OwedTicketEmail): Promise<Outcome> {
     try {
       return { sent: await mail.send(await ticketEmail(owed, from)) }
@@ -35,14 +35,14 @@ export function ticketEmailLane(
   return {
     name: 'ticket_emails',
     // As many as the SMTP transport has connections: what waits for one uses up its claim.
-    atOnce: 4,
-    inOneRun: 40,
-    claim: async (limit) => (await outbox('claim_ticket_emails', { limit })) as OwedTicketEmail[],
+    concurrency: 4,
+    maxPerRun: 40,
+    claim: async (limit) => (await rpc('claim_ticket_emails', { limit })) as OwedTicketEmail[],
     async deliver(owed) {
       const startedAt = performance.now()
       const { sent, reason } = await send(owed)
       const milliseconds = Math.round(performance.now() - startedAt)
-      await settle(outbox, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
+      await settle(rpc, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
       const line = {
         delivery_id: owed.id,
         attendee_id: owed.attendee.id,

@@ -1,35 +1,35 @@
-// The lane of webhooks: fans notifications out to deliveries, claims these, sends them signed, and settles them with what the
+// The queue of webhooks: fans notifications out to deliveries, claims these, sends them signed, and settles them with what the
 // endpoint answered. When a delivery is tried again, and when an endpoint is given up, is decided in SQL
 // (supabase/schemas/19_courier.sql).
 
 import type { Logger } from 'pino'
-import type { Lane, Observe } from './courier.ts'
-import { type Outbox, settle } from './outbox.ts'
+import type { Observe, Queue } from './courier.ts'
+import { type CourierRpc, settle } from './courier-rpc.ts'
 import type { OwedWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
 
 /** @param leaseSeconds longer than the sender may take, and than saying how that went. */
-export function webhookLane(
-  outbox: Outbox,
+export function webhookQueue(
+  rpc: CourierRpc,
   sender: WebhookSender,
   leaseSeconds: number,
   log: Logger,
   observe: Observe,
-): Lane<OwedWebhook> {
+): Queue<OwedWebhook> {
   return {
     name: 'webhooks',
-    atOnce: 64,
-    inOneRun: 400,
-    prepare: async () => (await outbox('fan_out_webhooks', {})) === true,
-    claim: async (limit) => (await outbox('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as OwedWebhook[],
+    concurrency: 64,
+    maxPerRun: 400,
+    prepare: async () => (await rpc('fan_out_webhooks', {})) === true,
+    claim: async (limit) => (await rpc('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as OwedWebhook[],
     async deliver(owed) {
       const { id, claim, url } = owed
       const result = await sender.send(owed)
       if (result.kind === 'abandoned') {
-        await outbox('release_webhook', { webhook_delivery_id: id, claim })
+        await rpc('release_webhook', { webhook_delivery_id: id, claim })
         return
       }
       const { milliseconds } = result
-      const isDisabled = await settle(outbox, 'settle_webhook', {
+      const isDisabled = await settle(rpc, 'settle_webhook', {
         webhook_delivery_id: id,
         claim,
         url,

@@ -13,12 +13,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { StartError } from '../start-error.ts'
 import type { PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { databaseUrlFor, withClient } from './database.ts'
 import { run } from './processes.ts'
 import type { Secrets } from './secrets.ts'
-import { StartError } from './start-error.ts'
 
 export const superuser = 'supabase_admin'
 

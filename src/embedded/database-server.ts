@@ -3,6 +3,7 @@
 // migrations.
 
 import { chmodSync, existsSync, readFileSync } from 'node:fs'
+import { StartError } from '../start-error.ts'
 import { chooseAccount, handOver } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { bootstrap, createCluster } from './cluster.ts'
@@ -10,7 +11,6 @@ import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
 import type { ProcessIdentity } from './processes.ts'
 import type { Secrets } from './secrets.ts'
-import { StartError } from './start-error.ts'
 
 export async function startDatabase(options: {
   directory: DataDirectory

@@ -1,7 +1,7 @@
 // Ctrl-C, SIGTERM or a closed terminal while something is being started: gives a signal that aborts with a StartError, so
 // that the start can undo itself. Nothing is installed after `release`; a running server's signals are the caller's.
 
-import { StartError } from './start-error.ts'
+import { StartError } from '../start-error.ts'
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 

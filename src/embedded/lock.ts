@@ -3,10 +3,10 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { StartError } from '../start-error.ts'
 import { type DataDirectory, giveToFolderOwner } from './data-directory.ts'
 import { isRunning } from './processes.ts'
 import { readRunRecord } from './run-record.ts'
-import { StartError } from './start-error.ts'
 
 const SQLITE_BUSY = 5
 

@@ -4,9 +4,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { StartError } from '../start-error.ts'
 import { withClient } from './database.ts'
 import { run } from './processes.ts'
-import { StartError } from './start-error.ts'
 
 const projectRoot = join(import.meta.dirname, '..', '..')
 

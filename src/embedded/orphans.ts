@@ -4,12 +4,12 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { StartError } from '../start-error.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { readPidFile, stopPostgresSteps } from './postgres.ts'
 import { stopPostgrestSteps } from './postgrest.ts'
 import { identify, isRunning, type ProcessIdentity, processesRunning, type StopStep, stopProcess } from './processes.ts'
 import { readRunRecord, removeRunRecord } from './run-record.ts'
-import { StartError } from './start-error.ts'
 
 export async function stopOrphans(
   directory: DataDirectory,

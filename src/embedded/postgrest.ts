@@ -4,11 +4,11 @@
 
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { StartError } from '../start-error.ts'
 import { writeFileAtomically } from './data-directory.ts'
 import { freePort } from './ports.ts'
 import { type ProcessIdentity, type StopStep, stopProcess } from './processes.ts'
 import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
-import { StartError } from './start-error.ts'
 
 export type PostgrestPorts = { port: number; adminPort: number }
 export type PostgrestServer = ServerProcess & { url: string; ports: PostgrestPorts; stop: () => Promise<void> }

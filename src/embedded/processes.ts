@@ -12,7 +12,7 @@ export type ProcessIdentity = { pid: number; started: string }
 export type StopStep = [signal: NodeJS.Signals, patience: number]
 
 // Looking costs next to nothing on Linux; elsewhere it starts a program.
-const glance = process.platform === 'linux' ? 15 : 100
+const pollIntervalMs = process.platform === 'linux' ? 15 : 100
 
 /** Who a pid is at this moment; null when nobody is, or only a dead process its parent has not collected yet. */
 export function identify(pid: number): ProcessIdentity | null {
@@ -39,7 +39,7 @@ export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]):
     send(identity, signal)
     const deadline = Date.now() + patience
     while (Date.now() < deadline) {
-      await sleep(glance)
+      await sleep(pollIntervalMs)
       if (!isRunning(identity)) return true
     }
   }
@@ -61,7 +61,7 @@ export function stopProcessesNow(processes: Iterable<readonly [ProcessIdentity, 
       }
     }
     if (left.every(({ until }) => until === Number.POSITIVE_INFINITY)) return
-    Atomics.wait(clock, 0, 0, glance)
+    Atomics.wait(clock, 0, 0, pollIntervalMs)
   }
 }
 

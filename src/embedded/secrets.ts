@@ -3,8 +3,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
+import { StartError } from '../start-error.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
-import { StartError } from './start-error.ts'
 
 export type Secrets = {
   /** Of `supabase_admin`, the superuser that only ever bootstraps. */

@@ -4,9 +4,9 @@
 
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { StartError } from '../start-error.ts'
 import { giveToFolderOwner } from './data-directory.ts'
 import { ending, identify, type ProcessIdentity, type StopStep, stopProcessesNow } from './processes.ts'
-import { StartError } from './start-error.ts'
 
 export type ServerProcess = {
   identity: ProcessIdentity

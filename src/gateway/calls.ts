@@ -5,10 +5,10 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { isList, isRead, type Operation, roleOf } from '../operation.ts'
 import { characters, withoutControl } from '../operations/fields.ts'
+import { ApiError } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
 import { nameFor, refusalFor } from './header-names.ts'
 import type { Principal, Principals } from './principals.ts'
-import { Refusal } from './refusal.ts'
 import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
 
@@ -28,7 +28,7 @@ export type Answer = {
   replayed: boolean
 }
 
-/** @throws Refusal, whatever the reason. */
+/** @throws ApiError, whatever the reason. */
 export type Call = (
   operation: Operation,
   caller: Caller,
@@ -83,9 +83,9 @@ export function createCall({
       return await dataApi.rpc(operation.name, args, token, repeatable)
     } catch (error) {
       // The key changed since it was resolved: the next request must not be told so by the cache.
-      if (error instanceof Refusal && (error.status === 401 || error.status === 403))
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403))
         principals.forget(caller.principal)
-      throw error instanceof Refusal ? refusalFor(caller.source, error) : error
+      throw error instanceof ApiError ? refusalFor(caller.source, error) : error
     } finally {
       // The database checks the key in the transaction of every call.
       caller.confirmed = true
@@ -113,7 +113,7 @@ export function createCall({
     const { status, data, effect, error, replayed = false } = outcome
     if (!replayed) onWritten()
     if (error) {
-      throw refusalFor(caller.source, new Refusal(status, error.code, error.message, { ...error, replayed }))
+      throw refusalFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
     }
     return { status, body: effect === undefined ? { data } : { data, effect }, replayed }
   }
@@ -126,13 +126,13 @@ export async function requireScope({ scope, name }: Operation, caller: Caller, p
   caller.principal = await principals.resolve(caller.key)
   caller.confirmed = true
   if (caller.principal.scopes.includes(scope)) return
-  throw new Refusal(403, 'missing_scope', `The API key lacks the scope ${scope}, which ${name} needs.`, {
+  throw new ApiError(403, 'missing_scope', `The API key lacks the scope ${scope}, which ${name} needs.`, {
     details: { scope },
     hint: 'Use a key that has the scope, or add the scope to this key.',
   })
 }
 
-/** Whatever is told from memory alone must not be told to a key that was revoked within the last minute. @throws Refusal 401 */
+/** Whatever is told from memory alone must not be told to a key that was revoked within the last minute. @throws ApiError 401 */
 export async function confirm(caller: Caller, principals: Principals): Promise<void> {
   if (caller.confirmed) return
   caller.principal = await principals.resolve(caller.key)

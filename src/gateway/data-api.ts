@@ -2,10 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PostgrestClient } from '@supabase/postgrest-js'
-import { lostRace, refusalOfDatabase } from './refusal-of-database.ts'
+import { lostRace, refusalOfDatabase } from './database-error.ts'
 
 // The database gives up after 8 s (statement_timeout); what takes longer got lost on the way.
-const patienceMilliseconds = 15_000
+const timeoutMs = 15_000
 // Two that met in a deadlock must not meet again.
 const longestPauseMilliseconds = 50
 
@@ -13,7 +13,7 @@ export type DataApi = {
   /**
    * @param repeatable whether the call may be sent twice, which a caller has to know when its outcome is unknown. Left out, nobody
    * asks: the call is one of our own, which is repeated anyway.
-   * @throws Refusal, when the function raised one or the database cannot be reached.
+   * @throws ApiError, when the function raised one or the database cannot be reached.
    */
   rpc(fn: string, args: Record<string, unknown>, token: string, repeatable?: boolean): Promise<unknown>
 }
@@ -30,7 +30,7 @@ export function createDataApi(url: string, projectKey?: string): DataApi {
 
   return {
     async rpc(fn, args, token, repeatable) {
-      const patience = AbortSignal.timeout(patienceMilliseconds)
+      const patience = AbortSignal.timeout(timeoutMs)
       const ask = () => client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(patience)
       let { data, error, status } = await ask()
       if (error !== null && lostRace(error)) {

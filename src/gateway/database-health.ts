@@ -3,10 +3,9 @@
 // do later, when nobody waits for them.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RequestHandler } from 'express'
+import { ApiError, unavailable } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
 import type { Probe } from './database-probe.ts'
-import { Refusal, unavailable } from './refusal.ts'
 
 export type DatabaseHealth = {
   /** False from five seconds after a probe that is not answered until one is. */
@@ -34,7 +33,7 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
   let lastFailure = Number.NEGATIVE_INFINITY
   let away = false
   let last = { at: Number.NEGATIVE_INFINITY, ok: false }
-  let underWay: Promise<boolean> | null = null
+  let inFlight: Promise<boolean> | null = null
   let timer: NodeJS.Timeout | undefined
 
   async function ask(): Promise<boolean> {
@@ -50,11 +49,11 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
 
   function probeOnce(): Promise<boolean> {
     if (performance.now() - last.at < pauseMilliseconds) return Promise.resolve(last.ok)
-    underWay ??= ask().finally(() => {
-      underWay = null
+    inFlight ??= ask().finally(() => {
+      inFlight = null
       watch()
     })
-    return underWay
+    return inFlight
   }
 
   function hasReason(): boolean {
@@ -85,7 +84,7 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
       try {
         return await call
       } catch (error) {
-        if (error instanceof Refusal && error.status >= 500) lastFailure = performance.now()
+        if (error instanceof ApiError && error.status >= 500) lastFailure = performance.now()
         throw error
       } finally {
         waiting.delete(entry)
@@ -108,15 +107,5 @@ export function guardDataApi(dataApi: DataApi, health: DatabaseHealth): DataApi 
       if (!health.isAvailable()) throw unavailable(new Error('The database leaves probes unanswered.'))
       return health.during(dataApi.rpc(...call))
     },
-  }
-}
-
-/** GET /ready: 200 while the database answers, for whoever decides where to send requests. */
-export function answerReadiness(health: DatabaseHealth): RequestHandler {
-  return async (_req, res) => {
-    const isReady = await health.isReady()
-    res.set('Cache-Control', 'no-store')
-    if (isReady) res.json({ status: 'ready' })
-    else res.status(503).set('Retry-After', '1').json({ status: 'unavailable' })
   }
 }

@@ -1,7 +1,7 @@
 // What REST takes as a header is an argument over MCP. Texts and refusals are written with the names of the arguments, and this
 // puts them in the words of the interface that shows them.
 
-import { Refusal } from './refusal.ts'
+import { ApiError } from './api-error.ts'
 import type { Source } from './tokens.ts'
 
 const headers: Record<string, string> = { idempotency_key: 'Idempotency-Key', if_version: 'If-Match' }
@@ -18,9 +18,9 @@ export const wordsFor = (source: Source, text: string): string =>
     : text.replace(/\b(Idempotency-Key|If-Match)\b/g, (name) => byHeader[name] ?? name)
 
 /** A refusal of the database, or of the way to it. */
-export function refusalFor(source: Source, refusal: Refusal): Refusal {
+export function refusalFor(source: Source, refusal: ApiError): ApiError {
   const { status, code, message, param, hint, cause } = refusal
-  return new Refusal(status, code, message, {
+  return new ApiError(status, code, message, {
     ...refusal,
     param: param && nameFor(source, param),
     hint: hint && wordsFor(source, hint),

@@ -3,9 +3,9 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Scope } from '../operation.ts'
+import { ApiError, unauthorised } from './api-error.ts'
 import { hashOf, isWellFormedKey } from './api-key.ts'
 import type { DataApi } from './data-api.ts'
-import { Refusal, unauthorised } from './refusal.ts'
 import type { Tokens } from './tokens.ts'
 
 /** As `api.resolve_api_key` answers it. */
@@ -21,7 +21,7 @@ export type Principal = {
 export type Principals = {
   /** The principal of a key if it is in the cache: no database, no waiting. */
   known(key: string): Principal | undefined
-  /** @throws Refusal 401, when the key is malformed, unknown, revoked or expired. */
+  /** @throws ApiError 401, when the key is malformed, unknown, revoked or expired. */
   resolve(key: string): Promise<Principal>
   /** After the database refused the key: it must be resolved again. */
   forget(principal: Principal): void
@@ -32,7 +32,7 @@ const keptMilliseconds = 60_000
 export function createPrincipals(dataApi: DataApi, tokens: Tokens): Principals {
   const byHash = new LRUCache<string, Principal>({ max: 10_000, ttl: keptMilliseconds })
   const hashes = new WeakMap<Principal, string>()
-  const underWay = new Map<string, Promise<Principal>>()
+  const inFlight = new Map<string, Promise<Principal>>()
 
   async function ask(hash: string): Promise<Principal> {
     const principal = (await dataApi.rpc('resolve_api_key', { key_hash: hash }, await tokens.forGateway())) as Principal
@@ -47,12 +47,12 @@ export function createPrincipals(dataApi: DataApi, tokens: Tokens): Principals {
     async resolve(key) {
       if (!isWellFormedKey(key)) throw invalidKey()
       const hash = hashOf(key)
-      const pending = underWay.get(hash) ?? ask(hash).finally(() => underWay.delete(hash))
-      underWay.set(hash, pending)
+      const pending = inFlight.get(hash) ?? ask(hash).finally(() => inFlight.delete(hash))
+      inFlight.set(hash, pending)
       try {
         return await pending
       } catch (error) {
-        if (error instanceof Refusal && error.status === 401) byHash.delete(hash)
+        if (error instanceof ApiError && error.status === 401) byHash.delete(hash)
         throw error
       }
     },

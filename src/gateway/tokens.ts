@@ -1,21 +1,22 @@
-// Tokens for the database: in comes a principal and the role of an operation, out goes a short-lived JWT that PostgREST
-// verifies. Minted once per (key, role, door) and kept until shortly before it expires.
+// Short-lived JWTs that PostgREST verifies, minted once per key, role and source, and cached until shortly before they expire.
 
 import { importJWK, type JWK, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
-import type { Principal } from './principals.ts'
 
-/** By which door a request came: orders and check-ins remember it. */
+/** The interface of a request; orders and check-ins store it. */
 export type Source = 'api' | 'mcp'
 
 export type SigningKey = { secret: string } | { jwk: JWK }
+
+/** What a token says of the key it stands for. */
+type KeyHolder = { api_key_id: string; family_id: string; organisation_id: string }
 
 export type Tokens = {
   /** For the one call that resolves a key hash. */
   forGateway(): Promise<string>
   /** For claiming and settling what is owed. */
   forCourier(): Promise<string>
-  forPrincipal(principal: Principal, role: string, source: Source): Promise<string>
+  forPrincipal(holder: KeyHolder, role: string, source: Source): Promise<string>
 }
 
 const lifetimeSeconds = 300
@@ -36,13 +37,13 @@ export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
   return {
     forGateway: () => mint('gateway', { role: 'gateway' }),
     forCourier: () => mint('courier', { role: 'courier' }),
-    forPrincipal: (principal, role, source) =>
-      mint(`${principal.api_key_id} ${role} ${source}`, {
+    forPrincipal: (holder, role, source) =>
+      mint(`${holder.api_key_id} ${role} ${source}`, {
         role,
         source,
-        organisation_id: principal.organisation_id,
-        api_key_id: principal.api_key_id,
-        family_id: principal.family_id,
+        organisation_id: holder.organisation_id,
+        api_key_id: holder.api_key_id,
+        family_id: holder.family_id,
       }),
   }
 }

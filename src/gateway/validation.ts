@@ -2,7 +2,7 @@
 // bounded number of them.
 
 import type * as z from 'zod'
-import { Refusal } from './refusal.ts'
+import { ApiError } from './api-error.ts'
 
 type BadField = { param: string; message: string }
 
@@ -12,7 +12,7 @@ const maximumBytes = 6_000
 const maximumName = 100
 const maximumMessage = 2_000
 
-/** @throws Refusal 422 `validation_failed`, with `details.fields` holding the bad fields and what is wrong with each. */
+/** @throws ApiError 422 `validation_failed`, with `details.fields` holding the bad fields and what is wrong with each. */
 export function parseInput(schema: z.ZodObject, input: Record<string, unknown>): Record<string, unknown> {
   // zod drops this name from records, without a word.
   const dropped = pathOfPrototype(input)
@@ -23,7 +23,7 @@ export function parseInput(schema: z.ZodObject, input: Record<string, unknown>):
   throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema)))
 }
 
-export function validationFailed(fields: BadField[]): Refusal {
+export function validationFailed(fields: BadField[]): ApiError {
   const named: BadField[] = []
   let bytes = 0
   for (const { param, message } of fields.slice(0, maximumFields)) {
@@ -35,7 +35,7 @@ export function validationFailed(fields: BadField[]): Refusal {
   const more = fields.length - named.length
   const message = named.map((f) => `${f.param} ${f.message}`).join('; ')
   const shown = message.length > maximumMessage ? `${message.slice(0, maximumMessage).toWellFormed()}…` : message
-  return new Refusal(422, 'validation_failed', more > 0 ? `${shown}; and ${more} more` : shown, {
+  return new ApiError(422, 'validation_failed', more > 0 ? `${shown}; and ${more} more` : shown, {
     param: named[0]?.param,
     details: more > 0 ? { fields: named, more } : { fields: named },
     hint: 'Correct the fields named in details.fields; nothing was changed.',

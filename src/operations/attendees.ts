@@ -2,7 +2,6 @@
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { qrPictures } from '../ticket-qr.ts'
 import {
   changesOf,
   currency,
@@ -24,6 +23,7 @@ import {
   updatedSince,
   version,
 } from './fields.ts'
+import { qrPictures } from './ticket-qr.ts'
 
 const attendeeStatuses = ['active', 'awaiting_payment', 'cancelled'] as const
 const ticketEmailStatuses = [

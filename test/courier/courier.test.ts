@@ -2,16 +2,16 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type AnyLane, runCourierOnce, startCourier } from '../../src/courier/courier.ts'
-import { createLog } from '../../src/gateway/log.ts'
+import { type AnyQueue, runCourierOnce, startCourier } from '../../src/courier/courier.ts'
+import { createLog } from '../../src/process/log.ts'
 
 const log = createLog('silent')
 const nothing = async () => {}
 
-const lane = (parts: Partial<AnyLane>): AnyLane => ({
+const lane = (parts: Partial<AnyQueue>): AnyQueue => ({
   name: 'things',
-  atOnce: 2,
-  inOneRun: 5,
+  concurrency: 2,
+  maxPerRun: 5,
   claim: async () => [],
   deliver: async () => {},
   ...parts,
@@ -47,7 +47,7 @@ test('a claim that fails is not repeated by every nudge', async () => {
   let claims = 0
   const courier = startCourier([lane({ claim: () => Promise.reject(new Error(`away ${++claims}`)) })], log)
   for (let i = 0; i < 30; i++) {
-    courier.nudge()
+    courier.wake()
     await sleep(10)
   }
   expect(claims).toBe(1)
@@ -70,7 +70,7 @@ test('a nudge is heard at once, and so is a place that is free', async () => {
   const courier = startCourier([lane({ claim, deliver })], log)
   await expect.poll(() => looks).toBe(1)
   due = 7
-  courier.nudge()
+  courier.wake()
   // Four looks for seven in pairs, before a second is over: nothing but the bell can have called for them.
   await expect.poll(delivered, { timeout: 900 }).toBe(7)
   await courier.stop(1_000, nothing)

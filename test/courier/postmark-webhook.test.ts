@@ -2,10 +2,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { createOutbox } from '../../src/courier/outbox.ts'
+import { createCourierRpc } from '../../src/courier/courier-rpc.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
-import { createLog } from '../../src/gateway/log.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
+import { createLog } from '../../src/process/log.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { serveApp } from '../support/serve-app.ts'
@@ -15,7 +15,7 @@ const secret = 'a secret of Postmark'
 /** A ticket that was sent, and a way to tell of it. */
 async function arrange({ claimed = false } = {}) {
   const [dataApiUrl, jwtSecret] = [inject('dataApiUrl'), inject('jwtSecret')]
-  const outbox = createOutbox(createDataApi(dataApiUrl), await createTokens({ secret: jwtSecret }))
+  const outbox = createCourierRpc(createDataApi(dataApiUrl), await createTokens({ secret: jwtSecret }))
   const app = await serveApp({
     dataApiUrl,
     jwtSecret,

@@ -23,7 +23,7 @@ for (const sql of sources('supabase/schemas', '.sql')) {
     note(code, status)
 }
 for (const ts of sources('src', '.ts')) {
-  for (const [, status = '', code = ''] of ts.matchAll(/new Refusal\(\s*(\d{3}),\s*'([a-z_]+)'/g)) note(code, status)
+  for (const [, status = '', code = ''] of ts.matchAll(/new ApiError\(\s*(\d{3}),\s*'([a-z_]+)'/g)) note(code, status)
 }
 for (const reason of checkInReasons) note(reason, reason === 'not_found' ? '404' : '409')
 

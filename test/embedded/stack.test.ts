@@ -19,7 +19,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openDataDirectory } from '../../src/embedded/data-directory.ts'
 import { withClient } from '../../src/embedded/database.ts'
 import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
-import { StartError } from '../../src/embedded/start-error.ts'
+import { StartError } from '../../src/start-error.ts'
 import { processesOn } from '../cli/support.ts'
 import {
   cleanUp,

@@ -5,7 +5,7 @@ import type { RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { type DoorOptions, openDoor } from '../../src/door.ts'
+import { type ListenerOptions, openListener } from '../../src/http/listener.ts'
 
 const large = Buffer.alloc(32 * 1024 * 1024, 'x')
 
@@ -19,8 +19,8 @@ const listener: RequestListener = async (req, res) => {
   res.end(String(length))
 }
 
-async function open(options: Partial<DoorOptions> = {}) {
-  const door = await openDoor({ host: '127.0.0.1', port: 0, ...options })
+async function open(options: Partial<ListenerOptions> = {}) {
+  const door = await openListener({ host: '127.0.0.1', port: 0, ...options })
   onTestFinished(door.close)
   door.serve((req, res) => void Promise.resolve(listener(req, res)).catch(() => {}))
   const { port } = new URL(door.url)

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import express from 'express'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import { openDoor } from '../../src/door.ts'
-import { createLog } from '../../src/gateway/log.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { openListener } from '../../src/http/listener.ts'
+import { createMetrics } from '../../src/http/metrics.ts'
+import { createLog } from '../../src/process/log.ts'
 import { type Running, start } from '../../src/start.ts'
 import { rest } from '../support/rest.ts'
 import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
@@ -73,7 +73,7 @@ test('requests are counted by operation, door and status; deliveries by their ou
 
   const series = await scrape()
   const requests = (code: number) =>
-    series.get(`usher_http_request_duration_seconds_count{operation="register_attendee",door="api",status="${code}"}`)
+    series.get(`usher_http_request_duration_seconds_count{operation="register_attendee",source="api",status="${code}"}`)
   expect([requests(201), requests(422), requests(500)]).toEqual([1, 1, undefined])
   expect(series.get('usher_delivery_duration_seconds_count{kind="webhooks"}')).toBe(3)
   // The two that failed are still owed, and not yet due.
@@ -86,8 +86,8 @@ test('requests are counted by operation, door and status; deliveries by their ou
 
 test('whoever leaves before there is an answer is counted as such', async () => {
   const { requests, listener } = createMetrics(async () => [], log)
-  const api = await openDoor({ host: '127.0.0.1', port: 0 })
-  const door = await openDoor({ host: '127.0.0.1', port: 0 })
+  const api = await openListener({ host: '127.0.0.1', port: 0 })
+  const door = await openListener({ host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await Promise.all([api.close(), door.close()])))
   api.serve(
     express().use(requests, (_req, res) => {
@@ -98,7 +98,7 @@ test('whoever leaves before there is an answer is counted as such', async () => 
   await expect(fetch(api.url, { signal: AbortSignal.timeout(100) })).rejects.toThrow()
   const counted = async () =>
     (await (await fetch(`${door.url}/metrics`)).text()).match(/_count\{operation="check_in".*/)?.[0]
-  await expect.poll(counted).toBe('_count{operation="check_in",door="none",status="499"} 1')
+  await expect.poll(counted).toBe('_count{operation="check_in",source="none",status="499"} 1')
 })
 
 test('a port of its own serves it, and nothing else; the API does not', async () => {
@@ -113,7 +113,7 @@ test.each([
   ['hangs', () => new Promise(() => {})],
 ])('where the database %s, what is owed is missing and not zero', async (_, outbox) => {
   const { listener } = createMetrics(outbox, log)
-  const door = await openDoor({ host: '127.0.0.1', port: 0 })
+  const door = await openListener({ host: '127.0.0.1', port: 0 })
   onTestFinished(() => door.close())
   door.serve(listener)
   const series = read(await (await fetch(`${door.url}/metrics`)).text())

@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, inject, test } from 'vitest'
+import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
-import type { ErrorBody } from '../../src/gateway/refusal.ts'
 import { scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
 import { ownApp } from '../gateway/own-app.ts'

@@ -4,11 +4,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { describe, expect, test } from 'vitest'
-import type { Refusal } from '../../src/gateway/refusal.ts'
+import type { ApiError } from '../../src/gateway/api-error.ts'
 import { parseInput } from '../../src/gateway/validation.ts'
-import { toTool } from '../../src/mcp.ts'
-import { successesOf } from '../../src/openapi/examples.ts'
-import { describeApi } from '../../src/openapi.ts'
+import { toTool } from '../../src/http/mcp.ts'
+import { describeApi } from '../../src/http/openapi/document.ts'
+import { successesOf } from '../../src/http/openapi/examples.ts'
 import { isRead, type Operation, pathParameters } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
 import { describedOperations } from './support.ts'
@@ -173,11 +173,11 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
   })
 })
 
-function refusalOf(operation: Operation, input: Input): Refusal | undefined {
+function refusalOf(operation: Operation, input: Input): ApiError | undefined {
   try {
     parseInput(operation.input, input)
   } catch (refusal) {
-    return refusal as Refusal
+    return refusal as ApiError
   }
 }
 

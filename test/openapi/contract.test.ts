@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { errorCodes } from '../../src/gateway/error-codes.ts'
-import { toTool } from '../../src/mcp.ts'
-import { describeApi } from '../../src/openapi.ts'
+import { toTool } from '../../src/http/mcp.ts'
+import { describeApi } from '../../src/http/openapi/document.ts'
 import { isRead, type Operation, pathParameters } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
 import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
@@ -76,7 +76,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
     expect(description).toContain(operation.scope === null ? 'Any valid key' : `\`${operation.scope}\``)
     expect(
       document.tags?.map(({ name }) => name),
-      'add its object to src/openapi/tags.ts',
+      'add its object to src/http/openapi/tags.ts',
     ).toEqual(expect.arrayContaining(tags ?? ['no tag']))
   })
 })

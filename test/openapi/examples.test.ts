@@ -5,9 +5,9 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/
 import { expect, inject, test } from 'vitest'
 import { tellStory } from '../../scripts/examples/story.ts'
 import { isWellFormedKey } from '../../src/gateway/api-key.ts'
-import { examples, isRefusal, successesOf } from '../../src/openapi/examples.ts'
-import { ErrorSchema } from '../../src/openapi/responses.ts'
-import { describeApi } from '../../src/openapi.ts'
+import { describeApi } from '../../src/http/openapi/document.ts'
+import { examples, isRefusal, successesOf } from '../../src/http/openapi/examples.ts'
+import { ErrorSchema } from '../../src/http/openapi/responses.ts'
 import { operations } from '../../src/operations/index.ts'
 import { describedOperations } from './support.ts'
 

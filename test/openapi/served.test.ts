@@ -1,7 +1,7 @@
 // What is served without a key: the document, the page that shows it, and the front door.
 
 import { expect, inject, test } from 'vitest'
-import { describeApi } from '../../src/openapi.ts'
+import { describeApi } from '../../src/http/openapi/document.ts'
 import { operations } from '../../src/operations/index.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'

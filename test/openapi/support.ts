@@ -1,6 +1,6 @@
 // The OpenAPI document as a reader of it sees it: references followed, operations by their method and path.
 
-import type { OpenApiDocument } from '../../src/openapi.ts'
+import type { OpenApiDocument } from '../../src/http/openapi/document.ts'
 
 type Json = Record<string, unknown>
 type Schema = { properties?: Record<string, unknown>; required?: string[]; additionalProperties?: unknown } & Json

@@ -21,8 +21,8 @@ export type Send = ReturnType<typeof rest>
 /** What a machine is about. Its changes are those of everything that belongs to its event, and to another one if need be. */
 export type Subject = { event: TestEvent; elsewhere?: TestEvent }
 
-type Refusal = { status?: number; code?: string; param?: string; details?: unknown }
-type Verdict = { refusal: Refusal | null; changes: Changes }
+type ApiError = { status?: number; code?: string; param?: string; details?: unknown }
+type Verdict = { refusal: ApiError | null; changes: Changes }
 
 /** What the table says of one state and one transition. */
 export type Cell = { rest: Verdict; sql: Verdict; title: string; differs?: true }
@@ -34,7 +34,7 @@ export const done = (changes: Changes = {}): Cell => same('is done', { refusal: 
 export const unchanged: Cell = same('changes nothing', { refusal: null, changes: {} })
 
 /** Refused, and nothing is changed. */
-export const refused = (code: string, refusal: Omit<Refusal, 'code'> = {}): Cell =>
+export const refused = (code: string, refusal: Omit<ApiError, 'code'> = {}): Cell =>
   same(`is refused with ${code}`, { refusal: { status: 409, code, ...refusal }, changes: {} })
 
 export const invalid = (from: string, to: string): Cell =>
@@ -63,7 +63,7 @@ export type Doors<S> = {
    * table then says what SQL does. */
   offered?: false
   /** Where a refusal is no error of the transaction: reads it off the answer, and off what SQL gave back. */
-  refusal?: { rest: (answer: RestAnswer) => Refusal | null; sql: (result: unknown) => Refusal | null }
+  refusal?: { rest: (answer: RestAnswer) => ApiError | null; sql: (result: unknown) => ApiError | null }
 }
 
 /** One word of a state's name, up to the comma: what reads it, and all the values there are. */
@@ -192,7 +192,7 @@ async function throughRest<S extends Subject>(
 }
 
 async function throughSql<S extends Subject>(doors: Doors<S>, { it, before }: Arranged<S>): Promise<Verdict> {
-  let refusal: Refusal | null = null
+  let refusal: ApiError | null = null
   try {
     const result = await doors.sql(it)
     if (doors.refusal) refusal = doors.refusal.sql(result)
@@ -211,7 +211,7 @@ async function lookAt({ event, elsewhere }: Subject): Promise<Snapshot> {
   return snapshot
 }
 
-const verdict = (refusal: Refusal | null, before: Snapshot, after: Snapshot): Verdict => ({
+const verdict = (refusal: ApiError | null, before: Snapshot, after: Snapshot): Verdict => ({
   refusal: refusal && { ...refusal, details: named(refusal.details, after) },
   changes: changesBetween(before, after),
 })

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedStack } from '../../src/embedded/stack.ts'
-import { createLog } from '../../src/gateway/log.ts'
+import { createLog } from '../../src/process/log.ts'
 import { serveApp } from './serve-app.ts'
 
 declare module 'vitest' {

@@ -8,7 +8,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect, inject, onTestFinished } from 'vitest'
 import * as z from 'zod'
-import type { ErrorBody } from '../../src/gateway/refusal.ts'
+import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { operations } from '../../src/operations/index.ts'
 
 type Arguments = Record<string, unknown>

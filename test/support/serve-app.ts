@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { Logger } from 'pino'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
-import { type AppParts, createApp } from '../../src/server.ts'
+import { type AppParts, createApp } from '../../src/http/server.ts'
 import { listenOnLoopback } from './listen.ts'
 
 export async function serveApp({

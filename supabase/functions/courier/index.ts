@@ -4,15 +4,15 @@
 
 import { env } from 'node:process'
 import { runCourierOnce } from '../../../src/courier/courier.ts'
+import { createCourierRpc } from '../../../src/courier/courier-rpc.ts'
 import { purgeOnce } from '../../../src/courier/housekeeping.ts'
-import { openLanes } from '../../../src/courier/lanes.ts'
-import { createOutbox } from '../../../src/courier/outbox.ts'
-import { bearerOf } from '../../../src/gateway/bearer.ts'
+import { openQueues } from '../../../src/courier/queues.ts'
+import { ApiError, toApiError } from '../../../src/gateway/api-error.ts'
 import { createDataApi } from '../../../src/gateway/data-api.ts'
-import { createLog } from '../../../src/gateway/log.ts'
-import { Refusal, toRefusal } from '../../../src/gateway/refusal.ts'
-import { sharedSecret } from '../../../src/gateway/shared-secret.ts'
 import { createTokens } from '../../../src/gateway/tokens.ts'
+import { bearerOf } from '../../../src/http/bearer.ts'
+import { sharedSecret } from '../../../src/http/shared-secret.ts'
+import { createLog } from '../../../src/process/log.ts'
 import { readFunctionConfig } from './config.ts'
 
 declare const Deno: { serve(handler: (request: Request) => Promise<Response>): unknown }
@@ -22,7 +22,7 @@ const runMilliseconds = 20_000
 
 const { courier: config, database, secret } = readFunctionConfig(env)
 const log = createLog(config.logLevel, { write: (line) => console.error(line.trimEnd()) })
-const outbox = createOutbox(
+const outbox = createCourierRpc(
   createDataApi(database.url, database.publishableKey),
   await createTokens(database.signingKey),
 )
@@ -33,7 +33,7 @@ Deno.serve(async (request) => {
     refuseStrangers(request)
     return Response.json(await deliver())
   } catch (error) {
-    const refusal = toRefusal(error)
+    const refusal = toApiError(error)
     if (refusal.status >= 500) log.error({ err: refusal.cause ?? error }, refusal.message)
     const answer = { error: refusal.body(crypto.randomUUID()) }
     return Response.json(answer, { status: refusal.status, headers: refusal.headers })
@@ -42,9 +42,9 @@ Deno.serve(async (request) => {
 
 /** How many of each kind were claimed, and how many rows purged. */
 async function deliver(): Promise<Record<string, number>> {
-  const { lanes, close } = openLanes(config, outbox, log)
+  const { queues, close } = openQueues(config, outbox, log)
   try {
-    const claimed = await runCourierOnce(lanes, log, runMilliseconds)
+    const claimed = await runCourierOnce(queues, log, runMilliseconds)
     return { ...claimed, purged: await purgeOnce(outbox, config.retentionDays) }
   } finally {
     // Between two requests the platform may stop everything: no connection is kept.
@@ -54,7 +54,7 @@ async function deliver(): Promise<Record<string, number>> {
 
 function refuseStrangers({ method, headers }: Request): void {
   if (!isSecret(bearerOf(headers.get('Authorization')) ?? '')) {
-    throw new Refusal(
+    throw new ApiError(
       401,
       'invalid_credentials',
       'The Authorization header does not carry the secret of this function.',
@@ -65,6 +65,6 @@ function refuseStrangers({ method, headers }: Request): void {
     )
   }
   if (method !== 'POST') {
-    throw new Refusal(405, 'method_not_allowed', 'Only POST runs the courier.', { headers: { Allow: 'POST' } })
+    throw new ApiError(405, 'method_not_allowed', 'Only POST runs the courier.', { headers: { Allow: 'POST' } })
   }
 }

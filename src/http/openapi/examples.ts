@@ -2,7 +2,7 @@
 // refusals, in the order of the story. Written by `npm run examples`, never by hand; a test tells the story again.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { Operation } from '../operation.ts'
+import type { Operation } from '../../operation.ts'
 import recorded from './examples.json' with { type: 'json' }
 
 export type Example = {

@@ -2,12 +2,12 @@
 // icon, and escapes all that was written into an e-mail.
 
 import type { Email } from 'postal-mime'
-import { type Html, html } from './courier/html.ts'
+import { type Html, html } from '../courier/html.ts'
 
 export type ListedEmail = { name: string; email: Email }
 
 /** `total` counts those in the folder, of which `emails` are the newest. */
-export function outboxList(emails: ListedEmail[], total: number): string {
+export function mailPreviewList(emails: ListedEmail[], total: number): string {
   return html`<!doctype html>
 <html lang="en">
   <head>

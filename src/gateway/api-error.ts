@@ -24,7 +24,7 @@ export type ErrorBody = {
   request_id: string
 }
 
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number
   readonly code: string
   readonly param: string | undefined
@@ -63,19 +63,19 @@ export class Refusal extends Error {
 /** What a key that is no good is answered with (RFC 6750, section 3). */
 export const invalidTokenChallenge = { 'WWW-Authenticate': 'Bearer realm="usher", error="invalid_token"' }
 
-export function unauthorised(code: string, message: string, hint?: string): Refusal {
-  return new Refusal(401, code, message, { hint, headers: invalidTokenChallenge })
+export function unauthorised(code: string, message: string, hint?: string): ApiError {
+  return new ApiError(401, code, message, { hint, headers: invalidTokenChallenge })
 }
 
-export function tooManyFailures(retryAfterSeconds = 60): Refusal {
-  return new Refusal(429, 'too_many_failures', 'Too many requests with invalid credentials came from this address.', {
+export function tooManyFailures(retryAfterSeconds = 60): ApiError {
+  return new ApiError(429, 'too_many_failures', 'Too many requests with invalid credentials came from this address.', {
     hint: 'Wait as many seconds as Retry-After says, and send a valid key.',
     headers: { 'Retry-After': String(retryAfterSeconds) },
   })
 }
 
-export function unavailable(cause: unknown): Refusal {
-  return new Refusal(503, 'temporarily_unavailable', 'The service cannot answer right now.', {
+export function unavailable(cause: unknown): ApiError {
+  return new ApiError(503, 'temporarily_unavailable', 'The service cannot answer right now.', {
     hint: 'Send the same request again shortly; with an Idempotency-Key nothing can happen twice.',
     headers: { 'Retry-After': '1' },
     cause,
@@ -86,8 +86,8 @@ export function unavailable(cause: unknown): Refusal {
  * The connection to the database broke while it was at work: a write may have been committed.
  * @param repeatable whether doing it twice does no harm: a read, or a write under an idempotency key.
  */
-export function outcomeUnknown(cause: unknown, repeatable: boolean): Refusal {
-  return new Refusal(
+export function outcomeUnknown(cause: unknown, repeatable: boolean): ApiError {
+  return new ApiError(
     503,
     'outcome_unknown',
     'The answer got lost on its way: whether the request was carried out is not known.',
@@ -103,9 +103,9 @@ export function outcomeUnknown(cause: unknown, repeatable: boolean): Refusal {
 }
 
 /** Whatever was thrown, as a refusal. What nobody foresaw becomes a 500 that says nothing of its cause. */
-export function toRefusal(error: unknown): Refusal {
-  if (error instanceof Refusal) return error
-  return new Refusal(500, 'internal_error', 'Something went wrong on our side.', {
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  return new ApiError(500, 'internal_error', 'Something went wrong on our side.', {
     hint: 'Quote the request_id when you report it.',
     cause: error,
   })

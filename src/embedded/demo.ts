@@ -3,12 +3,12 @@
 
 import { readFile } from 'node:fs/promises'
 import type pg from 'pg'
-import { issueKey } from './admin.ts'
-import { scopes } from './operation.ts'
+import { issueKey } from '../admin.ts'
+import { scopes } from '../operation.ts'
 
 export type Demo = { key: string; eventId: string; ticketTypeId: string; ticketCode: string }
 
-const seed = new URL('../supabase/seed.sql', import.meta.url)
+const seed = new URL('../../supabase/seed.sql', import.meta.url)
 
 /** Null when the database has organisations: whatever they are, they are not ours to add to. */
 export async function seedDemo(client: pg.ClientBase): Promise<Demo | null> {

@@ -4,12 +4,12 @@
 import type { RequestHandler, Response } from 'express'
 import { type RateLimitRequestHandler, rateLimit, type Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
+import { ApiError, tooManyFailures } from '../gateway/api-error.ts'
+import type { Caller } from '../gateway/calls.ts'
+import type { Principals } from '../gateway/principals.ts'
+import type { Source } from '../gateway/tokens.ts'
 import { bearerOf } from './bearer.ts'
-import type { Caller } from './calls.ts'
 import { addressOf, failuresPerMinute, type KeyAttempts } from './key-attempts.ts'
-import type { Principals } from './principals.ts'
-import { Refusal, tooManyFailures } from './refusal.ts'
-import type { Source } from './tokens.ts'
 
 /** @param attempts one for all doors. */
 export function authenticate(principals: Principals, source: Source, attempts: KeyAttempts): RequestHandler {
@@ -43,7 +43,7 @@ export function callerOf(res: Response): Caller {
 }
 
 const missingKey = () =>
-  new Refusal(401, 'missing_api_key', 'The request carries no API key.', {
+  new ApiError(401, 'missing_api_key', 'The request carries no API key.', {
     hint: 'Send the header Authorization: Bearer <API_KEY>.',
     headers: { 'WWW-Authenticate': 'Bearer realm="usher"' },
   })

@@ -12,13 +12,13 @@ import {
   STATUS_CODES,
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { ApiError, unavailable } from '../gateway/api-error.ts'
+import { StartError } from '../start-error.ts'
 import { type Connections, limitConnections } from './connections.ts'
-import { StartError } from './embedded/start-error.ts'
-import { Refusal, unavailable } from './gateway/refusal.ts'
 
-export type Door = { url: string; serve(listener: RequestListener): void; close(): Promise<void> }
+export type HttpListener = { url: string; serve(listener: RequestListener): void; close(): Promise<void> }
 
-export type DoorOptions = {
+export type ListenerOptions = {
   host: string
   port: number
   maxConnections?: number
@@ -44,10 +44,10 @@ const defaultTimeouts: Timeouts = { headers: 15_000, request: 30_000, silence: 3
 const drainMilliseconds = 3_000
 
 /** @throws StartError, whose cause is what listening failed with. */
-export async function openDoor(
-  { host, port, maxConnections = 2_000, keepAliveSeconds = 5, timeouts = {} }: DoorOptions,
+export async function openListener(
+  { host, port, maxConnections = 2_000, keepAliveSeconds = 5, timeouts = {} }: ListenerOptions,
   variables = { host: 'HOST', port: 'PORT' },
-): Promise<Door> {
+): Promise<HttpListener> {
   const notYet: RequestListener = (req, res) => {
     if (!/^\/(health|ready)\b/.test(req.url ?? '')) return refuse(res, unavailable(new Error('It is still starting.')))
     res.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end('{"status":"starting"}\n')
@@ -107,40 +107,40 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, connecti
   socket.end(`HTTP/1.1 ${statusLine(body.status)}\r\n${lines.join('')}\r\n${body.text}`, () => socket.destroy())
 }
 
-function refusalOfParser(code: string | undefined): Refusal {
+function refusalOfParser(code: string | undefined): ApiError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new Refusal(431, 'headers_too_large', 'The headers are larger than 16 KiB.')
+      return new ApiError(431, 'headers_too_large', 'The headers are larger than 16 KiB.')
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new Refusal(413, 'payload_too_large', 'The body has too many chunk extensions.')
+      return new ApiError(413, 'payload_too_large', 'The body has too many chunk extensions.')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Refusal(408, 'request_timeout', 'The request did not arrive in time.', { retryable: true })
+      return new ApiError(408, 'request_timeout', 'The request did not arrive in time.', { retryable: true })
     default:
-      return new Refusal(400, 'bad_request', 'The request cannot be read.')
+      return new ApiError(400, 'bad_request', 'The request cannot be read.')
   }
 }
 
 function refuseWithoutHost(req: IncomingMessage, res: ServerResponse): boolean {
   if (req.headers.host !== undefined || req.httpVersion !== '1.1') return false
-  refuse(res, new Refusal(400, 'bad_request', 'The request has no Host header.'))
+  refuse(res, new ApiError(400, 'bad_request', 'The request has no Host header.'))
   return true
 }
 
 function refuseExpectation(_req: IncomingMessage, res: ServerResponse): void {
   refuse(
     res,
-    new Refusal(417, 'expectation_failed', 'The Expect header asks for what this server does not do.', {
+    new ApiError(417, 'expectation_failed', 'The Expect header asks for what this server does not do.', {
       hint: 'Send Expect: 100-continue, or no such header.',
     }),
   )
 }
 
-function refuse(res: ServerResponse, refusal: Refusal): void {
+function refuse(res: ServerResponse, refusal: ApiError): void {
   const { head, body } = answerTo(refusal)
   res.writeHead(body.status, head).end(body.text)
 }
 
-function answerTo(refusal: Refusal) {
+function answerTo(refusal: ApiError) {
   const id = randomUUID()
   const text = JSON.stringify({ error: refusal.body(id) })
   return {

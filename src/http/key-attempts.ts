@@ -4,17 +4,17 @@
 import type { Request, Response } from 'express'
 import { ipKeyGenerator, type RateLimitRequestHandler } from 'express-rate-limit'
 import { LRUCache } from 'lru-cache'
-import { hashOf, isWellFormedKey } from './api-key.ts'
-import type { Principal, Principals } from './principals.ts'
-import { Refusal, tooManyFailures } from './refusal.ts'
+import { ApiError, tooManyFailures } from '../gateway/api-error.ts'
+import { hashOf, isWellFormedKey } from '../gateway/api-key.ts'
+import type { Principal, Principals } from '../gateway/principals.ts'
 
 export type KeyAttempts = {
-  /** @throws Refusal 401, or 429 where the address has failed too often. */
+  /** @throws ApiError 401, or 429 where the address has failed too often. */
   resolve(key: string, req: Request, res: Response): Promise<Principal>
 }
 
 export const failuresPerMinute = 60
-const atOnce = 8
+const concurrency = 8
 // For an address over its limit: how many may wait for their turn, and how long the next has to after an invalid key.
 const longestQueue = 32
 const pauseMilliseconds = 25
@@ -25,8 +25,8 @@ type Line = {
   address: string
   /** The address has failed too often. */
   isOver: boolean
-  underWay: number
-  waiting: { admit: () => void; refuse: (refusal: Refusal) => void }[]
+  inFlight: number
+  waiting: { admit: () => void; refuse: (refusal: ApiError) => void }[]
   /** By hash: requests that arrive together with one key take one place. */
   attempts: Map<string, Promise<Principal>>
 }
@@ -49,14 +49,14 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
 
   /** @returns what the request is refused with: the error itself, or that there were too many of its kind. */
   const count = (error: unknown, req: Request, res: Response): Promise<unknown> =>
-    error instanceof Refusal && error.status === 401
+    error instanceof ApiError && error.status === 401
       ? new Promise((refuseWith) => failures(req, res, (limited?: unknown) => refuseWith(limited ?? error)))
       : Promise.resolve(error)
 
   async function turn(line: Line): Promise<void> {
     line.isOver = await hasFailedTooOften(line.address)
-    if (line.waiting.length === 0 && line.underWay < (line.isOver ? 1 : atOnce)) {
-      line.underWay += 1
+    if (line.waiting.length === 0 && line.inFlight < (line.isOver ? 1 : concurrency)) {
+      line.inFlight += 1
       return
     }
     // Perhaps a valid key: its turn may come soon.
@@ -65,10 +65,10 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
   }
 
   function next(line: Line): void {
-    line.underWay -= 1
+    line.inFlight -= 1
     if (line.isOver) for (const { refuse } of line.waiting.splice(longestQueue)) refuse(tooManyFailures(1))
-    while (line.waiting.length > 0 && line.underWay < (line.isOver ? 1 : atOnce)) {
-      line.underWay += 1
+    while (line.waiting.length > 0 && line.inFlight < (line.isOver ? 1 : concurrency)) {
+      line.inFlight += 1
       line.waiting.shift()?.admit()
     }
     forgetIfEmpty(line)
@@ -76,7 +76,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
 
   /** A line that pauses is kept: whoever tries keys one after another would open a new one each time. */
   function forgetIfEmpty(line: Line): void {
-    if (line.attempts.size === 0 && line.underWay === 0) lines.delete(line.address)
+    if (line.attempts.size === 0 && line.inFlight === 0) lines.delete(line.address)
   }
 
   async function attempt(key: string, line: Line, req: Request, res: Response): Promise<Principal> {
@@ -101,7 +101,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
     try {
       return await principals.resolve(key)
     } catch (error) {
-      if (error instanceof Refusal && error.status === 401) proven.delete(hash)
+      if (error instanceof ApiError && error.status === 401) proven.delete(hash)
       throw await count(error, req, res)
     }
   }
@@ -113,7 +113,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       const hash = hashOf(key)
       if (proven.has(hash)) return resolveProven(hash, key, req, res)
       const address = addressOf(req)
-      const line = lines.get(address) ?? { address, isOver: false, underWay: 0, waiting: [], attempts: new Map() }
+      const line = lines.get(address) ?? { address, isOver: false, inFlight: 0, waiting: [], attempts: new Map() }
       lines.set(address, line)
       const shared = line.attempts.get(hash)
       if (shared !== undefined)

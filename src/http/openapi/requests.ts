@@ -3,9 +3,9 @@
 
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
-import { IdempotencyKeySchema } from '../gateway/calls.ts'
-import { isRead, type Operation, pathParameters } from '../operation.ts'
-import { maximumTags } from '../operations/fields.ts'
+import { IdempotencyKeySchema } from '../../gateway/calls.ts'
+import { isRead, type Operation, pathParameters } from '../../operation.ts'
+import { maximumTags } from '../../operations/fields.ts'
 import { type Example, named, successesOf } from './examples.ts'
 
 type Fields = Record<string, z.core.$ZodType>

@@ -8,12 +8,12 @@ import { localhostAllowedHostnames, validateHostHeader } from '@modelcontextprot
 import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import PostalMime, { type Email } from 'postal-mime'
-import { Refusal } from './gateway/refusal.ts'
-import { outboxList } from './outbox-list.ts'
+import { ApiError } from '../gateway/api-error.ts'
+import { mailPreviewList } from './mail-preview-list.ts'
 
 const shown = 100
 
-export function outboxRouter(directory: string): Router {
+export function mailPreviewRouter(directory: string): Router {
   const router = Router()
   router.use('/outbox', forThisMachine, restrictPage)
 
@@ -21,7 +21,7 @@ export function outboxRouter(directory: string): Router {
     const names = await emailsIn(directory)
     const newest = names.slice(0, shown)
     const emails = await Promise.all(newest.map(async (name) => ({ name, email: await read(directory, name) })))
-    res.type('html').send(outboxList(emails, names.length))
+    res.type('html').send(mailPreviewList(emails, names.length))
   })
   router.get('/outbox/:name', async (req, res) => {
     const email = await read(directory, await known(directory, req.params.name))
@@ -48,7 +48,7 @@ async function emailsIn(directory: string): Promise<string[]> {
 
 async function known(directory: string, name: string): Promise<string> {
   if ((await emailsIn(directory)).includes(name)) return name
-  throw new Refusal(404, 'unknown_path', 'There is no such e-mail.', { hint: 'See /outbox.' })
+  throw new ApiError(404, 'unknown_path', 'There is no such e-mail.', { hint: 'See /outbox.' })
 }
 
 const read = async (directory: string, name: string): Promise<Email> =>

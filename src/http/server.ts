@@ -6,22 +6,23 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import type { Store } from 'express-rate-limit'
 import helmet from 'helmet'
 import type { Logger } from 'pino'
-import type { Outbox } from './courier/outbox.ts'
+import type { CourierRpc } from '../courier/courier-rpc.ts'
+import { ApiError, toApiError } from '../gateway/api-error.ts'
+import { type Caller, confirm, createCall } from '../gateway/calls.ts'
+import type { DataApi } from '../gateway/data-api.ts'
+import type { DatabaseHealth } from '../gateway/database-health.ts'
+import { createPrincipals, type Principals } from '../gateway/principals.ts'
+import type { Tokens } from '../gateway/tokens.ts'
+import { operations } from '../operations/index.ts'
+import { authenticate, limitFailures } from './authenticate.ts'
 import { publicRouter } from './docs-page.ts'
-import { authenticate, limitFailures } from './gateway/authenticate.ts'
-import { type Caller, confirm, createCall } from './gateway/calls.ts'
-import type { DataApi } from './gateway/data-api.ts'
-import { answerReadiness, type DatabaseHealth } from './gateway/database-health.ts'
-import { createKeyAttempts } from './gateway/key-attempts.ts'
-import { logError, logRequests } from './gateway/log-requests.ts'
-import { createPrincipals, type Principals } from './gateway/principals.ts'
-import { limitRate } from './gateway/rate-limit.ts'
-import { Refusal, toRefusal } from './gateway/refusal.ts'
-import type { Tokens } from './gateway/tokens.ts'
+import { createKeyAttempts } from './key-attempts.ts'
+import { logError, logRequests } from './log-requests.ts'
+import { mailPreviewRouter } from './mail-preview.ts'
 import { mcpRouter } from './mcp.ts'
-import { operations } from './operations/index.ts'
-import { outboxRouter } from './outbox-page.ts'
 import { postmarkRouter } from './postmark-webhook.ts'
+import { limitRate } from './rate-limit.ts'
+import { answerReadiness } from './readiness.ts'
 import { restRouter } from './rest.ts'
 
 export type AppParts = {
@@ -36,7 +37,7 @@ export type AppParts = {
   trustProxy: boolean | number | string
   stores: { requests?: Store; failures?: Store }
   /** Where Postmark may tell what became of e-mails: the secret it has to know, and whom it tells. */
-  postmark?: { secret: string; outbox: Outbox }
+  postmark?: { secret: string; outbox: CourierRpc }
   /** Where tickets are written to instead of being sent, to be looked at from this machine. */
   outbox?: string
   /** Told of every write, when it is committed. */
@@ -75,7 +76,7 @@ export function createApp({
   if (health !== undefined) app.get('/ready', answerReadiness(health))
   app.use(publicRouter(operations))
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.outbox, countFailure))
-  if (outbox !== undefined) app.use(outboxRouter(outbox))
+  if (outbox !== undefined) app.use(mailPreviewRouter(outbox))
 
   app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
   app.use(
@@ -96,12 +97,12 @@ function guardHost(allowedHosts: string[]): RequestHandler {
   const allowed = [...localhostAllowedHostnames(), ...allowedHosts]
   return (req, _res, next) => {
     if (!validateHostHeader(req.headers.host, allowed).ok) {
-      throw new Refusal(403, 'host_not_allowed', 'The Host header names a host this server does not answer to.', {
+      throw new ApiError(403, 'host_not_allowed', 'The Host header names a host this server does not answer to.', {
         hint: 'Add the host name to ALLOWED_HOSTS.',
       })
     }
     if (!validateOriginHeader(req.headers.origin, allowed).ok) {
-      throw new Refusal(403, 'origin_not_allowed', 'The Origin header names a site that may not call this server.', {
+      throw new ApiError(403, 'origin_not_allowed', 'The Origin header names a site that may not call this server.', {
         hint: 'Add its host name to ALLOWED_HOSTS.',
       })
     }
@@ -110,7 +111,7 @@ function guardHost(allowedHosts: string[]): RequestHandler {
 }
 
 const refuseUnknownPath: RequestHandler = () => {
-  throw new Refusal(404, 'unknown_path', 'There is nothing at this path.', {
+  throw new ApiError(404, 'unknown_path', 'There is nothing at this path.', {
     hint: 'REST lives below /api/v1, MCP at /api/mcp.',
   })
 }
@@ -118,7 +119,7 @@ const refuseUnknownPath: RequestHandler = () => {
 /** The one place where an error becomes an answer. */
 function answerError(principals: Principals): ErrorRequestHandler {
   return async (error, req, res, _next) => {
-    const refusal = await refusalToTell(refusalOfHttp(error) ?? toRefusal(error), res.locals.caller, principals)
+    const refusal = await refusalToTell(refusalOfHttp(error) ?? toApiError(error), res.locals.caller, principals)
     if (refusal.status >= 500) logError(req, res, refusal.cause ?? error, refusal.message)
     // Half an answer is none.
     if (res.headersSent) return void res.destroy()
@@ -130,22 +131,22 @@ function answerError(principals: Principals): ErrorRequestHandler {
 }
 
 /** What was refused without the database is told only to a key that is still good. The rate limit is there to spare it, and comes first. */
-async function refusalToTell(refusal: Refusal, caller: Caller | undefined, principals: Principals): Promise<Refusal> {
+async function refusalToTell(refusal: ApiError, caller: Caller | undefined, principals: Principals): Promise<ApiError> {
   if (caller === undefined || refusal.status >= 500 || [401, 429].includes(refusal.status)) return refusal
-  return confirm(caller, principals).then(() => refusal, toRefusal)
+  return confirm(caller, principals).then(() => refusal, toApiError)
 }
 
 /** What Express and its body parser throw. */
-function refusalOfHttp(error: { type?: string; status?: number }): Refusal | undefined {
-  if (error instanceof Refusal) return undefined
+function refusalOfHttp(error: { type?: string; status?: number }): ApiError | undefined {
+  if (error instanceof ApiError) return undefined
   switch (error.type) {
     case 'entity.too.large':
-      return new Refusal(413, 'payload_too_large', 'The body is larger than 256 KiB.')
+      return new ApiError(413, 'payload_too_large', 'The body is larger than 256 KiB.')
     case 'encoding.unsupported':
-      return new Refusal(415, 'unsupported_media_type', 'The body has a Content-Encoding that is not known here.')
+      return new ApiError(415, 'unsupported_media_type', 'The body has a Content-Encoding that is not known here.')
   }
   if (typeof error.status === 'number' && error.status >= 400 && error.status < 500) {
-    return new Refusal(400, 'bad_request', 'The request cannot be read.', { cause: error })
+    return new ApiError(400, 'bad_request', 'The request cannot be read.', { cause: error })
   }
   return undefined
 }

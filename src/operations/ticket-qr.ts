@@ -2,7 +2,7 @@
 // nothing else: whoever finds a ticket learns no name from it.
 
 import qrcode from 'qrcode'
-import type { Picture } from './operation.ts'
+import type { Picture } from '../operation.ts'
 
 // M survives a crease or a smudge; four modules of white around it is what ISO/IEC 18004 asks for.
 const options = { errorCorrectionLevel: 'M', margin: 4 } as const

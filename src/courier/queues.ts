@@ -1,18 +1,18 @@
-// Everything that is owed to the outside, as lanes of the courier. In come configuration and the way to the database, out go
-// the lanes and how to let go of their connections. The same on Node and in an edge function.
+// Everything that is owed to the outside, as queues of the courier. In come configuration and the way to the database, out go
+// the queues and how to let go of their connections. The same on Node and in an edge function.
 
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import type { AnyLane, Observe } from './courier.ts'
+import type { AnyQueue, Observe } from './courier.ts'
+import type { CourierRpc } from './courier-rpc.ts'
 import { openMail } from './mail/index.ts'
-import type { Outbox } from './outbox.ts'
 import { configuredPorts, type OwnPorts } from './own-ports.ts'
 import { createWebhookSender } from './send-webhook.ts'
-import { ticketEmailLane } from './ticket-emails.ts'
-import { webhookLane } from './webhooks.ts'
+import { ticketEmailQueue } from './ticket-emails.ts'
+import { webhookQueue } from './webhooks.ts'
 
-export type Lanes = {
-  lanes: AnyLane[]
+export type Queues = {
+  queues: AnyQueue[]
   close(): Promise<void>
 }
 
@@ -20,13 +20,13 @@ export type Lanes = {
 const settleSeconds = 45
 
 /** @param ownPorts those that this Usher was given only when it started. */
-export function openLanes(
+export function openQueues(
   config: Config,
-  outbox: Outbox,
+  rpc: CourierRpc,
   log: Logger,
   observe: Observe = () => {},
   ownPorts: OwnPorts = () => [],
-): Lanes {
+): Queues {
   const configured = configuredPorts(config)
   const sender = createWebhookSender({
     allowLoopback: config.webhooksToLoopback,
@@ -35,9 +35,9 @@ export function openLanes(
   })
   const mail = openMail(config.mail)
   return {
-    lanes: [
-      webhookLane(outbox, sender, config.webhookTimeoutSeconds + settleSeconds, log, observe),
-      ticketEmailLane(outbox, mail, config.mailFrom, log, observe),
+    queues: [
+      webhookQueue(rpc, sender, config.webhookTimeoutSeconds + settleSeconds, log, observe),
+      ticketEmailQueue(rpc, mail, config.mailFrom, log, observe),
     ],
     async close() {
       sender.close()

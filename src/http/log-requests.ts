@@ -6,9 +6,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { pinoHttp } from 'pino-http'
-import { marker } from './api-key.ts'
-import type { Caller } from './calls.ts'
-import { serializers } from './log.ts'
+import { marker } from '../gateway/api-key.ts'
+import type { Caller } from '../gateway/calls.ts'
+import { serializers } from '../process/log.ts'
 
 // A key sent as an id by mistake must not reach the log.
 const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !text.includes(marker)

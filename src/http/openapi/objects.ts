@@ -2,7 +2,7 @@
 // go `Event`, `TicketType`, … An object is known by its constant `object`, so there is no list to keep.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
+import type { Operation } from '../../operation.ts'
 
 /** The object that an operation answers, one or a page of them. */
 export function answeredObject({ output }: Operation): z.core.$ZodType {

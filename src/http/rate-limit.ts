@@ -6,8 +6,8 @@ import { type ClientRateLimitInfo, MemoryStore, rateLimit, type Store } from 'ex
 import type { Logger } from 'pino'
 import { RedisStore } from 'rate-limit-redis'
 import { createClient } from 'redis'
+import { ApiError } from '../gateway/api-error.ts'
 import { callerOf } from './authenticate.ts'
-import { Refusal } from './refusal.ts'
 
 export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): RequestHandler {
   return rateLimit({
@@ -27,7 +27,7 @@ export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): R
   })
 }
 
-/** Counts the other requests of a batch: the first was counted with the HTTP request. @throws Refusal 429 */
+/** Counts the other requests of a batch: the first was counted with the HTTP request. @throws ApiError 429 */
 export async function countAlso(rate: RequestHandler, others: number, req: Request, res: Response): Promise<void> {
   for (let i = 0; i < others; i++) {
     for (const name of ['RateLimit', 'RateLimit-Policy']) res.removeHeader(name)
@@ -81,6 +81,6 @@ export async function createLimitStores(
 }
 
 const tooManyRequests = () =>
-  new Refusal(429, 'rate_limited', 'The API key made more requests than its plan allows in a minute.', {
+  new ApiError(429, 'rate_limited', 'The API key made more requests than its plan allows in a minute.', {
     hint: 'Wait as many seconds as Retry-After says; the RateLimit header shows what is left.',
   })

@@ -4,10 +4,10 @@
 
 import { type RequestHandler, Router } from 'express'
 import * as z from 'zod'
-import type { Outbox } from './courier/outbox.ts'
-import { readJson } from './gateway/json-body.ts'
-import { Refusal } from './gateway/refusal.ts'
-import { sharedSecret } from './gateway/shared-secret.ts'
+import type { CourierRpc } from '../courier/courier-rpc.ts'
+import { ApiError } from '../gateway/api-error.ts'
+import { readJson } from './json-body.ts'
+import { sharedSecret } from './shared-secret.ts'
 
 // Of Postmark's bounce types those after which the e-mail will not arrive; a holiday notice or a full mailbox is not among them.
 const forGood = [
@@ -33,7 +33,7 @@ const Told = z.discriminatedUnion('RecordType', [
 ])
 
 /** @param countFailure see `limitFailures`: one for all doors. */
-export function postmarkRouter(secret: string, outbox: Outbox, countFailure: RequestHandler): Router {
+export function postmarkRouter(secret: string, outbox: CourierRpc, countFailure: RequestHandler): Router {
   const router = Router()
   router.post('/webhooks/postmark', authenticate(secret, countFailure), readJson, async (req, res) => {
     const told = Told.safeParse(req.body)
@@ -59,7 +59,7 @@ function authenticate(secret: string, countFailure: RequestHandler): RequestHand
       .toString()
       .replace(/^[^:]*:/, '')
     if (isSecret(given)) return next()
-    const refusal = new Refusal(
+    const refusal = new ApiError(
       401,
       'invalid_credentials',
       'The password in the address of the webhook is not valid.',

@@ -1,7 +1,7 @@
 // The chapters of the documentation: which object belongs to which, in the order they are read in. Whoever adds a resource
 // adds it here; until then it stands under its own name, and a test says so.
 
-import type { Operation } from '../operation.ts'
+import type { Operation } from '../../operation.ts'
 import { answeredObject, kindOf } from './objects.ts'
 
 type Tag = { name: string; description: string; kinds: string[] }

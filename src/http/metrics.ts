@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Outbox } from './courier/outbox.ts'
-import type { Caller } from './gateway/calls.ts'
+import type { CourierRpc } from '../courier/courier-rpc.ts'
+import type { Caller } from '../gateway/calls.ts'
 
 export type Metrics = {
   /** Measures what passes. */
@@ -18,19 +18,19 @@ export type Metrics = {
 }
 
 // Well within what Prometheus waits for all of it.
-const patienceMilliseconds = 3_000
+const timeoutMs = 3_000
 // From a check-in to what the database gives up on.
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export function createMetrics(outbox: Outbox, log: Logger): Metrics {
+export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
 
   const requests = new Histogram({
     name: 'usher_http_request_duration_seconds',
-    help: 'Requests to operations, by the door they came through (api, mcp) and the HTTP status of the answer.',
-    labelNames: ['operation', 'door', 'status'],
+    help: 'Requests to operations, by their source (api, mcp) and the HTTP status of the answer.',
+    labelNames: ['operation', 'source', 'status'],
     buckets,
     registers,
   })
@@ -55,12 +55,10 @@ export function createMetrics(outbox: Outbox, log: Logger): Metrics {
   const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been owed.')
   const late = gauge('usher_outbox_late_seconds', 'How long what is due has waited for a courier.')
 
-  async function weigh(): Promise<void> {
+  async function refreshGauges(): Promise<void> {
     for (const gauge of [owed, oldest, late]) gauge.reset()
-    const impatient = sleep(patienceMilliseconds, undefined, { ref: false }).then(() =>
-      Promise.reject(new Error('No answer.')),
-    )
-    for (const { kind, ...depth } of (await Promise.race([outbox('outbox_depth', {}), impatient])) as Depth[]) {
+    const impatient = sleep(timeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('No answer.')))
+    for (const { kind, ...depth } of (await Promise.race([rpc('outbox_depth', {}), impatient])) as Depth[]) {
       owed.set({ kind }, depth.owed)
       oldest.set({ kind }, depth.oldest_seconds)
       late.set({ kind }, depth.late_seconds)
@@ -74,7 +72,7 @@ export function createMetrics(outbox: Outbox, log: Logger): Metrics {
         const { operation, caller } = (res as Response).locals as { operation?: string; caller?: Caller }
         // 499, as others have it, for whoever left before there was an answer.
         const status = res.headersSent ? res.statusCode : 499
-        if (operation !== undefined) stop({ operation, door: caller?.source ?? 'none', status })
+        if (operation !== undefined) stop({ operation, source: caller?.source ?? 'none', status })
       })
       next()
     },
@@ -85,7 +83,7 @@ export function createMetrics(outbox: Outbox, log: Logger): Metrics {
     async listener(req, res) {
       if (req.method !== 'GET' || req.url !== '/metrics') return void res.writeHead(404).end()
       // Where the database is away, the rest is still worth telling; what is owed is then missing, not zero.
-      await weigh().catch((error) => log.error({ err: error }, 'what is owed cannot be counted'))
+      await refreshGauges().catch((error) => log.error({ err: error }, 'what is owed cannot be counted'))
       res.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics())
     },
   }

@@ -3,15 +3,15 @@
 
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
-import { callerOf } from './gateway/authenticate.ts'
-import { type Call, requireScope } from './gateway/calls.ts'
-import { readJson } from './gateway/json-body.ts'
-import { noteRoute } from './gateway/log-requests.ts'
-import type { Principals } from './gateway/principals.ts'
-import { Refusal } from './gateway/refusal.ts'
-import { validationFailed } from './gateway/validation.ts'
-import { isRead, type Operation, type Picture, pathParameters } from './operation.ts'
-import { maximumTags } from './operations/fields.ts'
+import { ApiError } from '../gateway/api-error.ts'
+import { type Call, requireScope } from '../gateway/calls.ts'
+import type { Principals } from '../gateway/principals.ts'
+import { validationFailed } from '../gateway/validation.ts'
+import { isRead, type Operation, type Picture, pathParameters } from '../operation.ts'
+import { maximumTags } from '../operations/fields.ts'
+import { callerOf } from './authenticate.ts'
+import { readJson } from './json-body.ts'
+import { noteRoute } from './log-requests.ts'
 
 type Input = Record<string, unknown>
 type InputOf = (req: Request) => Input
@@ -105,7 +105,7 @@ function inputOfBody(operation: Operation): InputOf {
   return (req) => {
     // No body at all is fine where every field is optional or in the path.
     if (req.headers['content-length'] !== '0' && req.is('application/json') === false) {
-      throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON.', {
+      throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON.', {
         hint: 'Send the header Content-Type: application/json.',
       })
     }
@@ -164,7 +164,7 @@ function refuseMethod(path: string, allowed: string[]): RequestHandler {
   const pattern = prefix + path.replace(/:(\w+)/g, '{$1}')
   return (req, res) => {
     noteRoute(req, res, pattern)
-    throw new Refusal(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
+    throw new ApiError(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
       hint: `Allowed: ${allow}.`,
       headers: { Allow: allow },
     })

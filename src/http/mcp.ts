@@ -16,16 +16,16 @@ import {
 } from '@modelcontextprotocol/server'
 import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
-import packageJson from '../package.json' with { type: 'json' }
-import { callerOf } from './gateway/authenticate.ts'
-import { type Call, type Caller, confirm, IdempotencyKeySchema } from './gateway/calls.ts'
-import { isMalformed, readJson } from './gateway/json-body.ts'
-import { logError, noteRoute } from './gateway/log-requests.ts'
-import type { Principals } from './gateway/principals.ts'
-import { countAlso } from './gateway/rate-limit.ts'
-import { Refusal, toRefusal } from './gateway/refusal.ts'
-import { isRead, type Operation } from './operation.ts'
-import { ifVersion, itemsOnAPage } from './operations/fields.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { ApiError, toApiError } from '../gateway/api-error.ts'
+import { type Call, type Caller, confirm, IdempotencyKeySchema } from '../gateway/calls.ts'
+import type { Principals } from '../gateway/principals.ts'
+import { isRead, type Operation } from '../operation.ts'
+import { ifVersion, itemsOnAPage } from '../operations/fields.ts'
+import { callerOf } from './authenticate.ts'
+import { isMalformed, readJson } from './json-body.ts'
+import { logError, noteRoute } from './log-requests.ts'
+import { countAlso } from './rate-limit.ts'
 
 const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
 const instructions = [
@@ -110,7 +110,7 @@ export function mcpRouter(
           const content = [...text(answer.body), ...(await pictures(operation, answer.body.data))]
           return { content, structuredContent: answer.body }
         } catch (error) {
-          const refusal = await confirm(caller, principals).then(() => toRefusal(error), toRefusal)
+          const refusal = await confirm(caller, principals).then(() => toApiError(error), toApiError)
           if (refusal.status >= 500) onError(error)
           // Text alone: structured content has to fit the tool's output schema, and clients throw when it does not.
           return { content: text({ error: refusal.body(requestId) }), isError: true }
@@ -251,7 +251,7 @@ function text(body: Record<string, unknown>): CallToolResult['content'] {
 
 const refuseOtherMethods: RequestHandler = (req, _res, next) => {
   if (req.method === 'POST') return next()
-  throw new Refusal(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
+  throw new ApiError(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
     hint: 'There are no sessions and no streams: POST every request.',
     headers: { Allow: 'POST' },
   })
@@ -259,7 +259,7 @@ const refuseOtherMethods: RequestHandler = (req, _res, next) => {
 
 const refuseOtherBodies: RequestHandler = (req, _res, next) => {
   if (!req.is('application/json')) {
-    throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON.', {
+    throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON.', {
       hint: 'Send the header Content-Type: application/json.',
     })
   }

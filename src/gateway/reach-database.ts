@@ -2,10 +2,10 @@
 // a database that is away is tried again for as long as it takes.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from './embedded/start-error.ts'
-import type { Probe } from './gateway/database-probe.ts'
+import { StartError } from '../start-error.ts'
+import type { Probe } from './database-probe.ts'
 
-const patienceMilliseconds = 10_000
+const timeoutMs = 10_000
 const firstPauseSeconds = 1
 const longestPauseSeconds = 30
 
@@ -15,7 +15,7 @@ export async function reachDatabase(
   { name, say, signal }: { name: string; say: (message: string) => void; signal: AbortSignal },
 ): Promise<void> {
   for (let pause = firstPauseSeconds; ; pause = Math.min(pause * 2, longestPauseSeconds)) {
-    const result = await probe(AbortSignal.any([signal, AbortSignal.timeout(patienceMilliseconds)]))
+    const result = await probe(AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]))
     if (result.kind === 'answered') return
     if (result.kind === 'misconfigured') throw new StartError(result.message)
     if (!signal.aborted) say(`${name} cannot be reached (${result.reason}). Trying again in ${pause} s …`)

@@ -9,9 +9,9 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
-import packageJson from '../package.json' with { type: 'json' }
-import { describeApi } from './openapi.ts'
-import type { Operation } from './operation.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import type { Operation } from '../operation.ts'
+import { describeApi } from './openapi/document.ts'
 
 const ownFiles = join(import.meta.dirname, 'docs-page')
 const swaggerFiles = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))

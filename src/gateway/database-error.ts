@@ -1,7 +1,7 @@
 // One wrapper for everything the database can raise: in comes the error as PostgREST words it, out goes the refusal.
 // Usher's own functions raise PTxyz with code and param in the detail (private.refuse); the rest is what Postgres itself says.
 
-import { invalidTokenChallenge, outcomeUnknown, Refusal, toRefusal, unavailable } from './refusal.ts'
+import { ApiError, invalidTokenChallenge, outcomeUnknown, toApiError, unavailable } from './api-error.ts'
 import { validationFailed } from './validation.ts'
 
 /** As postgrest-js hands it on; a proxy in between may leave out everything but the message. */
@@ -32,7 +32,12 @@ export function lostRace({ code = '', message }: DatabaseError): boolean {
  * @param args names of the arguments sent, to find the field that a constraint speaks of.
  * @param repeatable see `DataApi`.
  */
-export function refusalOfDatabase(error: DatabaseError, status: number, args: string[], repeatable?: boolean): Refusal {
+export function refusalOfDatabase(
+  error: DatabaseError,
+  status: number,
+  args: string[],
+  repeatable?: boolean,
+): ApiError {
   const code = error.code ?? ''
   const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return refusalRaised(Number(raised[1]), error)
@@ -41,26 +46,26 @@ export function refusalOfDatabase(error: DatabaseError, status: number, args: st
   if (code === uniqueViolation) return refusalOfUniqueness(error, args)
   if (badValue.test(code)) return refusalOfValue(error, args)
   if (code === '42501') {
-    return new Refusal(403, 'forbidden', 'The database does not allow this to the role of the operation.', {
+    return new ApiError(403, 'forbidden', 'The database does not allow this to the role of the operation.', {
       cause: error,
     })
   }
-  return /^([0-9A-Z]{5}|PGRST\d+)$/.test(code) ? toRefusal(error) : refusalFromBetween(error, status, repeatable)
+  return /^([0-9A-Z]{5}|PGRST\d+)$/.test(code) ? toApiError(error) : refusalFromBetween(error, status, repeatable)
 }
 
 /** Of whatever stands between us and Postgres, or of nobody. PostgREST says 400 with an empty code when its connection breaks. */
-function refusalFromBetween(error: DatabaseError, status: number, repeatable: boolean | undefined): Refusal {
+function refusalFromBetween(error: DatabaseError, status: number, repeatable: boolean | undefined): ApiError {
   if (status === 429 || (status === 0 && neverSent.test(String(error.details)))) return unavailable(error)
   const certain = status > 400 && status < 500 && status !== 408
-  return certain ? toRefusal(error) : lost(error, repeatable)
+  return certain ? toApiError(error) : lost(error, repeatable)
 }
 
-const lost = (error: DatabaseError, repeatable: boolean | undefined): Refusal =>
+const lost = (error: DatabaseError, repeatable: boolean | undefined): ApiError =>
   repeatable === undefined ? unavailable(error) : outcomeUnknown(error, repeatable)
 
-function refusalRaised(status: number, error: DatabaseError): Refusal {
+function refusalRaised(status: number, error: DatabaseError): ApiError {
   const detail = JSON.parse(String(error.details)) as { code: string; param?: string; details?: unknown }
-  return new Refusal(status, detail.code, error.message, {
+  return new ApiError(status, detail.code, error.message, {
     param: detail.param,
     details: detail.details,
     hint: typeof error.hint === 'string' ? error.hint : undefined,
@@ -69,15 +74,15 @@ function refusalRaised(status: number, error: DatabaseError): Refusal {
   })
 }
 
-function refusalOfUniqueness(error: DatabaseError, args: string[]): Refusal {
+function refusalOfUniqueness(error: DatabaseError, args: string[]): ApiError {
   // A key reads from the outside in, `events_organisation_id_slug_key`: what is taken stands last.
   const param = fieldsNamed(error, args).at(-1)
   // No field of the caller's: two of our own codes met, or two requests did. Another try finds its way.
   if (param === undefined) return unavailable(error)
-  return new Refusal(409, 'already_exists', `Another object has this ${param} already.`, { param, cause: error })
+  return new ApiError(409, 'already_exists', `Another object has this ${param} already.`, { param, cause: error })
 }
 
-function refusalOfValue(error: DatabaseError, args: string[]): Refusal {
+function refusalOfValue(error: DatabaseError, args: string[]): ApiError {
   const constraint = constraintOf(error)
   if (constraint === undefined) {
     return validationFailed([{ param: 'input', message: 'has a value that the database does not accept' }])
@@ -85,7 +90,7 @@ function refusalOfValue(error: DatabaseError, args: string[]): Refusal {
   // A rule begins with its subject: `events_ends_at_is_after_starts_at`.
   const [param] = fieldsNamed(error, args)
   // A rule that no input can break by itself was broken by us.
-  if (param === undefined) return toRefusal(error)
+  if (param === undefined) return toApiError(error)
   const table = /relation "([a-z_]+)"/.exec(error.message)?.[1] ?? ''
   const rule = constraint.slice(constraint.startsWith(`${table}_`) ? table.length + 1 : 0).replaceAll('_', ' ')
   return validationFailed([{ param, message: `breaks the rule "${rule}"` }])

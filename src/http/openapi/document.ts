@@ -2,14 +2,14 @@
 // out goes JSON; nothing about an operation is written here, and its examples are recorded answers (openapi/examples.ts).
 
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
-import packageJson from '../package.json' with { type: 'json' }
-import { wordsFor } from './gateway/header-names.ts'
-import { namedObjects } from './openapi/objects.ts'
-import { requestOf } from './openapi/requests.ts'
-import { ErrorSchema, headers, pictureResponses, responsesOf, sharedRefusals } from './openapi/responses.ts'
-import { tagOf, tags } from './openapi/tags.ts'
-import { describeWebhooks } from './openapi/webhooks.ts'
-import type { Operation } from './operation.ts'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { wordsFor } from '../../gateway/header-names.ts'
+import type { Operation } from '../../operation.ts'
+import { namedObjects } from './objects.ts'
+import { requestOf } from './requests.ts'
+import { ErrorSchema, headers, pictureResponses, responsesOf, sharedRefusals } from './responses.ts'
+import { tagOf, tags } from './tags.ts'
+import { describeWebhooks } from './webhooks.ts'
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
 

@@ -3,11 +3,11 @@
 
 import * as z from 'zod'
 import type { ZodOpenApiObject } from 'zod-openapi'
-import { AttendeeSchema } from '../operations/attendees.ts'
-import { EventSchema } from '../operations/events.ts'
-import { timestamp } from '../operations/fields.ts'
-import { OrderSchema } from '../operations/orders.ts'
-import { notificationTypes, WebhookEndpointSchema } from '../operations/webhook-endpoints.ts'
+import { AttendeeSchema } from '../../operations/attendees.ts'
+import { EventSchema } from '../../operations/events.ts'
+import { timestamp } from '../../operations/fields.ts'
+import { OrderSchema } from '../../operations/orders.ts'
+import { notificationTypes, WebhookEndpointSchema } from '../../operations/webhook-endpoints.ts'
 
 const objects = {
   order: OrderSchema,

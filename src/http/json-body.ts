@@ -3,8 +3,8 @@
 
 import { MIMEType } from 'node:util'
 import express, { type Request, type RequestHandler } from 'express'
-import { Refusal } from './refusal.ts'
-import { validationFailed } from './validation.ts'
+import { ApiError } from '../gateway/api-error.ts'
+import { validationFailed } from '../gateway/validation.ts'
 
 // The largest body there is a use for has 2,900 values: a group of 50 guests with 50 metadata keys each. It is 4 deep, 6 in MCP.
 const maximumValues = 10_000
@@ -31,13 +31,13 @@ export const readJson: RequestHandler = (req, res, next) => {
 }
 
 /** What a body is refused with that is no JSON; JSON-RPC has an error of its own for it. */
-export const isMalformed = (error: unknown): error is Refusal =>
-  error instanceof Refusal && error.code === 'malformed_json'
+export const isMalformed = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === 'malformed_json'
 
 function requireUtf8(req: Request): void {
   const charset = new MIMEType(req.headers['content-type'] ?? '').params.get('charset') ?? 'utf-8'
   if (/^utf-?8$/i.test(charset)) return
-  throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON in UTF-8.')
+  throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON in UTF-8.')
 }
 
 function decode(bytes: Buffer): string {
@@ -58,7 +58,7 @@ function parse(text: string): unknown {
 
 /**
  * Counted in the text, because making so many objects is what costs. Whether it is JSON is not asked here.
- * @throws Refusal 422 `validation_failed`
+ * @throws ApiError 422 `validation_failed`
  */
 function requireBounded(text: string): void {
   let [values, depth] = [0, 0]
@@ -94,7 +94,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-const malformed = (message: string) => new Refusal(400, 'malformed_json', message)
+const malformed = (message: string) => new ApiError(400, 'malformed_json', message)
 
 function exactOrNaN(_name: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value

@@ -1,0 +1,14 @@
+// GET /ready, for load balancers and supervisors: follows the database, unlike /health.
+
+import type { RequestHandler } from 'express'
+import type { DatabaseHealth } from '../gateway/database-health.ts'
+
+/** 200 while the database answers, else 503. */
+export function answerReadiness(health: DatabaseHealth): RequestHandler {
+  return async (_req, res) => {
+    const isReady = await health.isReady()
+    res.set('Cache-Control', 'no-store')
+    if (isReady) res.json({ status: 'ready' })
+    else res.status(503).set('Retry-After', '1').json({ status: 'unavailable' })
+  }
+}
