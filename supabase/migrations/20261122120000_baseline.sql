@@ -157,7 +157,7 @@ begin
 end
 $$;
 
-create function private.refuse_foreign(organisation_id uuid, param text) returns void
+create function private.assert_not_foreign(organisation_id uuid, param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -181,7 +181,7 @@ $$;
 grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
 
 -- Who registers, and who comes: for the guards of orders and attendees.
-create function private.refuse_no_contact(name text, email text) returns void
+create function private.assert_valid_contact(name text, email text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -209,7 +209,7 @@ $$;
 grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
 
 -- The first field of a new row that is not as Usher gives it. Both are rows as JSON; the second has only the given fields.
-create function private.refuse_brought_along("row" jsonb, given jsonb) returns void
+create function private.assert_as_given("row" jsonb, given jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -390,7 +390,7 @@ grant execute on function private.page(json[], integer) to api_key;
 
 -- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
 -- no other update pays for it.
-create function private.tg__refuse_change() returns trigger
+create function private.tg__assert_unchanged() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -407,7 +407,7 @@ $$;
 
 -- Fields that Usher keeps itself, named after a hint as arguments of a trigger on those very columns. Saving a row as it is
 -- passes; another value would be overwritten without a word. A new row has none of them.
-create function private.tg__refuse_derived() returns trigger
+create function private.tg__assert_derived_untouched() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -426,7 +426,7 @@ begin
 end
 $$;
 
-create function private.tg__require_name() returns trigger
+create function private.tg__assert_name() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -449,7 +449,7 @@ $$;
 
 -- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
 -- stay behind it.
-create function private.tg__refuse_delete_in_use() returns trigger
+create function private.tg__assert_not_in_use() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -468,7 +468,7 @@ begin
 end
 $$;
 
--- Truncating fires no row triggers, so that counts and logs would not hear of it.
+-- Truncating fires no row triggers, so that counts and logs would miss it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -497,7 +497,7 @@ end
 $$;
 
 -- Null is no condition; of a list any may match.
-create function private.require_version(version integer, if_versions integer[]) returns void
+create function private.assert_version(version integer, if_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -509,7 +509,7 @@ begin
   end if;
 end
 $$;
-grant execute on function private.require_version(integer, integer[]) to api_key;
+grant execute on function private.assert_version(integer, integer[]) to api_key;
 
 -- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
 create function private.undo_dry_run() returns void
@@ -558,13 +558,13 @@ comment on column public.organisations.reply_to_email is 'Where answers to ticke
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
 create trigger organisations_100_in_use before delete on public.organisations
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
   );
 create trigger organisations_300_name before insert or update of name on public.organisations
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
   for each row when (not private.is_email_address(new.reply_to_email))
   execute function private.tg__refuse_value(
@@ -708,11 +708,11 @@ begin
 end
 $$;
 create trigger api_keys_050_derived before update of created_at, updated_at on public.api_keys
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_300_name before insert or update of name on public.api_keys
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger api_keys_900_updated_at before update of name, scopes, expires_at, revoked_at on public.api_keys
   for each row execute function private.tg__set_updated_at();
 
@@ -740,7 +740,7 @@ $$;
 grant execute on function private.current_scopes() to api_key;
 
 -- The three ways a known key is of no use. Raises 401, or does nothing.
-create function private.refuse_unusable_key(key public.api_keys) returns void
+create function private.assert_usable_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -768,7 +768,7 @@ begin
   join public.api_keys k on k.id = h.api_key_id
   where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
 
-  perform private.refuse_unusable_key(v_key);
+  perform private.assert_usable_key(v_key);
 
   update public.api_keys k set last_used_at = now()
   where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
@@ -810,7 +810,7 @@ begin
   from public.api_keys k
   where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
 
-  perform private.refuse_unusable_key(v_key);
+  perform private.assert_usable_key(v_key);
 
   if v_role <> 'api_key' and not (private.scope_of_role(v_role) = any (v_key.scopes)) then
     perform private.refuse(
@@ -916,7 +916,7 @@ begin
   if not found then
     perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
   end if;
-  perform private.refuse_unusable_key(v_old);
+  perform private.assert_usable_key(v_old);
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
       409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
@@ -1098,24 +1098,23 @@ create unique index events_organisation_id_external_id_key on public.events (org
 create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
 
--- The gate of an event. Whoever registers passes it together with others; whoever changes status, capacity or currency
--- closes it until the end of the transaction. So a cancellation never misses a registration in flight. An advisory lock
--- rather than a row lock, because its queue is fair: in an on-sale there is always somebody holding the row shared, and the
--- organiser's edit would wait for ever.
--- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
--- who hold the first together could never both make it their own.
--- Order of locks, everywhere: external_ids of a registration, event row, gate, order, attendee, promo code, ticket type.
-create function private.close_gate(event_id uuid) returns void
+-- The event lock. Registrations hold it shared; a change of status, capacity or currency takes it exclusively until the end of
+-- the transaction. So a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
+-- its queue is fair: in an on-sale there is always somebody holding the row shared, and the organiser's edit would wait for ever.
+-- Where the event has a capacity of its own, registrations then go one by one: that is a second lock, because two who hold the
+-- first one shared could never both make it exclusive.
+-- Order of locks, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock
+-- of the event, ticket type; several of a kind in the order of their ids.
+create function private.lock_event_exclusive(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform pg_advisory_xact_lock(1, hashtext(event_id::text));
 end
 $$;
+grant execute on function private.lock_event_exclusive(uuid) to scope_events_write;
 
-grant execute on function private.close_gate(uuid) to scope_events_write;
-
-create function private.pass_gate(event_id uuid) returns public.events
+create function private.lock_event_shared(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -1123,12 +1122,12 @@ declare
 begin
   perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
   -- Read only now, when nobody can change it.
-  select e.* into v_event from public.events e where e.id = pass_gate.event_id;
+  select e.* into v_event from public.events e where e.id = lock_event_shared.event_id;
   return v_event;
 end
 $$;
 
-create function private.pass_gate_one_by_one(event_id uuid) returns void
+create function private.lock_event_capacity(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -1194,7 +1193,7 @@ begin
     end if;
   else
     if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
-      perform private.close_gate(new.id);
+      perform private.lock_event_exclusive(new.id);
     end if;
 
     if new.status <> old.status and (old.status, new.status) not in (
@@ -1273,18 +1272,18 @@ begin
 end
 $$;
 create trigger events_050_fixed before update of organisation_id on public.events
-  for each row execute function private.tg__refuse_change('organisation_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger events_050_derived_insert before insert on public.events
   for each row when (num_nonnulls(new.published_at, new.cancelled_at, new.completed_at) > 0)
-  execute function private.tg__refuse_derived('Set the status later instead.', 'published_at', 'cancelled_at', 'completed_at');
+  execute function private.tg__assert_derived_untouched('Set the status later instead.', 'published_at', 'cancelled_at', 'completed_at');
 create trigger events_050_derived_update
   before update of published_at, cancelled_at, completed_at, version, created_at, updated_at on public.events
-  for each row execute function private.tg__refuse_derived(
+  for each row execute function private.tg__assert_derived_untouched(
     'Leave it as it is; the moments of an event go with its status.',
     'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
   );
 create trigger events_100_in_use before delete on public.events
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The event is in use: it has ticket types, promo codes, orders or check-ins.',
     'Cancel it instead: set its status to cancelled. A draft can be deleted after its ticket types and promo codes.',
     'orders.event_id', 'check_ins.event_id', 'ticket_types.event_id', 'promo_codes.event_id'
@@ -1292,7 +1291,7 @@ create trigger events_100_in_use before delete on public.events
 create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();
 create trigger events_300_name before insert or update of name on public.events
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger events_300_starts_at before update of starts_at on public.events
   for each row when (new.status <> 'draft' and new.starts_at is null)
   execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.', 'Set another start instead.');
@@ -1525,7 +1524,7 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  perform private.require_version(v_event.version, if_version);
+  perform private.assert_version(v_event.version, if_version);
 
   -- An absent key leaves its field, null clears it; so do the members of the venue.
   v_new := jsonb_populate_record(
@@ -1572,7 +1571,7 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  -- Studio may save a row as it is; a caller who cancels what is cancelled should hear of it.
+  -- Studio may save a row as it is; a caller who cancels what is cancelled should be told.
   if v_event.status = set_event_status.status then
     perform private.refuse_transition(v_event.status, set_event_status.status);
   end if;
@@ -1630,7 +1629,7 @@ declare
   v_event public.events;
 begin
   select e.* into v_event from public.events e where e.id = event_effect.event_id;
-  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   return json_build_object(
     'dry_run', coalesce(dry_run, false),
     'orders', (
@@ -1700,8 +1699,8 @@ begin
     if not found then
       perform private.refuse_not_found('event_id');
     end if;
-    -- Counted before there is nothing left to count, and behind the closed gate, so that it is what is cancelled.
-    perform private.close_gate(event_id);
+    -- Counted before there is nothing left to count, and under the exclusive event lock, so that it is what is cancelled.
+    perform private.lock_event_exclusive(event_id);
     v_effect := private.event_effect(event_id, dry_run);
     v_outcome := json_build_object(
       'status', 200,
@@ -1820,20 +1819,20 @@ begin
 end
 $$;
 create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id'
   );
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
 create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
-  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_300_name before insert or update of name on public.ticket_types
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger ticket_types_300_price before insert or update of price on public.ticket_types
   for each row when (new.price not between 0 and 100000000000)
   execute function private.tg__refuse_value(
@@ -1862,7 +1861,7 @@ create trigger ticket_types_900_version before update of
   on public.ticket_types
   for each row execute function private.tg__count_version();
 
--- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
+-- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
 create function private.places_taken(event_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -2119,7 +2118,7 @@ begin
   if not found then
     perform private.refuse_not_found('ticket_type_id');
   end if;
-  perform private.require_version(v_ticket_type.version, if_version);
+  perform private.assert_version(v_ticket_type.version, if_version);
 
   v_new := jsonb_populate_record(v_ticket_type, changes);
   update public.ticket_types t set
@@ -2242,13 +2241,13 @@ begin
 end
 $$;
 create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
-  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger promo_codes_050_organisation before insert on public.promo_codes
   for each row execute function private.tg__inherit_organisation();
 create trigger promo_codes_050_derived before update of version, created_at, updated_at on public.promo_codes
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger promo_codes_100_in_use before delete on public.promo_codes
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   );
@@ -2487,7 +2486,7 @@ begin
   if not found then
     perform private.refuse_not_found('promo_code_id');
   end if;
-  perform private.require_version(v_promo_code.version, if_version);
+  perform private.assert_version(v_promo_code.version, if_version);
 
   v_new := jsonb_populate_record(v_promo_code, changes);
   update public.promo_codes c set
@@ -2613,8 +2612,8 @@ declare
   v_event public.events;
 begin
   if tg_op = 'INSERT' then
-    v_event := private.pass_gate(new.event_id);
-    perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+    v_event := private.lock_event_shared(new.event_id);
+    perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
     elsif v_event.ends_at <= now() then
@@ -2629,7 +2628,7 @@ begin
       or (new.subtotal, new.discount_total, new.amount_paid) <> (0, 0, 0)
       or new.currency <> v_event.currency
       or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
-      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
         'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
       ));
@@ -2696,7 +2695,7 @@ begin
   end if;
 
   if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.refuse_no_contact(new.name, new.email);
+    perform private.assert_valid_contact(new.name, new.email);
   end if;
 
   if new.status = 'pending' and private.is_settled(new) then
@@ -2726,17 +2725,17 @@ end
 $$;
 create trigger orders_050_fixed
   before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
-  for each row execute function private.tg__refuse_change(
+  for each row execute function private.tg__assert_unchanged(
     'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
   );
 create trigger orders_050_derived
   before update of payment_status, completed_at, cancelled_at, version, created_at, updated_at on public.orders
-  for each row execute function private.tg__refuse_derived(
+  for each row execute function private.tg__assert_derived_untouched(
     'Record a payment, or set status to cancelled, instead.',
     'payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
   );
 create trigger orders_100_in_use before delete on public.orders
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
   );
@@ -2749,7 +2748,7 @@ create trigger orders_900_version before update of
   on public.orders
   for each row execute function private.tg__count_version();
 
--- An event that does not take place has no orders that stand. Behind its gate, closed by the guard: none is in flight.
+-- An event that does not take place has no orders that stand. Under the exclusive event lock, which the guard took: none is in flight.
 create function private.tg_events__cancel_orders() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -2910,11 +2909,11 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    -- The gate before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket it
-    -- does not know of, and its totals are added up by one at a time.
-    perform private.pass_gate(o.event_id) from public.orders o where o.id = new.order_id;
+    -- The event lock before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket
+    -- it does not know of, and its totals are added up by one at a time.
+    perform private.lock_event_shared(o.event_id) from public.orders o where o.id = new.order_id;
     select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-    perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+    perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
@@ -2926,7 +2925,7 @@ begin
     if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
       or new.currency <> v_order.currency
       or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at) > 0 then
-      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
         'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null
       ));
@@ -3010,7 +3009,7 @@ begin
   end if;
 
   if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.refuse_no_contact(new.name, new.email);
+    perform private.assert_valid_contact(new.name, new.email);
   end if;
 
   new.cancelled_at := case
@@ -3022,15 +3021,15 @@ end
 $$;
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
-  for each row execute function private.tg__refuse_change(
+  for each row execute function private.tg__assert_unchanged(
     'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
   );
 create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
-  for each row execute function private.tg__refuse_derived(
+  for each row execute function private.tg__assert_derived_untouched(
     'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
   );
 create trigger attendees_100_in_use before delete on public.attendees
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   );
@@ -3350,8 +3349,8 @@ $$;
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
 
--- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All gates
--- before all ticket types, in the order of their ids.
+-- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All event
+-- locks before all ticket types, in the order of their ids.
 create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3380,14 +3379,14 @@ begin
   );
 
   for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
-    v_event := private.pass_gate(v_event_id);
+    v_event := private.lock_event_shared(v_event_id);
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
     elsif v_event.ends_at <= now() then
       perform private.refuse_ended('event_id', v_event.ends_at);
     end if;
     if v_event.capacity is not null then
-      perform private.pass_gate_one_by_one(v_event_id);
+      perform private.lock_event_capacity(v_event_id);
       v_limited := v_limited || v_event;
     end if;
   end loop;
@@ -3469,7 +3468,7 @@ begin
   end if;
 
   select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);
@@ -3883,7 +3882,7 @@ begin
   if not found then
     perform private.refuse_not_found('attendee_id');
   end if;
-  perform private.require_version(v_attendee.version, if_version);
+  perform private.assert_version(v_attendee.version, if_version);
 
   v_new := jsonb_populate_record(v_attendee, changes);
   update public.attendees a set
@@ -4219,7 +4218,7 @@ declare
   v_attendee public.attendees;
 begin
   select e.* into v_event from public.events e where e.id = new.event_id;
-  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
   -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
   new.scanned_at := least(new.scanned_at, now());
@@ -4506,14 +4505,14 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
 -- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
--- attendees, first waits for the gate and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
+-- attendees, first waits for the event lock and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
 -- all of them before it judges the first, in the order of their ids: two batches, also of two events, take theirs in one order.
 -- Security definer: a scanning key has no right to orders.
 create function private.lock_orders_of(event_id uuid, codes text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.pass_gate(event_id);
+  perform private.lock_event_shared(event_id);
   perform 1
   from public.orders o
   where o.id in (
@@ -4604,7 +4603,7 @@ comment on function api.check_in_batch(uuid, jsonb, text, text) is
   'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
 
--- Webhook endpoints: where an organisation wants to hear of what happens, and of which types. Signed with a secret of their
+-- Webhook endpoints: addresses that are notified of what happens, and of which types. Signed with a secret of their
 -- own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
 
 -- What can happen. The object of a type's name is what its data holds, as the API answers it.
@@ -4623,7 +4622,7 @@ create type public.notification_type as enum (
 );
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
 
--- Whoever hears of an object must be allowed to read it.
+-- Whoever subscribes to an object must be allowed to read it.
 create function private.scope_to_read(type public.notification_type) returns public.api_scope
 language plpgsql immutable set search_path = ''
 as $$
@@ -4668,9 +4667,9 @@ create table public.webhook_endpoints (
   ),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
-comment on table public.webhook_endpoints is 'Addresses that hear of what happens. Set status to disabled to stop sending, delete the row to forget it.';
+comment on table public.webhook_endpoints is 'Addresses that are notified of what happens. Set status to disabled to stop sending, delete the row to forget it.';
 comment on column public.webhook_endpoints.url is 'An https address. http only for this machine, while developing.';
-comment on column public.webhook_endpoints.types is 'What it hears of.';
+comment on column public.webhook_endpoints.types is 'What it subscribes to.';
 comment on column public.webhook_endpoints.failing_since is 'Since when nothing that was sent to it succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher stopped sending. Empty where a person did.';
 
@@ -4694,7 +4693,7 @@ create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets 
 alter table private.webhook_secrets enable row level security;
 
 -- What an endpoint of a key is told, the key must be allowed to read, also when it changes where that goes.
-create function private.require_scopes_to_read(types public.notification_type[]) returns void
+create function private.assert_scopes_to_read(types public.notification_type[]) returns void
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -4706,13 +4705,13 @@ begin
   limit 1;
   if found then
     perform private.refuse(
-      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint hears of needs.', 'types',
+      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint subscribes to needs.', 'types',
       jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
     );
   end if;
 end
 $$;
-grant execute on function private.require_scopes_to_read(public.notification_type[]) to scope_events_write;
+grant execute on function private.assert_scopes_to_read(public.notification_type[]) to scope_events_write;
 
 create function private.tg_webhook_endpoints__guard() returns trigger
 language plpgsql volatile set search_path = ''
@@ -4726,16 +4725,16 @@ begin
     if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
       perform private.refuse(
         409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
-        hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
+        hint => 'Delete one that is not needed, or let one endpoint subscribe to more types.'
       );
     end if;
   end if;
   -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
   if private.current_api_key_id() is not null then
     if tg_op = 'INSERT' then
-      perform private.require_scopes_to_read(new.types);
+      perform private.assert_scopes_to_read(new.types);
     elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
-      perform private.require_scopes_to_read(new.types || old.types);
+      perform private.assert_scopes_to_read(new.types || old.types);
     end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
@@ -4750,9 +4749,9 @@ begin
 end
 $$;
 create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
-  for each row execute function private.tg__refuse_change('organisation_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
 create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
@@ -4967,7 +4966,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.require_version(v_webhook_endpoint.version, if_version);
+  perform private.assert_version(v_webhook_endpoint.version, if_version);
 
   v_new := jsonb_populate_record(v_webhook_endpoint, changes);
   update public.webhook_endpoints w set
@@ -5023,7 +5022,7 @@ create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.refuse_foreign(w.organisation_id, 'webhook_endpoint_id')
+  perform private.assert_not_foreign(w.organisation_id, 'webhook_endpoint_id')
   from public.webhook_endpoints w
   where w.id = replace_webhook_secret.webhook_endpoint_id;
   delete from private.webhook_secrets s
@@ -5058,7 +5057,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.require_scopes_to_read(v_webhook_endpoint.types);
+  perform private.assert_scopes_to_read(v_webhook_endpoint.types);
   perform private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168));
 
   return private.record_outcome(
@@ -5143,27 +5142,27 @@ create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
 create index webhook_deliveries_webhook_endpoint_id_claimed_idx
   on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
 
--- Nothing is sent to an endpoint that is disabled, nor of a type that it does not hear of any more.
-create function private.refuse_unsendable(webhook_endpoint_id uuid, type public.notification_type) returns void
+-- Nothing is sent to an endpoint that is disabled, nor of a type that it does not subscribe to any more.
+create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_webhook_endpoint public.webhook_endpoints;
 begin
-  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = refuse_unsendable.webhook_endpoint_id;
+  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = assert_sendable.webhook_endpoint_id;
   if v_webhook_endpoint.status = 'disabled' then
     perform private.refuse(
       409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
     );
   elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
     perform private.refuse(
-      409, 'type_not_subscribed', 'The webhook endpoint does not hear of this type any more.', 'type',
+      409, 'type_not_subscribed', 'The webhook endpoint does not subscribe to this type any more.', 'type',
       hint => 'Add the type to the endpoint first.'
     );
   end if;
 end
 $$;
-grant execute on function private.refuse_unsendable(uuid, public.notification_type) to scope_events_write;
+grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
 
 -- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
 create function private.tg_webhook_deliveries__guard() returns trigger
@@ -5171,7 +5170,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if new.status = 'pending' and old.status <> 'pending' then
-    perform private.refuse_unsendable(new.webhook_endpoint_id, new.type);
+    perform private.assert_sendable(new.webhook_endpoint_id, new.type);
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
   elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
@@ -5190,7 +5189,7 @@ create trigger webhook_deliveries_100_guard before update on public.webhook_deli
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- What an endpoint does not hear of any more, it is not sent any more either. Security definer, like all that follows: the
+-- What an endpoint does not subscribe to any more, it is not sent any more either. Security definer, like all that follows: the
 -- outbox is nobody's to write.
 create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -5901,7 +5900,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_delivery_id');
   end if;
-  perform private.refuse_unsendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
+  perform private.assert_sendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
   update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
   where d.id = v_webhook_delivery.id
   returning * into v_webhook_delivery;
@@ -5944,7 +5943,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
+  perform private.assert_sendable(webhook_endpoint_id, 'webhook_endpoint.test');
 
   update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
   where d.id in (
@@ -6014,7 +6013,7 @@ begin
   if not exists (select from public.webhook_endpoints w where w.id = test_webhook_endpoint.webhook_endpoint_id) then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
+  perform private.assert_sendable(webhook_endpoint_id, 'webhook_endpoint.test');
 
   return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
     'status', 201,
@@ -6042,9 +6041,10 @@ language plpgsql volatile security definer set search_path = '' set plan_cache_m
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
-  v_each constant integer := 4;
-  v_half constant integer := 32;
-  v_quarter constant integer := 16;
+  v_most_per_endpoint constant integer := 4;
+  -- Half and a quarter of the 64 that one courier sends at a time: `concurrency` in src/courier/webhooks.ts. They change together.
+  v_most_per_organisation constant integer := 32;
+  v_most_failing constant integer := 16;
   -- Deliveries to fan out: some 10 ms.
   v_fan_out constant integer := 200;
   -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
@@ -6053,7 +6053,7 @@ declare
   v_now timestamptz;
   v_until timestamptz;
   v_candidates uuid[];
-  v_owed json;
+  v_claimed json;
 begin
   perform pg_advisory_xact_lock(4, 0);
   perform private.fan_out(v_fan_out);
@@ -6090,7 +6090,7 @@ begin
           from public.webhook_deliveries d
           where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
           order by d.webhook_endpoint_id, d.next_attempt_at
-          limit greatest(case when e.failing then 1 else v_each end - e.under_way, 0)
+          limit greatest(case when e.failing then 1 else v_most_per_endpoint end - e.under_way, 0)
         ) f
       ) d
     ),
@@ -6115,7 +6115,7 @@ begin
       union all
       select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.under_way_of_organisation
       from failing f
-      where f.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+      where f.place_of_failing <= v_most_failing - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
     ),
     placed as (
       select
@@ -6125,7 +6125,7 @@ begin
     )
     select p.id
     from placed p
-    where p.under_way_of_organisation + p.place_of_organisation <= v_half
+    where p.under_way_of_organisation + p.place_of_organisation <= v_most_per_organisation
     order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );
@@ -6177,11 +6177,11 @@ begin
       'data', n.data
     )),
     '[]'
-  ) into v_owed
+  ) into v_claimed
   from claimed c
   join public.webhook_endpoints w on w.id = c.webhook_endpoint_id
   join public.notifications n on n.id = c.notification_id;
-  return v_owed;
+  return v_claimed;
 end
 $$;
 comment on function api.claim_webhooks(integer, integer) is
@@ -6424,7 +6424,7 @@ grant select on public.ticket_emails to authenticated;
 
 -- Once a statement, so that cancelling an event cancels what is queued for it in one update. Before the totals, whose changes
 -- queue others. Security definer: what is owed is nobody's to write.
-create function private.tg_attendees__owe_ticket_email() returns trigger
+create function private.tg_attendees__queue_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -6453,12 +6453,12 @@ begin
   return null;
 end
 $$;
-create trigger attendees_340_owe_ticket_email_insert after insert on public.attendees
+create trigger attendees_340_queue_ticket_email_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement execute function private.tg_attendees__owe_ticket_email();
-create trigger attendees_340_owe_ticket_email_update after update on public.attendees
+  for each statement execute function private.tg_attendees__queue_ticket_email();
+create trigger attendees_340_queue_ticket_email_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__owe_ticket_email();
+  for each statement execute function private.tg_attendees__queue_ticket_email();
 
 -- Organisations that have e-mails queued, by a loose index scan: one look-up each, however many there are.
 create function private.organisations_with_queued_emails() returns uuid[]
@@ -6503,7 +6503,7 @@ declare
   v_now timestamptz;
   v_until timestamptz;
   v_candidates uuid[];
-  v_owed json;
+  v_claimed json;
 begin
   perform pg_advisory_xact_lock(4, 1);
   v_now := clock_timestamp();
@@ -6585,14 +6585,14 @@ begin
       )
     )),
     '[]'
-  ) into v_owed
+  ) into v_claimed
   from claimed c
   join public.attendees a on a.id = c.attendee_id
   join public.orders o on o.id = a.order_id
   join public.ticket_types t on t.id = a.ticket_type_id
   join public.events v on v.id = a.event_id
   join public.organisations g on g.id = a.organisation_id;
-  return v_owed;
+  return v_claimed;
 end
 $$;
 comment on function api.claim_ticket_emails(integer, integer) is

@@ -83,7 +83,7 @@ begin
 end
 $$;
 
-create function private.refuse_foreign(organisation_id uuid, param text) returns void
+create function private.assert_not_foreign(organisation_id uuid, param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -107,7 +107,7 @@ $$;
 grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
 
 -- Who registers, and who comes: for the guards of orders and attendees.
-create function private.refuse_no_contact(name text, email text) returns void
+create function private.assert_valid_contact(name text, email text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -135,7 +135,7 @@ $$;
 grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
 
 -- The first field of a new row that is not as Usher gives it. Both are rows as JSON; the second has only the given fields.
-create function private.refuse_brought_along("row" jsonb, given jsonb) returns void
+create function private.assert_as_given("row" jsonb, given jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -316,7 +316,7 @@ grant execute on function private.page(json[], integer) to api_key;
 
 -- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
 -- no other update pays for it.
-create function private.tg__refuse_change() returns trigger
+create function private.tg__assert_unchanged() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -333,7 +333,7 @@ $$;
 
 -- Fields that Usher keeps itself, named after a hint as arguments of a trigger on those very columns. Saving a row as it is
 -- passes; another value would be overwritten without a word. A new row has none of them.
-create function private.tg__refuse_derived() returns trigger
+create function private.tg__assert_derived_untouched() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -352,7 +352,7 @@ begin
 end
 $$;
 
-create function private.tg__require_name() returns trigger
+create function private.tg__assert_name() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -375,7 +375,7 @@ $$;
 
 -- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
 -- stay behind it.
-create function private.tg__refuse_delete_in_use() returns trigger
+create function private.tg__assert_not_in_use() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -394,7 +394,7 @@ begin
 end
 $$;
 
--- Truncating fires no row triggers, so that counts and logs would not hear of it.
+-- Truncating fires no row triggers, so that counts and logs would miss it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -423,7 +423,7 @@ end
 $$;
 
 -- Null is no condition; of a list any may match.
-create function private.require_version(version integer, if_versions integer[]) returns void
+create function private.assert_version(version integer, if_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -435,7 +435,7 @@ begin
   end if;
 end
 $$;
-grant execute on function private.require_version(integer, integer[]) to api_key;
+grant execute on function private.assert_version(integer, integer[]) to api_key;
 
 -- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
 create function private.undo_dry_run() returns void

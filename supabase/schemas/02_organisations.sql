@@ -35,13 +35,13 @@ comment on column public.organisations.reply_to_email is 'Where answers to ticke
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
 create trigger organisations_100_in_use before delete on public.organisations
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
   );
 create trigger organisations_300_name before insert or update of name on public.organisations
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
   for each row when (not private.is_email_address(new.reply_to_email))
   execute function private.tg__refuse_value(

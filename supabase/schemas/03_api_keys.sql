@@ -69,11 +69,11 @@ begin
 end
 $$;
 create trigger api_keys_050_derived before update of created_at, updated_at on public.api_keys
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_300_name before insert or update of name on public.api_keys
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger api_keys_900_updated_at before update of name, scopes, expires_at, revoked_at on public.api_keys
   for each row execute function private.tg__set_updated_at();
 
@@ -101,7 +101,7 @@ $$;
 grant execute on function private.current_scopes() to api_key;
 
 -- The three ways a known key is of no use. Raises 401, or does nothing.
-create function private.refuse_unusable_key(key public.api_keys) returns void
+create function private.assert_usable_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -129,7 +129,7 @@ begin
   join public.api_keys k on k.id = h.api_key_id
   where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
 
-  perform private.refuse_unusable_key(v_key);
+  perform private.assert_usable_key(v_key);
 
   update public.api_keys k set last_used_at = now()
   where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
@@ -171,7 +171,7 @@ begin
   from public.api_keys k
   where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
 
-  perform private.refuse_unusable_key(v_key);
+  perform private.assert_usable_key(v_key);
 
   if v_role <> 'api_key' and not (private.scope_of_role(v_role) = any (v_key.scopes)) then
     perform private.refuse(
@@ -277,7 +277,7 @@ begin
   if not found then
     perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
   end if;
-  perform private.refuse_unusable_key(v_old);
+  perform private.assert_usable_key(v_old);
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
       409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',

@@ -68,24 +68,23 @@ create unique index events_organisation_id_external_id_key on public.events (org
 create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
 
--- The gate of an event. Whoever registers passes it together with others; whoever changes status, capacity or currency
--- closes it until the end of the transaction. So a cancellation never misses a registration in flight. An advisory lock
--- rather than a row lock, because its queue is fair: in an on-sale there is always somebody holding the row shared, and the
--- organiser's edit would wait for ever.
--- Behind it, where the event has a capacity of its own, registrations go one by one: that is a second lock, because two
--- who hold the first together could never both make it their own.
--- Order of locks, everywhere: external_ids of a registration, event row, gate, order, attendee, promo code, ticket type.
-create function private.close_gate(event_id uuid) returns void
+-- The event lock. Registrations hold it shared; a change of status, capacity or currency takes it exclusively until the end of
+-- the transaction. So a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
+-- its queue is fair: in an on-sale there is always somebody holding the row shared, and the organiser's edit would wait for ever.
+-- Where the event has a capacity of its own, registrations then go one by one: that is a second lock, because two who hold the
+-- first one shared could never both make it exclusive.
+-- Order of locks, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock
+-- of the event, ticket type; several of a kind in the order of their ids.
+create function private.lock_event_exclusive(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform pg_advisory_xact_lock(1, hashtext(event_id::text));
 end
 $$;
+grant execute on function private.lock_event_exclusive(uuid) to scope_events_write;
 
-grant execute on function private.close_gate(uuid) to scope_events_write;
-
-create function private.pass_gate(event_id uuid) returns public.events
+create function private.lock_event_shared(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -93,12 +92,12 @@ declare
 begin
   perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
   -- Read only now, when nobody can change it.
-  select e.* into v_event from public.events e where e.id = pass_gate.event_id;
+  select e.* into v_event from public.events e where e.id = lock_event_shared.event_id;
   return v_event;
 end
 $$;
 
-create function private.pass_gate_one_by_one(event_id uuid) returns void
+create function private.lock_event_capacity(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -164,7 +163,7 @@ begin
     end if;
   else
     if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
-      perform private.close_gate(new.id);
+      perform private.lock_event_exclusive(new.id);
     end if;
 
     if new.status <> old.status and (old.status, new.status) not in (
@@ -243,18 +242,18 @@ begin
 end
 $$;
 create trigger events_050_fixed before update of organisation_id on public.events
-  for each row execute function private.tg__refuse_change('organisation_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger events_050_derived_insert before insert on public.events
   for each row when (num_nonnulls(new.published_at, new.cancelled_at, new.completed_at) > 0)
-  execute function private.tg__refuse_derived('Set the status later instead.', 'published_at', 'cancelled_at', 'completed_at');
+  execute function private.tg__assert_derived_untouched('Set the status later instead.', 'published_at', 'cancelled_at', 'completed_at');
 create trigger events_050_derived_update
   before update of published_at, cancelled_at, completed_at, version, created_at, updated_at on public.events
-  for each row execute function private.tg__refuse_derived(
+  for each row execute function private.tg__assert_derived_untouched(
     'Leave it as it is; the moments of an event go with its status.',
     'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
   );
 create trigger events_100_in_use before delete on public.events
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The event is in use: it has ticket types, promo codes, orders or check-ins.',
     'Cancel it instead: set its status to cancelled. A draft can be deleted after its ticket types and promo codes.',
     'orders.event_id', 'check_ins.event_id', 'ticket_types.event_id', 'promo_codes.event_id'
@@ -262,7 +261,7 @@ create trigger events_100_in_use before delete on public.events
 create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();
 create trigger events_300_name before insert or update of name on public.events
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger events_300_starts_at before update of starts_at on public.events
   for each row when (new.status <> 'draft' and new.starts_at is null)
   execute function private.tg__refuse_value('starts_at', 'Only a draft can be without a start.', 'Set another start instead.');
@@ -495,7 +494,7 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  perform private.require_version(v_event.version, if_version);
+  perform private.assert_version(v_event.version, if_version);
 
   -- An absent key leaves its field, null clears it; so do the members of the venue.
   v_new := jsonb_populate_record(
@@ -542,7 +541,7 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  -- Studio may save a row as it is; a caller who cancels what is cancelled should hear of it.
+  -- Studio may save a row as it is; a caller who cancels what is cancelled should be told.
   if v_event.status = set_event_status.status then
     perform private.refuse_transition(v_event.status, set_event_status.status);
   end if;
@@ -600,7 +599,7 @@ declare
   v_event public.events;
 begin
   select e.* into v_event from public.events e where e.id = event_effect.event_id;
-  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   return json_build_object(
     'dry_run', coalesce(dry_run, false),
     'orders', (
@@ -670,8 +669,8 @@ begin
     if not found then
       perform private.refuse_not_found('event_id');
     end if;
-    -- Counted before there is nothing left to count, and behind the closed gate, so that it is what is cancelled.
-    perform private.close_gate(event_id);
+    -- Counted before there is nothing left to count, and under the exclusive event lock, so that it is what is cancelled.
+    perform private.lock_event_exclusive(event_id);
     v_effect := private.event_effect(event_id, dry_run);
     v_outcome := json_build_object(
       'status', 200,

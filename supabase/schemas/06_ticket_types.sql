@@ -94,20 +94,20 @@ begin
 end
 $$;
 create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id'
   );
 create trigger ticket_types_050_organisation before insert on public.ticket_types
   for each row execute function private.tg__inherit_organisation();
 create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
-  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_300_name before insert or update of name on public.ticket_types
-  for each row execute function private.tg__require_name();
+  for each row execute function private.tg__assert_name();
 create trigger ticket_types_300_price before insert or update of price on public.ticket_types
   for each row when (new.price not between 0 and 100000000000)
   execute function private.tg__refuse_value(
@@ -136,7 +136,7 @@ create trigger ticket_types_900_version before update of
   on public.ticket_types
   for each row execute function private.tg__count_version();
 
--- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the gate.
+-- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
 create function private.places_taken(event_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -393,7 +393,7 @@ begin
   if not found then
     perform private.refuse_not_found('ticket_type_id');
   end if;
-  perform private.require_version(v_ticket_type.version, if_version);
+  perform private.assert_version(v_ticket_type.version, if_version);
 
   v_new := jsonb_populate_record(v_ticket_type, changes);
   update public.ticket_types t set

@@ -91,13 +91,13 @@ begin
 end
 $$;
 create trigger promo_codes_050_fixed before update of organisation_id, event_id on public.promo_codes
-  for each row execute function private.tg__refuse_change('organisation_id', 'event_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger promo_codes_050_organisation before insert on public.promo_codes
   for each row execute function private.tg__inherit_organisation();
 create trigger promo_codes_050_derived before update of version, created_at, updated_at on public.promo_codes
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger promo_codes_100_in_use before delete on public.promo_codes
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The promo code is in use: there are orders with it.', 'Disable it instead: set its status to disabled.',
     'orders.promo_code_id', 'attendees.promo_code_id'
   );
@@ -336,7 +336,7 @@ begin
   if not found then
     perform private.refuse_not_found('promo_code_id');
   end if;
-  perform private.require_version(v_promo_code.version, if_version);
+  perform private.assert_version(v_promo_code.version, if_version);
 
   v_new := jsonb_populate_record(v_promo_code, changes);
   update public.promo_codes c set

@@ -100,8 +100,8 @@ declare
   v_event public.events;
 begin
   if tg_op = 'INSERT' then
-    v_event := private.pass_gate(new.event_id);
-    perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+    v_event := private.lock_event_shared(new.event_id);
+    perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
     elsif v_event.ends_at <= now() then
@@ -116,7 +116,7 @@ begin
       or (new.subtotal, new.discount_total, new.amount_paid) <> (0, 0, 0)
       or new.currency <> v_event.currency
       or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
-      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
         'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
       ));
@@ -183,7 +183,7 @@ begin
   end if;
 
   if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.refuse_no_contact(new.name, new.email);
+    perform private.assert_valid_contact(new.name, new.email);
   end if;
 
   if new.status = 'pending' and private.is_settled(new) then
@@ -213,17 +213,17 @@ end
 $$;
 create trigger orders_050_fixed
   before update of organisation_id, event_id, reference, currency, promo_code, promo_code_id on public.orders
-  for each row execute function private.tg__refuse_change(
+  for each row execute function private.tg__assert_unchanged(
     'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
   );
 create trigger orders_050_derived
   before update of payment_status, completed_at, cancelled_at, version, created_at, updated_at on public.orders
-  for each row execute function private.tg__refuse_derived(
+  for each row execute function private.tg__assert_derived_untouched(
     'Record a payment, or set status to cancelled, instead.',
     'payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
   );
 create trigger orders_100_in_use before delete on public.orders
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The order is in use: it has attendees or payments.', 'Cancel it instead: set its status to cancelled.',
     'attendees.order_id', 'payments.order_id'
   );
@@ -236,7 +236,7 @@ create trigger orders_900_version before update of
   on public.orders
   for each row execute function private.tg__count_version();
 
--- An event that does not take place has no orders that stand. Behind its gate, closed by the guard: none is in flight.
+-- An event that does not take place has no orders that stand. Under the exclusive event lock, which the guard took: none is in flight.
 create function private.tg_events__cancel_orders() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$

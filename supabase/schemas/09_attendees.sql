@@ -73,11 +73,11 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    -- The gate before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket it
-    -- does not know of, and its totals are added up by one at a time.
-    perform private.pass_gate(o.event_id) from public.orders o where o.id = new.order_id;
+    -- The event lock before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket
+    -- it does not know of, and its totals are added up by one at a time.
+    perform private.lock_event_shared(o.event_id) from public.orders o where o.id = new.order_id;
     select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-    perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+    perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
@@ -89,7 +89,7 @@ begin
     if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
       or new.currency <> v_order.currency
       or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at) > 0 then
-      perform private.refuse_brought_along(to_jsonb(new), jsonb_build_object(
+      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
         'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null
       ));
@@ -173,7 +173,7 @@ begin
   end if;
 
   if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.refuse_no_contact(new.name, new.email);
+    perform private.assert_valid_contact(new.name, new.email);
   end if;
 
   new.cancelled_at := case
@@ -185,15 +185,15 @@ end
 $$;
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
-  for each row execute function private.tg__refuse_change(
+  for each row execute function private.tg__assert_unchanged(
     'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
   );
 create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
-  for each row execute function private.tg__refuse_derived(
+  for each row execute function private.tg__assert_derived_untouched(
     'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
   );
 create trigger attendees_100_in_use before delete on public.attendees
-  for each row execute function private.tg__refuse_delete_in_use(
+  for each row execute function private.tg__assert_not_in_use(
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   );

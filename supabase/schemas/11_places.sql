@@ -46,8 +46,8 @@ $$;
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
 
--- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All gates
--- before all ticket types, in the order of their ids.
+-- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All event
+-- locks before all ticket types, in the order of their ids.
 create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -76,14 +76,14 @@ begin
   );
 
   for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
-    v_event := private.pass_gate(v_event_id);
+    v_event := private.lock_event_shared(v_event_id);
     if v_event.status <> 'published' then
       perform private.refuse_unpublished(v_event.status);
     elsif v_event.ends_at <= now() then
       perform private.refuse_ended('event_id', v_event.ends_at);
     end if;
     if v_event.capacity is not null then
-      perform private.pass_gate_one_by_one(v_event_id);
+      perform private.lock_event_capacity(v_event_id);
       v_limited := v_limited || v_event;
     end if;
   end loop;

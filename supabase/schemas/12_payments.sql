@@ -53,7 +53,7 @@ begin
   end if;
 
   select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  perform private.refuse_foreign(v_order.organisation_id, 'order_id');
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);

@@ -122,7 +122,7 @@ begin
   if not found then
     perform private.refuse_not_found('attendee_id');
   end if;
-  perform private.require_version(v_attendee.version, if_version);
+  perform private.assert_version(v_attendee.version, if_version);
 
   v_new := jsonb_populate_record(v_attendee, changes);
   update public.attendees a set

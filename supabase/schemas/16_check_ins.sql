@@ -68,7 +68,7 @@ declare
   v_attendee public.attendees;
 begin
   select e.* into v_event from public.events e where e.id = new.event_id;
-  perform private.refuse_foreign(v_event.organisation_id, 'event_id');
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
   -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
   new.scanned_at := least(new.scanned_at, now());
@@ -355,14 +355,14 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
 -- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
--- attendees, first waits for the gate and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
+-- attendees, first waits for the event lock and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
 -- all of them before it judges the first, in the order of their ids: two batches, also of two events, take theirs in one order.
 -- Security definer: a scanning key has no right to orders.
 create function private.lock_orders_of(event_id uuid, codes text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.pass_gate(event_id);
+  perform private.lock_event_shared(event_id);
   perform 1
   from public.orders o
   where o.id in (

@@ -1,4 +1,4 @@
--- Webhook endpoints: where an organisation wants to hear of what happens, and of which types. Signed with a secret of their
+-- Webhook endpoints: addresses that are notified of what happens, and of which types. Signed with a secret of their
 -- own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
 
 -- What can happen. The object of a type's name is what its data holds, as the API answers it.
@@ -17,7 +17,7 @@ create type public.notification_type as enum (
 );
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
 
--- Whoever hears of an object must be allowed to read it.
+-- Whoever subscribes to an object must be allowed to read it.
 create function private.scope_to_read(type public.notification_type) returns public.api_scope
 language plpgsql immutable set search_path = ''
 as $$
@@ -62,9 +62,9 @@ create table public.webhook_endpoints (
   ),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
-comment on table public.webhook_endpoints is 'Addresses that hear of what happens. Set status to disabled to stop sending, delete the row to forget it.';
+comment on table public.webhook_endpoints is 'Addresses that are notified of what happens. Set status to disabled to stop sending, delete the row to forget it.';
 comment on column public.webhook_endpoints.url is 'An https address. http only for this machine, while developing.';
-comment on column public.webhook_endpoints.types is 'What it hears of.';
+comment on column public.webhook_endpoints.types is 'What it subscribes to.';
 comment on column public.webhook_endpoints.failing_since is 'Since when nothing that was sent to it succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher stopped sending. Empty where a person did.';
 
@@ -88,7 +88,7 @@ create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets 
 alter table private.webhook_secrets enable row level security;
 
 -- What an endpoint of a key is told, the key must be allowed to read, also when it changes where that goes.
-create function private.require_scopes_to_read(types public.notification_type[]) returns void
+create function private.assert_scopes_to_read(types public.notification_type[]) returns void
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -100,13 +100,13 @@ begin
   limit 1;
   if found then
     perform private.refuse(
-      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint hears of needs.', 'types',
+      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint subscribes to needs.', 'types',
       jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
     );
   end if;
 end
 $$;
-grant execute on function private.require_scopes_to_read(public.notification_type[]) to scope_events_write;
+grant execute on function private.assert_scopes_to_read(public.notification_type[]) to scope_events_write;
 
 create function private.tg_webhook_endpoints__guard() returns trigger
 language plpgsql volatile set search_path = ''
@@ -120,16 +120,16 @@ begin
     if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
       perform private.refuse(
         409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
-        hint => 'Delete one that is not needed, or let one endpoint hear of more types.'
+        hint => 'Delete one that is not needed, or let one endpoint subscribe to more types.'
       );
     end if;
   end if;
   -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
   if private.current_api_key_id() is not null then
     if tg_op = 'INSERT' then
-      perform private.require_scopes_to_read(new.types);
+      perform private.assert_scopes_to_read(new.types);
     elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
-      perform private.require_scopes_to_read(new.types || old.types);
+      perform private.assert_scopes_to_read(new.types || old.types);
     end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
@@ -144,9 +144,9 @@ begin
 end
 $$;
 create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
-  for each row execute function private.tg__refuse_change('organisation_id');
+  for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
-  for each row execute function private.tg__refuse_derived('Leave it as it is.', 'version', 'created_at', 'updated_at');
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
 create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
@@ -361,7 +361,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.require_version(v_webhook_endpoint.version, if_version);
+  perform private.assert_version(v_webhook_endpoint.version, if_version);
 
   v_new := jsonb_populate_record(v_webhook_endpoint, changes);
   update public.webhook_endpoints w set
@@ -417,7 +417,7 @@ create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  perform private.refuse_foreign(w.organisation_id, 'webhook_endpoint_id')
+  perform private.assert_not_foreign(w.organisation_id, 'webhook_endpoint_id')
   from public.webhook_endpoints w
   where w.id = replace_webhook_secret.webhook_endpoint_id;
   delete from private.webhook_secrets s
@@ -452,7 +452,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.require_scopes_to_read(v_webhook_endpoint.types);
+  perform private.assert_scopes_to_read(v_webhook_endpoint.types);
   perform private.replace_webhook_secret(v_webhook_endpoint.id, least(greatest(coalesce(overlap_hours, 24), 0), 168));
 
   return private.record_outcome(

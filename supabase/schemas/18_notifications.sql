@@ -67,27 +67,27 @@ create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
 create index webhook_deliveries_webhook_endpoint_id_claimed_idx
   on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
 
--- Nothing is sent to an endpoint that is disabled, nor of a type that it does not hear of any more.
-create function private.refuse_unsendable(webhook_endpoint_id uuid, type public.notification_type) returns void
+-- Nothing is sent to an endpoint that is disabled, nor of a type that it does not subscribe to any more.
+create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_webhook_endpoint public.webhook_endpoints;
 begin
-  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = refuse_unsendable.webhook_endpoint_id;
+  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = assert_sendable.webhook_endpoint_id;
   if v_webhook_endpoint.status = 'disabled' then
     perform private.refuse(
       409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
     );
   elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
     perform private.refuse(
-      409, 'type_not_subscribed', 'The webhook endpoint does not hear of this type any more.', 'type',
+      409, 'type_not_subscribed', 'The webhook endpoint does not subscribe to this type any more.', 'type',
       hint => 'Add the type to the endpoint first.'
     );
   end if;
 end
 $$;
-grant execute on function private.refuse_unsendable(uuid, public.notification_type) to scope_events_write;
+grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
 
 -- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
 create function private.tg_webhook_deliveries__guard() returns trigger
@@ -95,7 +95,7 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if new.status = 'pending' and old.status <> 'pending' then
-    perform private.refuse_unsendable(new.webhook_endpoint_id, new.type);
+    perform private.assert_sendable(new.webhook_endpoint_id, new.type);
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
   elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
@@ -114,7 +114,7 @@ create trigger webhook_deliveries_100_guard before update on public.webhook_deli
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- What an endpoint does not hear of any more, it is not sent any more either. Security definer, like all that follows: the
+-- What an endpoint does not subscribe to any more, it is not sent any more either. Security definer, like all that follows: the
 -- outbox is nobody's to write.
 create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -825,7 +825,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_delivery_id');
   end if;
-  perform private.refuse_unsendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
+  perform private.assert_sendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
   update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
   where d.id = v_webhook_delivery.id
   returning * into v_webhook_delivery;
@@ -868,7 +868,7 @@ begin
   if not found then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
+  perform private.assert_sendable(webhook_endpoint_id, 'webhook_endpoint.test');
 
   update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
   where d.id in (
@@ -938,7 +938,7 @@ begin
   if not exists (select from public.webhook_endpoints w where w.id = test_webhook_endpoint.webhook_endpoint_id) then
     perform private.refuse_not_found('webhook_endpoint_id');
   end if;
-  perform private.refuse_unsendable(webhook_endpoint_id, 'webhook_endpoint.test');
+  perform private.assert_sendable(webhook_endpoint_id, 'webhook_endpoint.test');
 
   return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
     'status', 201,

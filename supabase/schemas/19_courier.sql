@@ -14,9 +14,10 @@ language plpgsql volatile security definer set search_path = '' set plan_cache_m
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
-  v_each constant integer := 4;
-  v_half constant integer := 32;
-  v_quarter constant integer := 16;
+  v_most_per_endpoint constant integer := 4;
+  -- Half and a quarter of the 64 that one courier sends at a time: `concurrency` in src/courier/webhooks.ts. They change together.
+  v_most_per_organisation constant integer := 32;
+  v_most_failing constant integer := 16;
   -- Deliveries to fan out: some 10 ms.
   v_fan_out constant integer := 200;
   -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
@@ -25,7 +26,7 @@ declare
   v_now timestamptz;
   v_until timestamptz;
   v_candidates uuid[];
-  v_owed json;
+  v_claimed json;
 begin
   perform pg_advisory_xact_lock(4, 0);
   perform private.fan_out(v_fan_out);
@@ -62,7 +63,7 @@ begin
           from public.webhook_deliveries d
           where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
           order by d.webhook_endpoint_id, d.next_attempt_at
-          limit greatest(case when e.failing then 1 else v_each end - e.under_way, 0)
+          limit greatest(case when e.failing then 1 else v_most_per_endpoint end - e.under_way, 0)
         ) f
       ) d
     ),
@@ -87,7 +88,7 @@ begin
       union all
       select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.under_way_of_organisation
       from failing f
-      where f.place_of_failing <= v_quarter - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+      where f.place_of_failing <= v_most_failing - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
     ),
     placed as (
       select
@@ -97,7 +98,7 @@ begin
     )
     select p.id
     from placed p
-    where p.under_way_of_organisation + p.place_of_organisation <= v_half
+    where p.under_way_of_organisation + p.place_of_organisation <= v_most_per_organisation
     order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );
@@ -149,11 +150,11 @@ begin
       'data', n.data
     )),
     '[]'
-  ) into v_owed
+  ) into v_claimed
   from claimed c
   join public.webhook_endpoints w on w.id = c.webhook_endpoint_id
   join public.notifications n on n.id = c.notification_id;
-  return v_owed;
+  return v_claimed;
 end
 $$;
 comment on function api.claim_webhooks(integer, integer) is

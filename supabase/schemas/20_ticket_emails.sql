@@ -51,7 +51,7 @@ grant select on public.ticket_emails to authenticated;
 
 -- Once a statement, so that cancelling an event cancels what is queued for it in one update. Before the totals, whose changes
 -- queue others. Security definer: what is owed is nobody's to write.
-create function private.tg_attendees__owe_ticket_email() returns trigger
+create function private.tg_attendees__queue_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -80,12 +80,12 @@ begin
   return null;
 end
 $$;
-create trigger attendees_340_owe_ticket_email_insert after insert on public.attendees
+create trigger attendees_340_queue_ticket_email_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement execute function private.tg_attendees__owe_ticket_email();
-create trigger attendees_340_owe_ticket_email_update after update on public.attendees
+  for each statement execute function private.tg_attendees__queue_ticket_email();
+create trigger attendees_340_queue_ticket_email_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__owe_ticket_email();
+  for each statement execute function private.tg_attendees__queue_ticket_email();
 
 -- Organisations that have e-mails queued, by a loose index scan: one look-up each, however many there are.
 create function private.organisations_with_queued_emails() returns uuid[]
@@ -130,7 +130,7 @@ declare
   v_now timestamptz;
   v_until timestamptz;
   v_candidates uuid[];
-  v_owed json;
+  v_claimed json;
 begin
   perform pg_advisory_xact_lock(4, 1);
   v_now := clock_timestamp();
@@ -212,14 +212,14 @@ begin
       )
     )),
     '[]'
-  ) into v_owed
+  ) into v_claimed
   from claimed c
   join public.attendees a on a.id = c.attendee_id
   join public.orders o on o.id = a.order_id
   join public.ticket_types t on t.id = a.ticket_type_id
   join public.events v on v.id = a.event_id
   join public.organisations g on g.id = a.organisation_id;
-  return v_owed;
+  return v_claimed;
 end
 $$;
 comment on function api.claim_ticket_emails(integer, integer) is

@@ -116,7 +116,7 @@ describe('the currency', () => {
     await change(event, "currency = 'GBP', name = 'Renamed'")
   })
 
-  // An edit that took no turn at the gate of the event would overtake the order, and leave it behind in the old currency.
+  // An edit that did not take the event lock would overtake the order, and leave it behind in the old currency.
   test('is the one of an order that is being made at the same time', async () => {
     const event = await eventThatIs('published')
     const client = await studio.connect()
