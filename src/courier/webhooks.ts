@@ -1,6 +1,6 @@
 // The queue of webhooks: fans notifications out to deliveries, claims these, sends them signed, and settles them with what the
 // endpoint answered. When a delivery is tried again, and when an endpoint is given up, is decided in SQL
-// (supabase/schemas/19_courier.sql).
+// (supabase/schemas/32_courier.sql).
 
 import type { Logger } from 'pino'
 import type { Observe, Queue } from './courier.ts'

@@ -1,5 +1,5 @@
 // Notifications, the log of what happened, and their deliveries to webhook endpoints.
-// SQL: supabase/schemas/18_notifications.sql.
+// SQL: supabase/schemas/27_notifications.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -1,4 +1,4 @@
-// Promo codes. SQL: supabase/schemas/07_promo_codes.sql.
+// Promo codes. SQL: supabase/schemas/13_promo_codes.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

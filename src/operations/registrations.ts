@@ -1,5 +1,5 @@
-// Registering guests: an order with its attendees. SQL: supabase/schemas/15_registrations.sql, which leans on
-// 08_orders.sql to 11_places.sql for every rule.
+// Registering guests: an order with its attendees. SQL: supabase/schemas/22_registrations.sql, which leans on
+// 15_orders.sql to 20_places.sql for every rule.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

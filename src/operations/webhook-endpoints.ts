@@ -1,4 +1,4 @@
-// Webhook endpoints. SQL: supabase/schemas/17_webhook_endpoints.sql.
+// Webhook endpoints. SQL: supabase/schemas/25_webhook_endpoints.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

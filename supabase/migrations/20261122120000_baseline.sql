@@ -2511,7 +2511,7 @@ comment on function api.update_promo_code(uuid, jsonb, integer[], text, text) is
 grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, text) to scope_events_write;
 
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
--- Its money is that of its tickets: 10_totals.sql adds up their prices and discounts, 12_payments.sql what was paid.
+-- Its money is that of its tickets: 19_totals.sql adds up their prices and discounts, 21_payments.sql what was paid.
 
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
@@ -2834,8 +2834,220 @@ end
 $$;
 grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
 
+-- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
+
+-- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
+-- the order is theirs to read.
+create function private.attendees_of_order_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
+    from public.attendees a
+    where a.order_id = attendees_of_order_json.order_id
+  );
+end
+$$;
+
+-- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
+create function private.order_attendees_json(order_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.orders o
+    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
+  ) then
+    return private.attendees_of_order_json(order_id);
+  end if;
+  return '[]';
+end
+$$;
+grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function private.order_with_all("order" public.orders) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id));
+end
+$$;
+grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
+
+create function api.list_orders(
+  event_id uuid default null,
+  status public.order_status default null,
+  payment_status public.payment_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_order public.orders;
+  v_item json;
+  v_items json[];
+begin
+  for v_order in
+    select o.*
+    from public.orders o
+    where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+      and (list_orders.status is null or o.status = list_orders.status)
+      and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+      and (list_orders.email is null or o.email_lower = lower(list_orders.email))
+      and (list_orders.reference is null or o.reference = upper(list_orders.reference))
+      and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+      and (updated_since is null or o.updated_at >= updated_since)
+      and (v_before is null or o.id < v_before)
+    order by o.id desc
+    limit v_size + 1
+  loop
+    v_item := private.order_with_all(v_order);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+  'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
+  to scope_orders_read;
+
+create function api.get_order(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = get_order.order_id;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  return private.order_with_all(v_order);
+end
+$$;
+comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
+grant execute on function api.get_order(uuid) to scope_orders_read;
+
+create function api.record_invoice_payment(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  received_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
+  values (
+    record_invoice_payment.order_id, record_invoice_payment.amount, coalesce(record_invoice_payment.method, 'invoice'),
+    record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
+    record_invoice_payment.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
+grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
+
+-- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
+create function private.order_effect(order_id uuid, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+    from public.attendees a
+    where a.order_id = order_effect.order_id
+      and a.organisation_id = private.current_organisation_id()
+      and a.status <> 'cancelled'
+  );
+end
+$$;
+grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
+
+create function api.cancel_order(
+  order_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+    if v_order.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This order is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    v_effect := private.order_effect(v_order.id, dry_run);
+    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.order_with_all(v_order)
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_order(uuid, boolean, text, text) is
+  'Cancels an order and its tickets, or says what that would do; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;
+
 -- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled is a line of the order
--- (10_totals.sql) and holds a place (11_places.sql).
+-- (19_totals.sql) and holds a place (20_places.sql).
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
 create type public.ticket_email_status as enum (
@@ -3142,6 +3354,252 @@ begin
 end
 $$;
 grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
+
+-- Reading, correcting, transferring and cancelling attendees, and their tickets.
+
+create function api.list_attendees(
+  event_id uuid default null,
+  order_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  -- First, so that the list is walked by the index on order_id.
+  v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  v_bytes integer := private.page_bytes();
+  v_attendee public.attendees;
+  v_item json;
+  v_items json[];
+begin
+  for v_attendee in
+    select a.*
+    from public.attendees a
+    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+      and (list_attendees.reference is null or a.order_id = v_referred)
+      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+      and (list_attendees.status is null or a.status = list_attendees.status)
+      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
+      and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
+      and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
+      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+      and (updated_since is null or a.updated_at >= updated_since)
+      and (v_before is null or a.id < v_before)
+    order by a.id desc
+    limit v_size + 1
+  loop
+    v_item := private.attendee_json(v_attendee);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) is
+  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) to scope_attendees_read;
+
+create function api.get_attendee(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_attendee.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  return private.attendee_json(v_attendee);
+end
+$$;
+comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
+grant execute on function api.get_attendee(uuid) to scope_attendees_read;
+
+create function api.get_ticket_qr(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_ticket_qr.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  return json_build_object(
+    'object', 'ticket_qr',
+    'attendee_id', v_attendee.id,
+    'event_id', v_attendee.event_id,
+    'name', v_attendee.name,
+    'ticket_code', v_attendee.ticket_code
+  );
+end
+$$;
+comment on function api.get_ticket_qr(uuid) is 'What the QR code of a ticket holds. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
+
+create function api.update_attendee(
+  attendee_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_new public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  perform private.assert_version(v_attendee.version, if_version);
+
+  v_new := jsonb_populate_record(v_attendee, changes);
+  update public.attendees a set
+    name = v_new.name,
+    email = v_new.email,
+    company = v_new.company,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata,
+    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+  where a.id = v_attendee.id
+  returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
+  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
+
+-- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
+-- Security definer: a key for attendees has no right to orders.
+create function private.lock_order_of(attendee_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1
+  from public.orders o
+  where o.organisation_id = private.current_organisation_id()
+    and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
+  for no key update;
+end
+$$;
+grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
+
+create function api.cancel_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_orders integer;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform private.lock_order_of(attendee_id);
+    select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
+    if not found then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    if v_attendee.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This attendee is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    -- The order is cancelled with its last ticket, and costs less without one that had a price.
+    v_orders := (v_attendee.price > 0 or not exists (
+      select from public.attendees a
+      where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
+    ))::integer;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
+      'data', private.attendee_json(v_attendee)
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_attendee(uuid, boolean, text, text) is
+  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
+
+create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = resend_ticket.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.resend_ticket(uuid, text, text) is
+  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;
 
 -- Totals: what a ticket costs, and what follows from the tickets of an order: how many there may be, its sums, and the uses of
 -- its promo code. Kept by triggers on attendees, from wherever a row is changed.
@@ -3545,464 +4003,6 @@ begin
 end
 $$;
 grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
-
--- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
-
--- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
--- the order is theirs to read.
-create function private.attendees_of_order_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
-    from public.attendees a
-    where a.order_id = attendees_of_order_json.order_id
-  );
-end
-$$;
-
--- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
-create function private.order_attendees_json(order_id uuid) returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  if exists (
-    select from public.orders o
-    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
-  ) then
-    return private.attendees_of_order_json(order_id);
-  end if;
-  return '[]';
-end
-$$;
-grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
-
-create function private.order_with_all("order" public.orders) returns json
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id));
-end
-$$;
-grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
-
-create function api.list_orders(
-  event_id uuid default null,
-  status public.order_status default null,
-  payment_status public.payment_status default null,
-  email text default null,
-  reference text default null,
-  external_id text default null,
-  updated_since timestamptz default null,
-  cursor text default null,
-  "limit" integer default null
-) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
-  v_bytes integer := private.page_bytes();
-  v_order public.orders;
-  v_item json;
-  v_items json[];
-begin
-  for v_order in
-    select o.*
-    from public.orders o
-    where (list_orders.event_id is null or o.event_id = list_orders.event_id)
-      and (list_orders.status is null or o.status = list_orders.status)
-      and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
-      and (list_orders.email is null or o.email_lower = lower(list_orders.email))
-      and (list_orders.reference is null or o.reference = upper(list_orders.reference))
-      and (list_orders.external_id is null or o.external_id = list_orders.external_id)
-      and (updated_since is null or o.updated_at >= updated_since)
-      and (v_before is null or o.id < v_before)
-    order by o.id desc
-    limit v_size + 1
-  loop
-    v_item := private.order_with_all(v_order);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
-  return private.page(v_items, v_size);
-end
-$$;
-comment on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
-  'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
-  to scope_orders_read;
-
-create function api.get_order(order_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_order public.orders;
-begin
-  select o.* into v_order from public.orders o where o.id = get_order.order_id;
-  if not found then
-    perform private.refuse_not_found('order_id');
-  end if;
-  return private.order_with_all(v_order);
-end
-$$;
-comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
-grant execute on function api.get_order(uuid) to scope_orders_read;
-
-create function api.record_invoice_payment(
-  order_id uuid,
-  amount bigint,
-  method public.payment_method default null,
-  currency text default null,
-  received_at timestamptz default null,
-  external_reference text default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_order public.orders;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
-    perform private.refuse_not_found('order_id');
-  end if;
-  insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
-  values (
-    record_invoice_payment.order_id, record_invoice_payment.amount, coalesce(record_invoice_payment.method, 'invoice'),
-    record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
-    record_invoice_payment.external_reference
-  );
-  select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
-
-  return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
-  );
-end
-$$;
-comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
-  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
-grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
-  to scope_orders_write;
-
--- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
-create function private.order_effect(order_id uuid, dry_run boolean) returns json
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  return (
-    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
-    from public.attendees a
-    where a.order_id = order_effect.order_id
-      and a.organisation_id = private.current_organisation_id()
-      and a.status <> 'cancelled'
-  );
-end
-$$;
-grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
-
-create function api.cancel_order(
-  order_id uuid,
-  dry_run boolean default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_order public.orders;
-  v_effect json;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-  begin
-    select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
-    if not found then
-      perform private.refuse_not_found('order_id');
-    end if;
-    if v_order.status = 'cancelled' then
-      perform private.refuse(
-        409, 'invalid_transition', 'This order is cancelled already.', 'status',
-        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
-      );
-    end if;
-    v_effect := private.order_effect(v_order.id, dry_run);
-    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', v_effect,
-      'data', private.order_with_all(v_order)
-    );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
-  exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
-  end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
-end
-$$;
-comment on function api.cancel_order(uuid, boolean, text, text) is
-  'Cancels an order and its tickets, or says what that would do; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;
-
--- Reading, correcting, transferring and cancelling attendees, and their tickets.
-
-create function api.list_attendees(
-  event_id uuid default null,
-  order_id uuid default null,
-  ticket_type_id uuid default null,
-  status public.attendee_status default null,
-  checked_in boolean default null,
-  ticket_email_status public.ticket_email_status default null,
-  email text default null,
-  reference text default null,
-  external_id text default null,
-  updated_since timestamptz default null,
-  cursor text default null,
-  "limit" integer default null
-) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
-  -- First, so that the list is walked by the index on order_id.
-  v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
-  v_bytes integer := private.page_bytes();
-  v_attendee public.attendees;
-  v_item json;
-  v_items json[];
-begin
-  for v_attendee in
-    select a.*
-    from public.attendees a
-    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
-      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
-      and (list_attendees.reference is null or a.order_id = v_referred)
-      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
-      and (list_attendees.status is null or a.status = list_attendees.status)
-      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
-      and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
-      and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
-      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
-      and (updated_since is null or a.updated_at >= updated_since)
-      and (v_before is null or a.id < v_before)
-    order by a.id desc
-    limit v_size + 1
-  loop
-    v_item := private.attendee_json(v_attendee);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
-  return private.page(v_items, v_size);
-end
-$$;
-comment on function api.list_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
-) is
-  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
-) to scope_attendees_read;
-
-create function api.get_attendee(attendee_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_attendee public.attendees;
-begin
-  select a.* into v_attendee from public.attendees a where a.id = get_attendee.attendee_id;
-  if not found then
-    perform private.refuse_not_found('attendee_id');
-  end if;
-  return private.attendee_json(v_attendee);
-end
-$$;
-comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
-grant execute on function api.get_attendee(uuid) to scope_attendees_read;
-
-create function api.get_ticket_qr(attendee_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_attendee public.attendees;
-begin
-  select a.* into v_attendee from public.attendees a where a.id = get_ticket_qr.attendee_id;
-  if not found then
-    perform private.refuse_not_found('attendee_id');
-  end if;
-  if v_attendee.status <> 'active' then
-    perform private.refuse_inactive_ticket(v_attendee.status);
-  end if;
-  return json_build_object(
-    'object', 'ticket_qr',
-    'attendee_id', v_attendee.id,
-    'event_id', v_attendee.event_id,
-    'name', v_attendee.name,
-    'ticket_code', v_attendee.ticket_code
-  );
-end
-$$;
-comment on function api.get_ticket_qr(uuid) is 'What the QR code of a ticket holds. 404 not_found; 409 ticket_not_active.';
-grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
-
-create function api.update_attendee(
-  attendee_id uuid,
-  changes jsonb,
-  if_version integer[] default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_attendee public.attendees;
-  v_new public.attendees;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
-  if not found then
-    perform private.refuse_not_found('attendee_id');
-  end if;
-  perform private.assert_version(v_attendee.version, if_version);
-
-  v_new := jsonb_populate_record(v_attendee, changes);
-  update public.attendees a set
-    name = v_new.name,
-    email = v_new.email,
-    company = v_new.company,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata,
-    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
-  where a.id = v_attendee.id
-  returning * into v_attendee;
-
-  return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
-  );
-end
-$$;
-comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
-  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
-
--- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
--- Security definer: a key for attendees has no right to orders.
-create function private.lock_order_of(attendee_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform 1
-  from public.orders o
-  where o.organisation_id = private.current_organisation_id()
-    and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
-  for no key update;
-end
-$$;
-grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
-
-create function api.cancel_attendee(
-  attendee_id uuid,
-  dry_run boolean default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_attendee public.attendees;
-  v_orders integer;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-  begin
-    perform private.lock_order_of(attendee_id);
-    select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
-    if not found then
-      perform private.refuse_not_found('attendee_id');
-    end if;
-    if v_attendee.status = 'cancelled' then
-      perform private.refuse(
-        409, 'invalid_transition', 'This attendee is cancelled already.', 'status',
-        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
-      );
-    end if;
-    -- The order is cancelled with its last ticket, and costs less without one that had a price.
-    v_orders := (v_attendee.price > 0 or not exists (
-      select from public.attendees a
-      where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
-    ))::integer;
-    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
-      'data', private.attendee_json(v_attendee)
-    );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
-  exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
-  end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
-end
-$$;
-comment on function api.cancel_attendee(uuid, boolean, text, text) is
-  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or says what that would do: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
-
-create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
-returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_attendee public.attendees;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  select a.* into v_attendee from public.attendees a where a.id = resend_ticket.attendee_id for no key update;
-  if not found then
-    perform private.refuse_not_found('attendee_id');
-  end if;
-  if v_attendee.status <> 'active' then
-    perform private.refuse_inactive_ticket(v_attendee.status);
-  end if;
-  update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
-
-  return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
-  );
-end
-$$;
-comment on function api.resend_ticket(uuid, text, text) is
-  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
-grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;
 
 -- Registering guests: one order with its attendees, complimentary and completed at once, or to be paid and pending until it
 -- is. Everything that must hold (event published, places left, sale open, promo code valid) is held by the triggers of
@@ -6490,7 +6490,7 @@ $$;
 -- What is due, with all that the e-mail says. Organisations take turns: first whoever has the fewest under way, then whoever was
 -- served the longest ago, and of one organisation its oldest. One courier claims at a time, or two would each count without the
 -- other. Nobody's backlog is read: of each organisation no more than are claimed.
--- Security definer, like its twins in 19_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
+-- Security definer, like its twins in 32_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
 -- between two of their updates, and reading and sorting what seems to be little takes minutes then.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan

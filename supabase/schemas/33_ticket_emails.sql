@@ -117,7 +117,7 @@ $$;
 -- What is due, with all that the e-mail says. Organisations take turns: first whoever has the fewest under way, then whoever was
 -- served the longest ago, and of one organisation its oldest. One courier claims at a time, or two would each count without the
 -- other. Nobody's backlog is read: of each organisation no more than are claimed.
--- Security definer, like its twins in 19_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
+-- Security definer, like its twins in 32_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
 -- between two of their updates, and reading and sorting what seems to be little takes minutes then.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan

@@ -1,5 +1,5 @@
 -- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled is a line of the order
--- (10_totals.sql) and holds a place (11_places.sql).
+-- (19_totals.sql) and holds a place (20_places.sql).
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
 create type public.ticket_email_status as enum (

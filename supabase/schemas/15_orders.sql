@@ -1,5 +1,5 @@
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
--- Its money is that of its tickets: 10_totals.sql adds up their prices and discounts, 12_payments.sql what was paid.
+-- Its money is that of its tickets: 19_totals.sql adds up their prices and discounts, 21_payments.sql what was paid.
 
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
