@@ -1,5 +1,5 @@
 // The queue of ticket e-mails: claims what is owed, composes it, hands it to the mail transport, and settles it with what the
-// transport says. When a failure is tried again is decided in SQL (supabase/schemas/33_ticket_emails.sql).
+// transport says. When a failure is tried again is decided in SQL (supabase/schemas/34_ticket_email_operations.sql).
 
 import type { Logger } from 'pino'
 import type { Observe, Queue } from './courier.ts'

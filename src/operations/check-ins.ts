@@ -1,4 +1,4 @@
-// The door. SQL: supabase/schemas/23_check_ins.sql.
+// The door. SQL: supabase/schemas/23_check_ins.sql and 24_check_in_operations.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -1,4 +1,4 @@
-// Events. SQL: supabase/schemas/09_events.sql.
+// Events. SQL: supabase/schemas/09_events.sql and 10_event_operations.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -1,5 +1,5 @@
 // Notifications, the log of what happened, and their deliveries to webhook endpoints.
-// SQL: supabase/schemas/27_notifications.sql.
+// SQL: supabase/schemas/27_notifications.sql to 31_webhook_delivery_operations.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -1,4 +1,4 @@
-// Orders. SQL: supabase/schemas/15_orders.sql, 21_payments.sql and 16_order_operations.sql.
+// Orders. SQL: supabase/schemas/15_orders.sql, 16_order_operations.sql and 21_payments.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -72,7 +72,7 @@ alter default privileges revoke execute on functions from public;
 grant usage on schema api to gateway, api_key, courier;
 grant usage on schema private to gateway, api_key, courier, authenticated, service_role;
 
--- What every function below leans on: who is calling, how a refusal is raised, how an id, a code, a time and a page look.
+-- Who is calling, and from where.
 
 -- The claims of the verified token, as PostgREST puts them; {} for a person at the SQL editor.
 create function private.claims() returns jsonb
@@ -101,6 +101,20 @@ begin
 end
 $$;
 grant execute on function private.current_api_key_id() to api_key, authenticated;
+
+create type public.request_source as enum ('api', 'mcp', 'studio');
+
+-- By which door a row came in: the token says api or mcp; without a token it was a person.
+create function private.current_source() returns public.request_source
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
+end
+$$;
+grant execute on function private.current_source() to api_key, authenticated;
+
+-- How a refusal is raised. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
 
 -- The one way to say no. The message is a constant ASCII sentence that an organiser in Studio understands (PostgREST puts
 -- it into the HTTP reason phrase, so it never holds what a user sent); a program reads `code` and `param` in the detail.
@@ -138,6 +152,33 @@ end
 $$;
 grant execute on function private.refuse_not_found(text) to api_key, authenticated;
 
+-- A value that a constraint would refuse, in a sentence: a constraint answers with the whole row. The constraint stays behind.
+create function private.refuse_value(param text, message text, hint text default null) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    422, 'validation_failed', message, param,
+    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint
+  );
+end
+$$;
+grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
+
+-- Another object has the value. One that was added by the same transaction goes with the refusal, so its id is not told.
+-- A new row is asked about for API keys only: by hand it may say `on conflict`, which the unique index decides.
+create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'already_exists', format('Another object has this %s already.', param), param,
+    case when created_at <> now() then jsonb_build_object('id', id) end
+  );
+end
+$$;
+grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
+
 -- For triggers that look further than their caller may: neither an API key nor a person who is signed in has any business
 -- with rows of another organisation, and they must not learn from an error that those exist.
 create function private.is_foreign(organisation_id uuid) returns boolean
@@ -167,19 +208,6 @@ begin
 end
 $$;
 
--- A value that a constraint would refuse, in a sentence: a constraint answers with the whole row. The constraint stays behind.
-create function private.refuse_value(param text, message text, hint text default null) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    422, 'validation_failed', message, param,
-    jsonb_build_object('fields', jsonb_build_array(jsonb_build_object('param', param, 'message', message))), hint
-  );
-end
-$$;
-grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
-
 -- Who registers, and who comes: for the guards of orders and attendees.
 create function private.assert_valid_contact(name text, email text) returns void
 language plpgsql volatile set search_path = ''
@@ -194,20 +222,6 @@ begin
 end
 $$;
 
--- Another object has the value. One that was added by the same transaction goes with the refusal, so its id is not told.
--- A new row is asked about for API keys only: by hand it may say `on conflict`, which the unique index decides.
-create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'already_exists', format('Another object has this %s already.', param), param,
-    case when created_at <> now() then jsonb_build_object('id', id) end
-  );
-end
-$$;
-grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
-
 -- The first field of a new row that is not as Usher gives it. Both are rows as JSON; the second has only the given fields.
 create function private.assert_as_given("row" jsonb, given jsonb) returns void
 language plpgsql volatile set search_path = ''
@@ -220,6 +234,23 @@ begin
   where jsonb_strip_nulls("row") -> g.key <> g.value;
 end
 $$;
+
+-- Null is no condition; of a list any may match.
+create function private.assert_version(version integer, if_versions integer[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if version <> all (if_versions) then
+    perform private.refuse(
+      412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
+      jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_version(integer, integer[]) to api_key;
+
+-- How ids, codes, times, addresses and metadata look.
 
 -- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of what is left of the microseconds (its method 3), then
 -- random. So ids sort by creation, also the guests of one registration, and keyset pages walk them. PostgreSQL has its own
@@ -315,6 +346,8 @@ end
 $$;
 grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
 
+-- Pages of a list: the cursor, and the bounds in number and in bytes.
+
 -- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
 -- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
 create function private.encode_cursor(id uuid) returns text
@@ -388,6 +421,9 @@ end
 $$;
 grant execute on function private.page(json[], integer) to api_key;
 
+-- Trigger functions of several tables. private.tg__assert_* raise unless the condition in their name holds; private.tg__refuse_*
+-- always raise.
+
 -- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
 -- no other update pays for it.
 create function private.tg__assert_unchanged() returns trigger
@@ -437,16 +473,6 @@ begin
 end
 $$;
 
--- For triggers whose `when` says which value is refused. Arguments: param, message and, if there is one, a hint.
-create function private.tg__refuse_value() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2]);
-  return new;
-end
-$$;
-
 -- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
 -- stay behind it.
 create function private.tg__assert_not_in_use() returns trigger
@@ -468,12 +494,34 @@ begin
 end
 $$;
 
+-- For triggers whose `when` says which value is refused. Arguments: param, message and, if there is one, a hint.
+create function private.tg__refuse_value() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2]);
+  return new;
+end
+$$;
+
 -- Truncating fires no row triggers, so that counts and logs would miss it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(409, 'append_only', 'This table cannot be emptied at one stroke.', hint => 'Delete or cancel rows instead.');
+end
+$$;
+
+-- Rows below an event belong to the event's organisation; whoever adds one need not say so.
+create function private.tg__inherit_organisation() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.organisation_id is null then
+    select e.organisation_id into new.organisation_id from public.events e where e.id = new.event_id;
+  end if;
+  return new;
 end
 $$;
 
@@ -496,32 +544,9 @@ begin
 end
 $$;
 
--- Null is no condition; of a list any may match.
-create function private.assert_version(version integer, if_versions integer[]) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if version <> all (if_versions) then
-    perform private.refuse(
-      412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
-      jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
-    );
-  end if;
-end
-$$;
-grant execute on function private.assert_version(integer, integer[]) to api_key;
-
--- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
-create function private.undo_dry_run() returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  raise exception using errcode = 'UD001', message = 'Dry run.';
-end
-$$;
-grant execute on function private.undo_dry_run() to api_key;
-
 -- Organisations own everything. A plan sets how fast their keys may call; members are the people who sign in.
+
+create type public.organisation_role as enum ('owner', 'member');
 
 create table public.plans (
   name text not null,
@@ -557,24 +582,6 @@ comment on table public.organisations is 'The owners of events. Nothing is ever 
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
-create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
-create trigger organisations_100_in_use before delete on public.organisations
-  for each row execute function private.tg__assert_not_in_use(
-    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
-  );
-create trigger organisations_300_name before insert or update of name on public.organisations
-  for each row execute function private.tg__assert_name();
-create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
-  for each row when (not private.is_email_address(new.reply_to_email))
-  execute function private.tg__refuse_value(
-    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
-  );
-create trigger organisations_900_updated_at before update on public.organisations
-  for each row execute function private.tg__set_updated_at();
-
-create type public.organisation_role as enum ('owner', 'member');
-
 create table public.organisation_members (
   organisation_id uuid not null,
   user_id uuid not null,
@@ -606,6 +613,22 @@ as $$
   where m.user_id = (select auth.uid()) and m.role = 'owner'
 $$;
 grant execute on function private.owned_organisation_ids() to authenticated;
+
+create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+create trigger organisations_100_in_use before delete on public.organisations
+  for each row execute function private.tg__assert_not_in_use(
+    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
+  );
+create trigger organisations_300_name before insert or update of name on public.organisations
+  for each row execute function private.tg__assert_name();
+create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
+  for each row when (not private.is_email_address(new.reply_to_email))
+  execute function private.tg__refuse_value(
+    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
+  );
+create trigger organisations_900_updated_at before update on public.organisations
+  for each row execute function private.tg__set_updated_at();
 
 -- The default privileges of a Supabase project open every new table to these three. Each table closes itself first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
@@ -690,6 +713,40 @@ create table private.api_key_hashes (
 );
 comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
 
+-- What the calling key may do, as of now.
+create function private.current_scopes() returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+end
+$$;
+grant execute on function private.current_scopes() to api_key;
+
+-- scope_events_read is events:read, and so on for all seven.
+create function private.scope_of_role(role text) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
+end
+$$;
+
+-- The three ways a known key is of no use. Raises 401, or does nothing.
+create function private.assert_usable_key(key public.api_keys) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if key.id is null then
+    perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
+  elsif key.revoked_at is not null then
+    perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
+  elsif key.expires_at <= now() then
+    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
+  end if;
+end
+$$;
+
 create function private.tg_api_keys__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -728,31 +785,6 @@ create policy api_keys_update_ownership on public.api_keys for update to authent
   using (organisation_id in (select private.owned_organisation_ids()));
 grant select on public.api_keys to api_key, authenticated;
 grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
-
--- What the calling key may do, as of now.
-create function private.current_scopes() returns public.api_scope[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
-end
-$$;
-grant execute on function private.current_scopes() to api_key;
-
--- The three ways a known key is of no use. Raises 401, or does nothing.
-create function private.assert_usable_key(key public.api_keys) returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if key.id is null then
-    perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
-  elsif key.revoked_at is not null then
-    perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
-  elsif key.expires_at <= now() then
-    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
-  end if;
-end
-$$;
 
 -- Who holds this key? Security definer: gateway may read no table at all. Stamps the use of the key here, and not in the
 -- check of every request, because most requests are reads, in transactions that may not write; a BFF resolves a key again
@@ -823,15 +855,6 @@ end
 $$;
 comment on function private.check_request() is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
 grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
-
--- scope_events_read is events:read, and so on for all seven.
-create function private.scope_of_role(role text) returns public.api_scope
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
-end
-$$;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
 
@@ -1028,6 +1051,16 @@ end
 $$;
 grant execute on function private.record_outcome(text, text, json) to api_key;
 
+-- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
+create function private.undo_dry_run() returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  raise exception using errcode = 'UD001', message = 'Dry run.';
+end
+$$;
+grant execute on function private.undo_dry_run() to api_key;
+
 -- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
 
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
@@ -1097,43 +1130,6 @@ create unique index events_organisation_id_external_id_key on public.events (org
 -- The keyset pages of list_events, with and without a status.
 create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
-
--- The event lock. Registrations hold it shared; a change of status, capacity or currency takes it exclusively until the end of
--- the transaction. So a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
--- its queue is fair: in an on-sale there is always somebody holding the row shared, and the organiser's edit would wait for ever.
--- Where the event has a capacity of its own, registrations then go one by one: that is a second lock, because two who hold the
--- first one shared could never both make it exclusive.
--- Order of locks, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock
--- of the event, ticket type; several of a kind in the order of their ids.
-create function private.lock_event_exclusive(event_id uuid) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform pg_advisory_xact_lock(1, hashtext(event_id::text));
-end
-$$;
-grant execute on function private.lock_event_exclusive(uuid) to scope_events_write;
-
-create function private.lock_event_shared(event_id uuid) returns public.events
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_event public.events;
-begin
-  perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
-  -- Read only now, when nobody can change it.
-  select e.* into v_event from public.events e where e.id = lock_event_shared.event_id;
-  return v_event;
-end
-$$;
-
-create function private.lock_event_capacity(event_id uuid) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform pg_advisory_xact_lock(2, hashtext(event_id::text));
-end
-$$;
 
 create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
 language plpgsql volatile set search_path = ''
@@ -1383,6 +1379,8 @@ begin
 end
 $$;
 grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
+
+-- Reading, making, changing, publishing, completing and cancelling events.
 
 create function api.list_events(
   status public.event_status default null,
@@ -1780,18 +1778,6 @@ create unique index ticket_types_organisation_id_external_id_key on public.ticke
   where external_id is not null;
 create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
 
--- Rows below an event belong to the event's organisation; whoever adds one need not say so.
-create function private.tg__inherit_organisation() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if new.organisation_id is null then
-    select e.organisation_id into new.organisation_id from public.events e where e.id = new.event_id;
-  end if;
-  return new;
-end
-$$;
-
 create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -1820,15 +1806,15 @@ end
 $$;
 create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger ticket_types_050_organisation before insert on public.ticket_types
+  for each row execute function private.tg__inherit_organisation();
+create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
   for each row execute function private.tg__assert_not_in_use(
     'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id'
   );
-create trigger ticket_types_050_organisation before insert on public.ticket_types
-  for each row execute function private.tg__inherit_organisation();
-create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_300_name before insert or update of name on public.ticket_types
@@ -1860,17 +1846,6 @@ create trigger ticket_types_900_version before update of
     visibility, status, position, external_id, metadata
   on public.ticket_types
   for each row execute function private.tg__count_version();
-
--- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
-create function private.places_taken(event_id uuid) returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
-  );
-end
-$$;
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 
@@ -1968,6 +1943,8 @@ begin
 end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
+
+-- Reading, making and changing ticket types.
 
 -- In the organiser's order. A cursor is the id of the last one, and stands for wherever that is now. A hundred when no limit is
 -- given: an event has a handful, and whoever asks for no page gets them all.
@@ -2192,6 +2169,46 @@ comment on column public.promo_codes.ticket_type_ids is 'Ticket types it is good
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 
+-- Takes uses of a code, or gives them back, exactly, under any concurrency: the update of the row is what makes two buyers
+-- of the last use wait for one another.
+-- Security definer: counting is no right of whoever registers.
+create function private.move_redemptions(promo_code_id uuid, uses integer) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_promo_code public.promo_codes;
+begin
+  update public.promo_codes c set times_redeemed = c.times_redeemed + uses
+  where c.id = move_redemptions.promo_code_id
+    and (uses < 0 or c.max_redemptions is null or c.times_redeemed + uses <= c.max_redemptions)
+  returning * into v_promo_code;
+  if not found then
+    perform private.refuse(
+      409, 'promo_code_used_up', 'The promo code has not enough uses left for these tickets.', 'promo_code',
+      hint => 'Register without it, or raise its max_redemptions.'
+    );
+  end if;
+
+  if uses < 0 then
+    return;
+  elsif v_promo_code.status = 'disabled' then
+    perform private.refuse(
+      409, 'promo_code_disabled', 'The promo code is disabled.', 'promo_code', hint => 'Register without it, or enable it.'
+    );
+  elsif now() < v_promo_code.valid_from then
+    perform private.refuse(
+      409, 'promo_code_not_started', 'The promo code is not valid yet.', 'promo_code',
+      jsonb_build_object('valid_from', private.rfc3339(v_promo_code.valid_from))
+    );
+  elsif now() >= v_promo_code.valid_until then
+    perform private.refuse(
+      409, 'promo_code_expired', 'The promo code is not valid any more.', 'promo_code',
+      jsonb_build_object('valid_until', private.rfc3339(v_promo_code.valid_until))
+    );
+  end if;
+end
+$$;
+
 -- With the rights of whoever edits: row level security hides another organisation's event, so it is one that does not exist.
 create function private.tg_promo_codes__guard() returns trigger
 language plpgsql volatile set search_path = ''
@@ -2273,46 +2290,6 @@ create trigger promo_codes_900_version before update of
   on public.promo_codes
   for each row execute function private.tg__count_version();
 
--- Takes uses of a code, or gives them back, exactly, under any concurrency: the update of the row is what makes two buyers
--- of the last use wait for one another.
--- Security definer: counting is no right of whoever registers.
-create function private.move_redemptions(promo_code_id uuid, uses integer) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_promo_code public.promo_codes;
-begin
-  update public.promo_codes c set times_redeemed = c.times_redeemed + uses
-  where c.id = move_redemptions.promo_code_id
-    and (uses < 0 or c.max_redemptions is null or c.times_redeemed + uses <= c.max_redemptions)
-  returning * into v_promo_code;
-  if not found then
-    perform private.refuse(
-      409, 'promo_code_used_up', 'The promo code has not enough uses left for these tickets.', 'promo_code',
-      hint => 'Register without it, or raise its max_redemptions.'
-    );
-  end if;
-
-  if uses < 0 then
-    return;
-  elsif v_promo_code.status = 'disabled' then
-    perform private.refuse(
-      409, 'promo_code_disabled', 'The promo code is disabled.', 'promo_code', hint => 'Register without it, or enable it.'
-    );
-  elsif now() < v_promo_code.valid_from then
-    perform private.refuse(
-      409, 'promo_code_not_started', 'The promo code is not valid yet.', 'promo_code',
-      jsonb_build_object('valid_from', private.rfc3339(v_promo_code.valid_from))
-    );
-  elsif now() >= v_promo_code.valid_until then
-    perform private.refuse(
-      409, 'promo_code_expired', 'The promo code is not valid any more.', 'promo_code',
-      jsonb_build_object('valid_until', private.rfc3339(v_promo_code.valid_until))
-    );
-  end if;
-end
-$$;
-
 revoke all on public.promo_codes from anon, authenticated, service_role;
 
 alter table public.promo_codes enable row level security;
@@ -2366,6 +2343,8 @@ begin
 end
 $$;
 grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
+
+-- Reading, making and changing promo codes.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -2516,17 +2495,6 @@ grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, te
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
-create type public.request_source as enum ('api', 'mcp', 'studio');
-
--- By which door a row came in: the token says api or mcp; without a token it was a person.
-create function private.current_source() returns public.request_source
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
-end
-$$;
-grant execute on function private.current_source() to api_key, authenticated;
 
 -- Half of each page is left free: an update stays on its page then and writes to none of the indexes, also where an event is
 -- cancelled and with it every order.
@@ -2601,6 +2569,17 @@ as $$
 begin
   return "order".amount_paid >= "order".subtotal - "order".discount_total
     and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
+end
+$$;
+
+create function private.refuse_unpublished(status public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
+  );
 end
 $$;
 
@@ -2761,17 +2740,6 @@ create trigger events_500_cancel_orders after update on public.events
   for each row when (new.status = 'cancelled' and old.status <> 'cancelled')
   execute function private.tg_events__cancel_orders();
 
-create function private.refuse_unpublished(status public.event_status) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
-    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
-  );
-end
-$$;
-
 revoke all on public.orders from anon, authenticated, service_role;
 
 alter table public.orders enable row level security;
@@ -2834,7 +2802,7 @@ end
 $$;
 grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
 
--- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
+-- Reading, paying and cancelling orders. An order is answered with its attendees and payments.
 
 -- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
 -- the order is theirs to read.
@@ -3113,6 +3081,19 @@ create index attendees_organisation_id_email_lower_idx on public.attendees (orga
 create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
 
+-- Nobody is handed a ticket that would not let them in.
+create function private.refuse_inactive_ticket(status public.attendee_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
+  );
+end
+$$;
+grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+
 -- Security definer: it reads order and ticket type beyond what a registering key may see.
 create function private.tg_attendees__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -3305,19 +3286,6 @@ grant insert (
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
-
--- Nobody is handed a ticket that would not let them in.
-create function private.refuse_inactive_ticket(status public.attendee_status) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
-    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
-  );
-end
-$$;
-grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
 
 -- The ticket code lets people in, and is told only to those who handle tickets.
 create function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
@@ -3760,7 +3728,55 @@ create trigger attendees_400_add_up_delete after delete on public.attendees
   for each statement execute function private.tg_attendees__add_up();
 
 -- Places: an attendee who is not cancelled holds one, of the ticket type and of the event. Counted by triggers on attendees,
--- from wherever a row is changed; no more are taken than there are.
+-- from wherever a row is changed; no more are taken than there are. Here, too, are the locks of an event, under which that holds.
+
+-- The event lock. Registrations hold it shared; a change of status, capacity or currency takes it exclusively until the end of
+-- the transaction. So a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
+-- its queue is fair: in an on-sale there is always somebody holding the row shared, and the organiser's edit would wait for ever.
+-- Where the event has a capacity of its own, registrations then go one by one: that is a second lock, because two who hold the
+-- first one shared could never both make it exclusive.
+-- Order of locks, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock
+-- of the event, ticket type; several of a kind in the order of their ids.
+create function private.lock_event_exclusive(event_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(1, hashtext(event_id::text));
+end
+$$;
+grant execute on function private.lock_event_exclusive(uuid) to scope_events_write;
+
+create function private.lock_event_shared(event_id uuid) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
+  -- Read only now, when nobody can change it.
+  select e.* into v_event from public.events e where e.id = lock_event_shared.event_id;
+  return v_event;
+end
+$$;
+
+create function private.lock_event_capacity(event_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(2, hashtext(event_id::text));
+end
+$$;
+
+-- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
+create function private.places_taken(event_id uuid) returns bigint
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+  );
+end
+$$;
 
 -- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
 -- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
@@ -4357,6 +4373,8 @@ end
 $$;
 grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
+-- Checking in, one ticket or a batch of offline scans, undoing it, and the log of the door.
+
 -- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
 -- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
 create function private.rejected_check_in(check_in json) returns json
@@ -4603,8 +4621,8 @@ comment on function api.check_in_batch(uuid, jsonb, text, text) is
   'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
 
--- Webhook endpoints: addresses that are notified of what happens, and of which types. Signed with a secret of their
--- own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
+-- Webhook endpoints: addresses that are notified of what happens, each of the types it subscribes to. Signed with a secret of
+-- their own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
 
 -- What can happen. The object of a type's name is what its data holds, as the API answers it.
 create type public.notification_type as enum (
@@ -4621,21 +4639,6 @@ create type public.notification_type as enum (
   'webhook_endpoint.test'
 );
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
-
--- Whoever subscribes to an object must be allowed to read it.
-create function private.scope_to_read(type public.notification_type) returns public.api_scope
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return case split_part(type::text, '.', 1)
-    when 'order' then 'orders:read'
-    when 'attendee' then 'attendees:read'
-    when 'event' then 'events:read'
-    else 'events:write'
-  end::public.api_scope;
-end
-$$;
-grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
 
 create table public.webhook_endpoints (
   id uuid not null default private.uuid_v7(),
@@ -4692,6 +4695,21 @@ comment on table private.webhook_secrets is 'What webhooks are signed with. It h
 create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
 alter table private.webhook_secrets enable row level security;
 
+-- Whoever subscribes to an object must be allowed to read it.
+create function private.scope_to_read(type public.notification_type) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case split_part(type::text, '.', 1)
+    when 'order' then 'orders:read'
+    when 'attendee' then 'attendees:read'
+    when 'event' then 'events:read'
+    else 'events:write'
+  end::public.api_scope;
+end
+$$;
+grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
+
 -- What an endpoint of a key is told, the key must be allowed to read, also when it changes where that goes.
 create function private.assert_scopes_to_read(types public.notification_type[]) returns void
 language plpgsql stable set search_path = ''
@@ -4712,6 +4730,19 @@ begin
 end
 $$;
 grant execute on function private.assert_scopes_to_read(public.notification_type[]) to scope_events_write;
+
+-- 256 bits, drawn through sha256 from two random UUIDs, in the form that libraries for Standard Webhooks take.
+create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.webhook_secrets (webhook_endpoint_id, secret)
+  values (
+    add_webhook_secret.webhook_endpoint_id,
+    'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+  );
+end
+$$;
 
 create function private.tg_webhook_endpoints__guard() returns trigger
 language plpgsql volatile set search_path = ''
@@ -4766,19 +4797,6 @@ create trigger webhook_endpoints_900_updated_at before update on public.webhook_
   for each row execute function private.tg__set_updated_at();
 create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
   for each row execute function private.tg__count_version();
-
--- 256 bits, drawn through sha256 from two random UUIDs, in the form that libraries for Standard Webhooks take.
-create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into private.webhook_secrets (webhook_endpoint_id, secret)
-  values (
-    add_webhook_secret.webhook_endpoint_id,
-    'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
-  );
-end
-$$;
 
 -- Security definer: secrets are nobody's to write.
 create function private.tg_webhook_endpoints__add_secret() returns trigger
@@ -4836,6 +4854,8 @@ begin
 end
 $$;
 grant execute on function private.webhook_endpoint_json(public.webhook_endpoints, text) to scope_events_write;
+
+-- Reading, making, changing and deleting webhook endpoints, and rotating their secrets.
 
 -- The secret that signs, if it was made in this very transaction: at creation and rotation, and never again.
 -- Security definer: secrets are nobody's to read.
@@ -5095,117 +5115,278 @@ comment on column public.notifications.transaction_id is
   'Ids are given before a transaction ends and may become visible out of order; whoever reads on from the last they saw must miss none. So the log is in the order of transactions, and shows those before which none is open.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
+-- For api.purge.
+create index notifications_created_at_idx on public.notifications (created_at);
 
-create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
+-- A key reads of the log what it might read of the objects.
+create function private.readable_types() returns public.notification_type[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select t from unnest(enum_range(null::public.notification_type)) t
+    where private.scope_to_read(t) = any (private.current_scopes())
+  );
+end
+$$;
+grant execute on function private.readable_types() to scope_events_write;
 
-create table public.webhook_deliveries (
-  id uuid not null default private.uuid_v7(),
-  organisation_id uuid not null,
-  webhook_endpoint_id uuid not null,
-  notification_id uuid not null,
-  type public.notification_type not null,
-  status public.webhook_delivery_status not null default 'pending',
-  attempts integer not null default 0,
-  next_attempt_at timestamptz default now(),
-  claim uuid,
-  claimed_until timestamptz,
-  last_attempt_at timestamptz,
-  last_response_status integer,
-  last_response_body text,
-  last_response_milliseconds integer,
-  last_error text,
-  delivered_at timestamptz,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  constraint webhook_deliveries_pkey primary key (id),
-  constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
-    references public.webhook_endpoints (id, organisation_id) on delete cascade,
-  constraint webhook_deliveries_notification_id_fkey foreign key (notification_id, organisation_id)
-    references public.notifications (id, organisation_id) on delete cascade,
-  constraint webhook_deliveries_attempts_are_not_negative check (attempts >= 0),
-  constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
-  constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
-);
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went. Added by the courier, a moment after the notification.';
-comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
-comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
-comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
+revoke all on public.notifications from anon, authenticated, service_role;
 
-create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
--- At most one delivery of a notification for an endpoint, whatever else goes wrong.
-create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
-  on public.webhook_deliveries (notification_id, webhook_endpoint_id);
-create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
--- None on next_attempt_at alone: it would be preferred at times, and walk what is due to everybody for what is due to one.
-create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
-  on public.webhook_deliveries (webhook_endpoint_id, next_attempt_at) where status = 'pending';
-create index webhook_deliveries_webhook_endpoint_id_claimed_idx
-  on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
+alter table public.notifications enable row level security;
+create policy notifications_select_own on public.notifications for select to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and type = any ((select private.readable_types())::public.notification_type[])
+  );
+create policy notifications_select_membership on public.notifications for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.notifications to scope_events_write, authenticated;
 
--- Nothing is sent to an endpoint that is disabled, nor of a type that it does not subscribe to any more.
-create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
-language plpgsql volatile set search_path = ''
+-- Oldest first, to read on from the last one seen: `after` is the id of a notification, which is also the webhook-id of what
+-- was delivered; `cursor` walks the pages as in any list.
+create function api.list_notifications(
+  type public.notification_type default null,
+  after uuid default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
 as $$
 declare
-  v_webhook_endpoint public.webhook_endpoints;
+  v_size integer := private.page_size("limit");
+  v_last_id uuid := coalesce(private.decode_cursor(cursor), after);
+  v_last public.notifications;
+  v_bytes integer := private.page_bytes();
+  v_notification public.notifications;
+  v_item json;
+  v_items json[];
 begin
-  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = assert_sendable.webhook_endpoint_id;
-  if v_webhook_endpoint.status = 'disabled' then
-    perform private.refuse(
-      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
-    );
-  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
-    perform private.refuse(
-      409, 'type_not_subscribed', 'The webhook endpoint does not subscribe to this type any more.', 'type',
-      hint => 'Add the type to the endpoint first.'
-    );
+  if v_last_id is not null then
+    select n.* into v_last from public.notifications n where n.id = v_last_id;
+    if not found then
+      perform private.refuse(
+        404, 'not_found', 'There is no such notification, or it is no longer kept.',
+        case when cursor is null then 'after' else 'cursor' end,
+        hint => 'Leave it out to start from the oldest that is kept.'
+      );
+    end if;
   end if;
+
+  for v_notification in
+    select n.*
+    from public.notifications n
+    where (v_last_id is null or (n.transaction_id, n.id) > (v_last.transaction_id, v_last.id))
+      and (list_notifications.type is null or n.type = list_notifications.type)
+      and n.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+    order by n.transaction_id, n.id
+    limit v_size + 1
+  loop
+    v_item := json_build_object(
+      'object', 'notification',
+      'id', v_notification.id,
+      'type', v_notification.type,
+      'created_at', private.rfc3339(v_notification.created_at),
+      'data', v_notification.data
+    );
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
 end
 $$;
-grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
+comment on function api.list_notifications(public.notification_type, uuid, text, integer) is
+  'What happened, oldest first, from after the notification that is named, as far as the key may read it: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_notifications(public.notification_type, uuid, text, integer) to scope_events_write;
 
--- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
-create function private.tg_webhook_deliveries__guard() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if new.status = 'pending' and old.status <> 'pending' then
-    perform private.assert_sendable(new.webhook_endpoint_id, new.type);
-    new.attempts := 0;
-    new.next_attempt_at := coalesce(new.next_attempt_at, now());
-  elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
-    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
-    new.claim := null;
-  elsif new.status <> 'pending' then
-    new.next_attempt_at := null;
-    new.claim := null;
-    new.claimed_until := null;
-  end if;
-  return new;
-end
-$$;
-create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
-  for each row execute function private.tg_webhook_deliveries__guard();
-create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
-  for each row execute function private.tg__set_updated_at();
-
--- What an endpoint does not subscribe to any more, it is not sent any more either. Security definer, like all that follows: the
+-- The triggers that write notifications: what happens to orders, attendees, check-ins and events. All security definer: the
 -- outbox is nobody's to write.
-create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
+
+-- Orders notify when the transaction ends: only then are their attendees and payments all there. A new order has a deferred
+-- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
+-- here, whose deferred trigger notifies of all of them at once.
+create table private.order_notices (
+  id uuid not null default gen_random_uuid(),
+  types public.notification_type[] not null,
+  order_ids uuid[] not null,
+  constraint order_notices_pkey primary key (id)
+);
+comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
+alter table private.order_notices enable row level security;
+
+create function private.tg_orders__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_order public.orders;
+  v_data json;
 begin
-  update public.webhook_deliveries d set status = 'cancelled'
-  where d.webhook_endpoint_id = new.id
-    and d.status = 'pending'
-    and d.type <> 'webhook_endpoint.test'
-    and d.type <> all (new.types);
+  select o.* into v_order from public.orders o where o.id = new.id;
+  if found then
+    v_data := private.order_json(
+      v_order,
+      private.attendees_of_order_json(v_order.id),
+      case when v_order.amount_paid > 0 then private.order_payments_json(v_order.id) else '[]' end
+    );
+    insert into public.notifications (organisation_id, type, data)
+    select v_order.organisation_id, t.type, v_data
+    from unnest(
+      case new.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    ) t (type);
+  end if;
   return null;
 end
 $$;
-create trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
-  for each row when (new.types is distinct from old.types)
-  execute function private.tg_webhook_endpoints__cancel_deliveries();
+create constraint trigger orders_600_notify_insert after insert on public.orders
+  deferrable initially deferred
+  for each row execute function private.tg_orders__notify_insert();
+
+create function private.tg_orders__notice() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- No join of the two: see tg_attendees__add_up.
+  insert into private.order_notices (types, order_ids)
+  select
+    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    array_agg(n.id order by n.id)
+  from (
+    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    except
+    select o.id, o.status from old_rows o
+  ) n
+  group by n.status;
+  return null;
+end
+$$;
+create trigger orders_600_notice_update after update on public.orders
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_orders__notice();
+
+create function private.tg_order_notices__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select o.organisation_id, t.type, o.data
+  from unnest(new.order_ids) n (order_id)
+  -- One index look-up an order, however many there are; an order that is gone is not told of.
+  cross join lateral (
+    select
+      o.organisation_id,
+      private.order_json(
+        o,
+        private.attendees_of_order_json(o.id),
+        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
+      ) as data
+    from public.orders o
+    where o.id = n.order_id
+    offset 0
+  ) o
+  cross join unnest(new.types) t (type);
+  delete from private.order_notices n where n.id = new.id;
+  return null;
+end
+$$;
+create constraint trigger order_notices_600_notify after insert on private.order_notices
+  deferrable initially deferred
+  for each row execute function private.tg_order_notices__notify();
+
+-- Who comes with a new order is told of with it; who is added to one that was there is told of here. Before the totals, whose
+-- changes tell of others.
+create function private.tg_attendees__notify_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A scalar subquery is a look-up for each row under any plan.
+  if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
+    insert into public.notifications (organisation_id, type, data)
+    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
+    from new_rows n
+    where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
+    order by n.id;
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__notify_insert();
+
+-- The plan is kept, and made for the one row of the first call: without nested loops it serves the 25,000 of a cancelled event
+-- as well.
+create function private.tg_attendees__notify_update() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+as $$
+begin
+  -- Every change of these columns counts the version: a check-in, say, leaves nothing to compare.
+  if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  select
+    n.organisation_id,
+    case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
+    private.attendee_json(row(n.*)::public.attendees)
+  from new_rows n
+  join old_rows o on o.id = n.id
+  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
+    is distinct from
+    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata)
+  order by n.id;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__notify_update();
+
+create function private.tg_check_ins__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select
+    a.organisation_id,
+    case tg_op when 'INSERT' then 'attendee.checked_in' else 'attendee.check_in_undone' end::public.notification_type,
+    private.attendee_json(a)
+  from public.attendees a
+  where a.id = new.attendee_id;
+  return null;
+end
+$$;
+create trigger check_ins_600_notify_insert after insert on public.check_ins
+  for each row when (new.result = 'accepted') execute function private.tg_check_ins__notify();
+create trigger check_ins_600_notify_update after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify();
+
+create function private.tg_events__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A row that is saved as it was is no news.
+  if to_jsonb(new) - 'version' - 'updated_at' = to_jsonb(old) - 'version' - 'updated_at' then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    case
+      when new.status = 'published' and old.status = 'draft' then 'event.published'
+      when new.status = 'cancelled' and old.status <> 'cancelled' then 'event.cancelled'
+      else 'event.updated'
+    end::public.notification_type,
+    private.event_json(new)
+  );
+  return null;
+end
+$$;
+create trigger events_600_notify after update on public.events
+  for each row execute function private.tg_events__notify();
+
+-- From notifications to webhook deliveries: the queue of transactions that await it, what each endpoint was subscribed to and
+-- when, and the fan-out itself. All but private.after_restore are security definer: the outbox is nobody's to write.
 
 -- Transactions whose notifications are not fanned out yet: one row each, however much happened in it. No foreign key: checking
 -- it would cost every write something, and what went with its organisation is merely not found.
@@ -5521,212 +5702,122 @@ begin
 end
 $$;
 
--- Orders notify when the transaction ends: only then are their attendees and payments all there. A new order has a deferred
--- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
--- here, whose deferred trigger notifies of all of them at once.
-create table private.order_notices (
-  id uuid not null default gen_random_uuid(),
-  types public.notification_type[] not null,
-  order_ids uuid[] not null,
-  constraint order_notices_pkey primary key (id)
-);
-comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
-alter table private.order_notices enable row level security;
+-- Webhook deliveries: one notification for one webhook endpoint. Made by the fan-out, sent by the courier.
 
-create function private.tg_orders__notify_insert() returns trigger
-language plpgsql volatile security definer set search_path = ''
+create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
+
+create table public.webhook_deliveries (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  webhook_endpoint_id uuid not null,
+  notification_id uuid not null,
+  type public.notification_type not null,
+  status public.webhook_delivery_status not null default 'pending',
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  claim uuid,
+  claimed_until timestamptz,
+  last_attempt_at timestamptz,
+  last_response_status integer,
+  last_response_body text,
+  last_response_milliseconds integer,
+  last_error text,
+  delivered_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint webhook_deliveries_pkey primary key (id),
+  constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
+    references public.webhook_endpoints (id, organisation_id) on delete cascade,
+  constraint webhook_deliveries_notification_id_fkey foreign key (notification_id, organisation_id)
+    references public.notifications (id, organisation_id) on delete cascade,
+  constraint webhook_deliveries_attempts_are_not_negative check (attempts >= 0),
+  constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
+  constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
+);
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went. Added by the courier, a moment after the notification.';
+comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
+comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
+
+create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
+-- At most one delivery of a notification for an endpoint, whatever else goes wrong.
+create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
+  on public.webhook_deliveries (notification_id, webhook_endpoint_id);
+create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
+-- None on next_attempt_at alone: it would be preferred at times, and walk what is due to everybody for what is due to one.
+create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
+  on public.webhook_deliveries (webhook_endpoint_id, next_attempt_at) where status = 'pending';
+create index webhook_deliveries_webhook_endpoint_id_claimed_idx
+  on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
+-- For api.purge.
+create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+
+-- Nothing is sent to an endpoint that is disabled, nor of a type that it does not subscribe to any more.
+create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
+language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_order public.orders;
-  v_data json;
+  v_webhook_endpoint public.webhook_endpoints;
 begin
-  select o.* into v_order from public.orders o where o.id = new.id;
-  if found then
-    v_data := private.order_json(
-      v_order,
-      private.attendees_of_order_json(v_order.id),
-      case when v_order.amount_paid > 0 then private.order_payments_json(v_order.id) else '[]' end
+  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = assert_sendable.webhook_endpoint_id;
+  if v_webhook_endpoint.status = 'disabled' then
+    perform private.refuse(
+      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
     );
-    insert into public.notifications (organisation_id, type, data)
-    select v_order.organisation_id, t.type, v_data
-    from unnest(
-      case new.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    ) t (type);
+  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
+    perform private.refuse(
+      409, 'type_not_subscribed', 'The webhook endpoint does not subscribe to this type any more.', 'type',
+      hint => 'Add the type to the endpoint first.'
+    );
   end if;
-  return null;
 end
 $$;
-create constraint trigger orders_600_notify_insert after insert on public.orders
-  deferrable initially deferred
-  for each row execute function private.tg_orders__notify_insert();
+grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
 
-create function private.tg_orders__notice() returns trigger
-language plpgsql volatile security definer set search_path = ''
+-- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
+create function private.tg_webhook_deliveries__guard() returns trigger
+language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- No join of the two: see tg_attendees__add_up.
-  insert into private.order_notices (types, order_ids)
-  select
-    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
-    array_agg(n.id order by n.id)
-  from (
-    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
-    except
-    select o.id, o.status from old_rows o
-  ) n
-  group by n.status;
-  return null;
-end
-$$;
-create trigger orders_600_notice_update after update on public.orders
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_orders__notice();
-
-create function private.tg_order_notices__notify() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into public.notifications (organisation_id, type, data)
-  select o.organisation_id, t.type, o.data
-  from unnest(new.order_ids) n (order_id)
-  -- One index look-up an order, however many there are; an order that is gone is not told of.
-  cross join lateral (
-    select
-      o.organisation_id,
-      private.order_json(
-        o,
-        private.attendees_of_order_json(o.id),
-        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
-      ) as data
-    from public.orders o
-    where o.id = n.order_id
-    offset 0
-  ) o
-  cross join unnest(new.types) t (type);
-  delete from private.order_notices n where n.id = new.id;
-  return null;
-end
-$$;
-create constraint trigger order_notices_600_notify after insert on private.order_notices
-  deferrable initially deferred
-  for each row execute function private.tg_order_notices__notify();
-
--- Who comes with a new order is told of with it; who is added to one that was there is told of here. Before the totals, whose
--- changes tell of others.
-create function private.tg_attendees__notify_insert() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  -- A scalar subquery is a look-up for each row under any plan.
-  if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
-    insert into public.notifications (organisation_id, type, data)
-    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
-    from new_rows n
-    where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
-    order by n.id;
+  if new.status = 'pending' and old.status <> 'pending' then
+    perform private.assert_sendable(new.webhook_endpoint_id, new.type);
+    new.attempts := 0;
+    new.next_attempt_at := coalesce(new.next_attempt_at, now());
+  elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
+    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
+    new.claim := null;
+  elsif new.status <> 'pending' then
+    new.next_attempt_at := null;
+    new.claim := null;
+    new.claimed_until := null;
   end if;
-  return null;
+  return new;
 end
 $$;
-create trigger attendees_350_notify_insert after insert on public.attendees
-  referencing new table as new_rows
-  for each statement execute function private.tg_attendees__notify_insert();
+create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
+  for each row execute function private.tg_webhook_deliveries__guard();
+create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
+  for each row execute function private.tg__set_updated_at();
 
--- The plan is kept, and made for the one row of the first call: without nested loops it serves the 25,000 of a cancelled event
--- as well.
-create function private.tg_attendees__notify_update() returns trigger
-language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
-as $$
-begin
-  -- Every change of these columns counts the version: a check-in, say, leaves nothing to compare.
-  if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
-    return null;
-  end if;
-  insert into public.notifications (organisation_id, type, data)
-  select
-    n.organisation_id,
-    case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
-    private.attendee_json(row(n.*)::public.attendees)
-  from new_rows n
-  join old_rows o on o.id = n.id
-  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
-    is distinct from
-    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata)
-  order by n.id;
-  return null;
-end
-$$;
-create trigger attendees_350_notify_update after update on public.attendees
-  referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__notify_update();
-
-create function private.tg_check_ins__notify() returns trigger
+-- What an endpoint does not subscribe to any more, it is not sent any more either. Security definer: the outbox is
+-- nobody's to write.
+create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into public.notifications (organisation_id, type, data)
-  select
-    a.organisation_id,
-    case tg_op when 'INSERT' then 'attendee.checked_in' else 'attendee.check_in_undone' end::public.notification_type,
-    private.attendee_json(a)
-  from public.attendees a
-  where a.id = new.attendee_id;
+  update public.webhook_deliveries d set status = 'cancelled'
+  where d.webhook_endpoint_id = new.id
+    and d.status = 'pending'
+    and d.type <> 'webhook_endpoint.test'
+    and d.type <> all (new.types);
   return null;
 end
 $$;
-create trigger check_ins_600_notify_insert after insert on public.check_ins
-  for each row when (new.result = 'accepted') execute function private.tg_check_ins__notify();
-create trigger check_ins_600_notify_update after update on public.check_ins
-  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify();
+create trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
+  for each row when (new.types is distinct from old.types)
+  execute function private.tg_webhook_endpoints__cancel_deliveries();
 
-create function private.tg_events__notify() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  -- A row that is saved as it was is no news.
-  if to_jsonb(new) - 'version' - 'updated_at' = to_jsonb(old) - 'version' - 'updated_at' then
-    return null;
-  end if;
-  insert into public.notifications (organisation_id, type, data)
-  values (
-    new.organisation_id,
-    case
-      when new.status = 'published' and old.status = 'draft' then 'event.published'
-      when new.status = 'cancelled' and old.status <> 'cancelled' then 'event.cancelled'
-      else 'event.updated'
-    end::public.notification_type,
-    private.event_json(new)
-  );
-  return null;
-end
-$$;
-create trigger events_600_notify after update on public.events
-  for each row execute function private.tg_events__notify();
-
-revoke all on public.notifications, public.webhook_deliveries from anon, authenticated, service_role;
-
--- A key reads of the log what it might read of the objects.
-create function private.readable_types() returns public.notification_type[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return array(
-    select t from unnest(enum_range(null::public.notification_type)) t
-    where private.scope_to_read(t) = any (private.current_scopes())
-  );
-end
-$$;
-grant execute on function private.readable_types() to scope_events_write;
-
-alter table public.notifications enable row level security;
-create policy notifications_select_own on public.notifications for select to scope_events_write
-  using (
-    organisation_id = (select private.current_organisation_id())
-    and type = any ((select private.readable_types())::public.notification_type[])
-  );
-create policy notifications_select_membership on public.notifications for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.notifications to scope_events_write, authenticated;
+revoke all on public.webhook_deliveries from anon, authenticated, service_role;
 
 alter table public.webhook_deliveries enable row level security;
 create policy webhook_deliveries_select_own on public.webhook_deliveries for select to scope_events_write
@@ -5772,62 +5863,7 @@ end
 $$;
 grant execute on function private.webhook_delivery_json(public.webhook_deliveries) to scope_events_write;
 
--- Oldest first, to read on from the last one seen: `after` is the id of a notification, which is also the webhook-id of what
--- was delivered; `cursor` walks the pages as in any list.
-create function api.list_notifications(
-  type public.notification_type default null,
-  after uuid default null,
-  cursor text default null,
-  "limit" integer default null
-) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_size integer := private.page_size("limit");
-  v_last_id uuid := coalesce(private.decode_cursor(cursor), after);
-  v_last public.notifications;
-  v_bytes integer := private.page_bytes();
-  v_notification public.notifications;
-  v_item json;
-  v_items json[];
-begin
-  if v_last_id is not null then
-    select n.* into v_last from public.notifications n where n.id = v_last_id;
-    if not found then
-      perform private.refuse(
-        404, 'not_found', 'There is no such notification, or it is no longer kept.',
-        case when cursor is null then 'after' else 'cursor' end,
-        hint => 'Leave it out to start from the oldest that is kept.'
-      );
-    end if;
-  end if;
-
-  for v_notification in
-    select n.*
-    from public.notifications n
-    where (v_last_id is null or (n.transaction_id, n.id) > (v_last.transaction_id, v_last.id))
-      and (list_notifications.type is null or n.type = list_notifications.type)
-      and n.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
-    order by n.transaction_id, n.id
-    limit v_size + 1
-  loop
-    v_item := json_build_object(
-      'object', 'notification',
-      'id', v_notification.id,
-      'type', v_notification.type,
-      'created_at', private.rfc3339(v_notification.created_at),
-      'data', v_notification.data
-    );
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
-  return private.page(v_items, v_size);
-end
-$$;
-comment on function api.list_notifications(public.notification_type, uuid, text, integer) is
-  'What happened, oldest first, from after the notification that is named, as far as the key may read it: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_notifications(public.notification_type, uuid, text, integer) to scope_events_write;
+-- Reading webhook deliveries, sending them once more, and sending a test.
 
 create function api.list_webhook_deliveries(
   webhook_endpoint_id uuid default null,
@@ -6027,7 +6063,8 @@ grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_e
 
 -- The courier's side of the outbox: it claims what is due, sends it, and says how that went. A claim is a lease: whoever dies
 -- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
--- All security definer: the courier has no right to any table, and these are the only functions it may call.
+-- All security definer: the courier has no right to any table, and the api functions of 32_courier.sql to
+-- 36_housekeeping.sql are all that it may call.
 
 -- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
 -- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
@@ -6311,66 +6348,6 @@ comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text,
   'Says how sending a claimed webhook went: whether that disabled its endpoint. Nothing happens when the claim has passed to somebody else.';
 grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
 
--- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
--- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
--- owed to nobody. A notification that awaits its fan-out counts as one.
-create function api.outbox_depth() returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select json_agg(json_build_object(
-      'kind', k.kind,
-      'owed', k.owed,
-      'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
-      'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
-    ))
-    from (
-      select
-        'webhooks' as kind,
-        coalesce(sum(d.owed), 0) as owed,
-        min(d.oldest) as oldest,
-        min(d.due) as due
-      from (
-        select d.owed, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
-        from (
-          select
-            d.webhook_endpoint_id,
-            count(*) as owed,
-            min(d.created_at) as oldest,
-            min(d.next_attempt_at) as due,
-            coalesce(bool_or(d.claimed_until > now()), false) as busy
-          from public.webhook_deliveries d
-          where d.status = 'pending'
-          group by d.webhook_endpoint_id
-        ) d
-        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
-        union all
-        select n.owed, q.created_at, q.created_at
-        from private.notification_queue q
-        cross join lateral (
-          select count(*) as owed
-          from public.notifications n
-          where n.organisation_id = q.organisation_id
-            and n.transaction_id = q.transaction_id
-            and n.id > coalesce(q.after_id, '00000000-0000-0000-0000-000000000000')
-        ) n
-        where exists (
-          select from public.webhook_endpoints w where w.organisation_id = q.organisation_id and w.status = 'enabled'
-        )
-      ) d
-      union all
-      select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
-      from public.ticket_emails e
-      where e.status = 'queued'
-    ) k
-  );
-end
-$$;
-comment on function api.outbox_depth() is
-  'What is owed: [{ kind, owed, oldest_seconds, late_seconds }], late being how long what is due has waited.';
-grant execute on function api.outbox_depth() to courier;
-
 -- Ticket e-mails: one row for each that is owed, written when a ticket is queued, claimed and settled by the courier like a
 -- webhook. What became of it is shown on the attendee as ticket_email.
 
@@ -6411,16 +6388,11 @@ create index ticket_emails_organisation_id_last_attempt_at_idx on public.ticket_
 create index ticket_emails_attendee_id_idx on public.ticket_emails (attendee_id);
 create index ticket_emails_organisation_id_idx on public.ticket_emails (organisation_id);
 create index ticket_emails_message_id_idx on public.ticket_emails (message_id) where message_id is not null;
+-- For api.purge.
+create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
 
 create trigger ticket_emails_900_updated_at before update on public.ticket_emails
   for each row execute function private.tg__set_updated_at();
-
-revoke all on public.ticket_emails from anon, authenticated, service_role;
-
-alter table public.ticket_emails enable row level security;
-create policy ticket_emails_select_membership on public.ticket_emails for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.ticket_emails to authenticated;
 
 -- Once a statement, so that cancelling an event cancels what is queued for it in one update. Before the totals, whose changes
 -- queue others. Security definer: what is owed is nobody's to write.
@@ -6459,6 +6431,15 @@ create trigger attendees_340_queue_ticket_email_insert after insert on public.at
 create trigger attendees_340_queue_ticket_email_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_attendees__queue_ticket_email();
+
+revoke all on public.ticket_emails from anon, authenticated, service_role;
+
+alter table public.ticket_emails enable row level security;
+create policy ticket_emails_select_membership on public.ticket_emails for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.ticket_emails to authenticated;
+
+-- The courier's side of ticket e-mails, as 32_courier.sql is of webhooks.
 
 -- Organisations that have e-mails queued, by a loose index scan: one look-up each, however many there are.
 create function private.organisations_with_queued_emails() returns uuid[]
@@ -6723,12 +6704,70 @@ comment on function api.record_ticket_email_event(text, public.ticket_email_stat
   'Says what became of an e-mail that was sent: delivered or bounced. Known by our id and the attempt, or without these by message_id.';
 grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) to courier;
 
+-- How much the outbox holds, for monitoring.
+
+-- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
+-- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
+-- owed to nobody. A notification that awaits its fan-out counts as one.
+create function api.outbox_depth() returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_agg(json_build_object(
+      'kind', k.kind,
+      'owed', k.owed,
+      'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
+      'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
+    ))
+    from (
+      select
+        'webhooks' as kind,
+        coalesce(sum(d.owed), 0) as owed,
+        min(d.oldest) as oldest,
+        min(d.due) as due
+      from (
+        select d.owed, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
+        from (
+          select
+            d.webhook_endpoint_id,
+            count(*) as owed,
+            min(d.created_at) as oldest,
+            min(d.next_attempt_at) as due,
+            coalesce(bool_or(d.claimed_until > now()), false) as busy
+          from public.webhook_deliveries d
+          where d.status = 'pending'
+          group by d.webhook_endpoint_id
+        ) d
+        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
+        union all
+        select n.owed, q.created_at, q.created_at
+        from private.notification_queue q
+        cross join lateral (
+          select count(*) as owed
+          from public.notifications n
+          where n.organisation_id = q.organisation_id
+            and n.transaction_id = q.transaction_id
+            and n.id > coalesce(q.after_id, '00000000-0000-0000-0000-000000000000')
+        ) n
+        where exists (
+          select from public.webhook_endpoints w where w.organisation_id = q.organisation_id and w.status = 'enabled'
+        )
+      ) d
+      union all
+      select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
+      from public.ticket_emails e
+      where e.status = 'queued'
+    ) k
+  );
+end
+$$;
+comment on function api.outbox_depth() is
+  'What is owed: [{ kind, owed, oldest_seconds, late_seconds }], late being how long what is due has waited.';
+grant execute on function api.outbox_depth() to courier;
+
 -- What is kept for a while only: first outcomes under their idempotency keys, settled deliveries and e-mails, and the log of
 -- notifications. Purged by the courier, a few at a time, so that nobody waits for it.
-
-create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
-create index notifications_created_at_idx on public.notifications (created_at);
-create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
 
 -- Answers how many rows went, so that the caller goes on while there are more. What is still owed or awaits its fan-out is kept,
 -- however old, unless its endpoint is disabled.

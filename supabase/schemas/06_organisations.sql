@@ -1,5 +1,7 @@
 -- Organisations own everything. A plan sets how fast their keys may call; members are the people who sign in.
 
+create type public.organisation_role as enum ('owner', 'member');
+
 create table public.plans (
   name text not null,
   rate_limit_per_minute integer not null,
@@ -34,24 +36,6 @@ comment on table public.organisations is 'The owners of events. Nothing is ever 
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
-create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
-  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
-create trigger organisations_100_in_use before delete on public.organisations
-  for each row execute function private.tg__assert_not_in_use(
-    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
-  );
-create trigger organisations_300_name before insert or update of name on public.organisations
-  for each row execute function private.tg__assert_name();
-create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
-  for each row when (not private.is_email_address(new.reply_to_email))
-  execute function private.tg__refuse_value(
-    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
-  );
-create trigger organisations_900_updated_at before update on public.organisations
-  for each row execute function private.tg__set_updated_at();
-
-create type public.organisation_role as enum ('owner', 'member');
-
 create table public.organisation_members (
   organisation_id uuid not null,
   user_id uuid not null,
@@ -83,6 +67,22 @@ as $$
   where m.user_id = (select auth.uid()) and m.role = 'owner'
 $$;
 grant execute on function private.owned_organisation_ids() to authenticated;
+
+create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+create trigger organisations_100_in_use before delete on public.organisations
+  for each row execute function private.tg__assert_not_in_use(
+    'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
+  );
+create trigger organisations_300_name before insert or update of name on public.organisations
+  for each row execute function private.tg__assert_name();
+create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
+  for each row when (not private.is_email_address(new.reply_to_email))
+  execute function private.tg__refuse_value(
+    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
+  );
+create trigger organisations_900_updated_at before update on public.organisations
+  for each row execute function private.tg__set_updated_at();
 
 -- The default privileges of a Supabase project open every new table to these three. Each table closes itself first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;

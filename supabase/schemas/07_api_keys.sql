@@ -51,6 +51,40 @@ create table private.api_key_hashes (
 );
 comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
 
+-- What the calling key may do, as of now.
+create function private.current_scopes() returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+end
+$$;
+grant execute on function private.current_scopes() to api_key;
+
+-- scope_events_read is events:read, and so on for all seven.
+create function private.scope_of_role(role text) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
+end
+$$;
+
+-- The three ways a known key is of no use. Raises 401, or does nothing.
+create function private.assert_usable_key(key public.api_keys) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if key.id is null then
+    perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
+  elsif key.revoked_at is not null then
+    perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
+  elsif key.expires_at <= now() then
+    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
+  end if;
+end
+$$;
+
 create function private.tg_api_keys__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -89,31 +123,6 @@ create policy api_keys_update_ownership on public.api_keys for update to authent
   using (organisation_id in (select private.owned_organisation_ids()));
 grant select on public.api_keys to api_key, authenticated;
 grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
-
--- What the calling key may do, as of now.
-create function private.current_scopes() returns public.api_scope[]
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
-end
-$$;
-grant execute on function private.current_scopes() to api_key;
-
--- The three ways a known key is of no use. Raises 401, or does nothing.
-create function private.assert_usable_key(key public.api_keys) returns void
-language plpgsql stable set search_path = ''
-as $$
-begin
-  if key.id is null then
-    perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
-  elsif key.revoked_at is not null then
-    perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
-  elsif key.expires_at <= now() then
-    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
-  end if;
-end
-$$;
 
 -- Who holds this key? Security definer: gateway may read no table at all. Stamps the use of the key here, and not in the
 -- check of every request, because most requests are reads, in transactions that may not write; a BFF resolves a key again
@@ -184,15 +193,6 @@ end
 $$;
 comment on function private.check_request() is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
 grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
-
--- scope_events_read is events:read, and so on for all seven.
-create function private.scope_of_role(role text) returns public.api_scope
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
-end
-$$;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
 

@@ -92,3 +92,13 @@ begin
 end
 $$;
 grant execute on function private.record_outcome(text, text, json) to api_key;
+
+-- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
+create function private.undo_dry_run() returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  raise exception using errcode = 'UD001', message = 'Dry run.';
+end
+$$;
+grant execute on function private.undo_dry_run() to api_key;

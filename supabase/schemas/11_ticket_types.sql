@@ -55,18 +55,6 @@ create unique index ticket_types_organisation_id_external_id_key on public.ticke
   where external_id is not null;
 create index ticket_types_event_id_idx on public.ticket_types (event_id, position, id);
 
--- Rows below an event belong to the event's organisation; whoever adds one need not say so.
-create function private.tg__inherit_organisation() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if new.organisation_id is null then
-    select e.organisation_id into new.organisation_id from public.events e where e.id = new.event_id;
-  end if;
-  return new;
-end
-$$;
-
 create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -95,15 +83,15 @@ end
 $$;
 create trigger ticket_types_050_derived before update of version, created_at, updated_at on public.ticket_types
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger ticket_types_050_organisation before insert on public.ticket_types
+  for each row execute function private.tg__inherit_organisation();
+create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
   for each row execute function private.tg__assert_not_in_use(
     'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id'
   );
-create trigger ticket_types_050_organisation before insert on public.ticket_types
-  for each row execute function private.tg__inherit_organisation();
-create trigger ticket_types_050_fixed before update of organisation_id, event_id on public.ticket_types
-  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
 create trigger ticket_types_300_name before insert or update of name on public.ticket_types
@@ -135,17 +123,6 @@ create trigger ticket_types_900_version before update of
     visibility, status, position, external_id, metadata
   on public.ticket_types
   for each row execute function private.tg__count_version();
-
--- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
-create function private.places_taken(event_id uuid) returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  return (
-    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
-  );
-end
-$$;
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 
@@ -243,182 +220,3 @@ begin
 end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
-
--- In the organiser's order. A cursor is the id of the last one, and stands for wherever that is now. A hundred when no limit is
--- given: an event has a handful, and whoever asks for no page gets them all.
-create function api.list_ticket_types(event_id uuid, cursor text default null, "limit" integer default null) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_size integer := private.page_size(coalesce("limit", 100));
-  v_last_id uuid := private.decode_cursor(cursor);
-  v_last public.ticket_types;
-  v_event public.events;
-  v_places_left bigint;
-  v_bytes integer := private.page_bytes();
-  v_ticket_type public.ticket_types;
-  v_item json;
-  v_items json[];
-begin
-  select e.* into v_event from public.events e where e.id = list_ticket_types.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
-  if v_last_id is not null then
-    select t.* into v_last from public.ticket_types t where t.id = v_last_id and t.event_id = v_event.id;
-    if not found then
-      perform private.refuse(
-        404, 'not_found', 'There is no such ticket type of the event any more.', 'cursor', hint => 'Leave it out to start again.'
-      );
-    end if;
-  end if;
-
-  select v_event.capacity - coalesce(sum(t.quantity_sold), 0) into v_places_left
-  from public.ticket_types t
-  where t.event_id = v_event.id;
-
-  for v_ticket_type in
-    select t.*
-    from public.ticket_types t
-    where t.event_id = v_event.id
-      and (v_last_id is null or (t.position, t.id) > (v_last.position, v_last.id))
-    order by t.position, t.id
-    limit v_size + 1
-  loop
-    v_item := private.ticket_type_json(v_ticket_type, v_event.currency, v_places_left);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
-  return private.page(v_items, v_size);
-end
-$$;
-comment on function api.list_ticket_types(uuid, text, integer) is
-  'Ticket types of an event in the organiser''s order: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_ticket_types(uuid, text, integer) to scope_events_read;
-
-create function api.get_ticket_type(ticket_type_id uuid) returns json
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_ticket_type public.ticket_types;
-begin
-  select t.* into v_ticket_type from public.ticket_types t where t.id = get_ticket_type.ticket_type_id;
-  if not found then
-    perform private.refuse_not_found('ticket_type_id');
-  end if;
-  return private.ticket_type_json(v_ticket_type);
-end
-$$;
-comment on function api.get_ticket_type(uuid) is 'One ticket type. 404 not_found.';
-grant execute on function api.get_ticket_type(uuid) to scope_events_read;
-
-create function api.create_ticket_type(
-  event_id uuid,
-  name text,
-  description text default null,
-  price bigint default null,
-  quantity integer default null,
-  min_per_order integer default null,
-  max_per_order integer default null,
-  sales_start_at timestamptz default null,
-  sales_end_at timestamptz default null,
-  visibility public.ticket_type_visibility default null,
-  "position" integer default null,
-  external_id text default null,
-  metadata jsonb default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_organisation_id uuid;
-  v_ticket_type public.ticket_types;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  select e.organisation_id into v_organisation_id from public.events e where e.id = create_ticket_type.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
-
-  insert into public.ticket_types (
-    organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order,
-    sales_start_at, sales_end_at, visibility, position, external_id, metadata
-  )
-  values (
-    v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
-    coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
-    coalesce(create_ticket_type.min_per_order, 1), create_ticket_type.max_per_order,
-    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
-    coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
-    create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
-  )
-  returning * into v_ticket_type;
-
-  return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
-  );
-end
-$$;
-comment on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text) is
-  'Adds a ticket type to an event: 201. 404 not_found; 409 already_exists (external_id); 422 validation_failed.';
-grant execute on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text)
-  to scope_events_write;
-
-create function api.update_ticket_type(
-  ticket_type_id uuid,
-  changes jsonb,
-  if_version integer[] default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_ticket_type public.ticket_types;
-  v_new public.ticket_types;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  select t.* into v_ticket_type from public.ticket_types t where t.id = update_ticket_type.ticket_type_id for no key update;
-  if not found then
-    perform private.refuse_not_found('ticket_type_id');
-  end if;
-  perform private.assert_version(v_ticket_type.version, if_version);
-
-  v_new := jsonb_populate_record(v_ticket_type, changes);
-  update public.ticket_types t set
-    name = v_new.name,
-    description = v_new.description,
-    price = v_new.price,
-    quantity = v_new.quantity,
-    min_per_order = v_new.min_per_order,
-    max_per_order = v_new.max_per_order,
-    sales_start_at = v_new.sales_start_at,
-    sales_end_at = v_new.sales_end_at,
-    visibility = v_new.visibility,
-    status = v_new.status,
-    position = v_new.position,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata
-  where t.id = v_ticket_type.id
-  returning * into v_ticket_type;
-
-  return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type))
-  );
-end
-$$;
-comment on function api.update_ticket_type(uuid, jsonb, integer[], text, text) is
-  'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_ticket_type(uuid, jsonb, integer[], text, text) to scope_events_write;

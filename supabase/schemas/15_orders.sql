@@ -4,17 +4,6 @@
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
-create type public.request_source as enum ('api', 'mcp', 'studio');
-
--- By which door a row came in: the token says api or mcp; without a token it was a person.
-create function private.current_source() returns public.request_source
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
-end
-$$;
-grant execute on function private.current_source() to api_key, authenticated;
 
 -- Half of each page is left free: an update stays on its page then and writes to none of the indexes, also where an event is
 -- cancelled and with it every order.
@@ -89,6 +78,17 @@ as $$
 begin
   return "order".amount_paid >= "order".subtotal - "order".discount_total
     and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
+end
+$$;
+
+create function private.refuse_unpublished(status public.event_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
+  );
 end
 $$;
 
@@ -248,17 +248,6 @@ $$;
 create trigger events_500_cancel_orders after update on public.events
   for each row when (new.status = 'cancelled' and old.status <> 'cancelled')
   execute function private.tg_events__cancel_orders();
-
-create function private.refuse_unpublished(status public.event_status) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
-    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
-  );
-end
-$$;
 
 revoke all on public.orders from anon, authenticated, service_role;
 

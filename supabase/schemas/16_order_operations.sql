@@ -1,4 +1,4 @@
--- Reading, paying and cancelling orders. An order is answered with its attendees and payments, so this stands behind all three.
+-- Reading, paying and cancelling orders. An order is answered with its attendees and payments.
 
 -- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
 -- the order is theirs to read.

@@ -65,6 +65,19 @@ create index attendees_organisation_id_email_lower_idx on public.attendees (orga
 create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
 
+-- Nobody is handed a ticket that would not let them in.
+create function private.refuse_inactive_ticket(status public.attendee_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
+  );
+end
+$$;
+grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+
 -- Security definer: it reads order and ticket type beyond what a registering key may see.
 create function private.tg_attendees__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -257,19 +270,6 @@ grant insert (
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
-
--- Nobody is handed a ticket that would not let them in.
-create function private.refuse_inactive_ticket(status public.attendee_status) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
-    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
-  );
-end
-$$;
-grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
 
 -- The ticket code lets people in, and is told only to those who handle tickets.
 create function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json

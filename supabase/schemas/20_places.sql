@@ -1,5 +1,53 @@
 -- Places: an attendee who is not cancelled holds one, of the ticket type and of the event. Counted by triggers on attendees,
--- from wherever a row is changed; no more are taken than there are.
+-- from wherever a row is changed; no more are taken than there are. Here, too, are the locks of an event, under which that holds.
+
+-- The event lock. Registrations hold it shared; a change of status, capacity or currency takes it exclusively until the end of
+-- the transaction. So a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
+-- its queue is fair: in an on-sale there is always somebody holding the row shared, and the organiser's edit would wait for ever.
+-- Where the event has a capacity of its own, registrations then go one by one: that is a second lock, because two who hold the
+-- first one shared could never both make it exclusive.
+-- Order of locks, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock
+-- of the event, ticket type; several of a kind in the order of their ids.
+create function private.lock_event_exclusive(event_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(1, hashtext(event_id::text));
+end
+$$;
+grant execute on function private.lock_event_exclusive(uuid) to scope_events_write;
+
+create function private.lock_event_shared(event_id uuid) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
+  -- Read only now, when nobody can change it.
+  select e.* into v_event from public.events e where e.id = lock_event_shared.event_id;
+  return v_event;
+end
+$$;
+
+create function private.lock_event_capacity(event_id uuid) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(2, hashtext(event_id::text));
+end
+$$;
+
+-- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
+create function private.places_taken(event_id uuid) returns bigint
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+  );
+end
+$$;
 
 -- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
 -- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.

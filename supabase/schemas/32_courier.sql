@@ -1,6 +1,7 @@
 -- The courier's side of the outbox: it claims what is due, sends it, and says how that went. A claim is a lease: whoever dies
 -- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
--- All security definer: the courier has no right to any table, and these are the only functions it may call.
+-- All security definer: the courier has no right to any table, and the api functions of 32_courier.sql to
+-- 36_housekeeping.sql are all that it may call.
 
 -- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
 -- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
@@ -283,63 +284,3 @@ $$;
 comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
   'Says how sending a claimed webhook went: whether that disabled its endpoint. Nothing happens when the claim has passed to somebody else.';
 grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
-
--- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
--- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
--- owed to nobody. A notification that awaits its fan-out counts as one.
-create function api.outbox_depth() returns json
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return (
-    select json_agg(json_build_object(
-      'kind', k.kind,
-      'owed', k.owed,
-      'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
-      'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
-    ))
-    from (
-      select
-        'webhooks' as kind,
-        coalesce(sum(d.owed), 0) as owed,
-        min(d.oldest) as oldest,
-        min(d.due) as due
-      from (
-        select d.owed, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
-        from (
-          select
-            d.webhook_endpoint_id,
-            count(*) as owed,
-            min(d.created_at) as oldest,
-            min(d.next_attempt_at) as due,
-            coalesce(bool_or(d.claimed_until > now()), false) as busy
-          from public.webhook_deliveries d
-          where d.status = 'pending'
-          group by d.webhook_endpoint_id
-        ) d
-        join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
-        union all
-        select n.owed, q.created_at, q.created_at
-        from private.notification_queue q
-        cross join lateral (
-          select count(*) as owed
-          from public.notifications n
-          where n.organisation_id = q.organisation_id
-            and n.transaction_id = q.transaction_id
-            and n.id > coalesce(q.after_id, '00000000-0000-0000-0000-000000000000')
-        ) n
-        where exists (
-          select from public.webhook_endpoints w where w.organisation_id = q.organisation_id and w.status = 'enabled'
-        )
-      ) d
-      union all
-      select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
-      from public.ticket_emails e
-      where e.status = 'queued'
-    ) k
-  );
-end
-$$;
-comment on function api.outbox_depth() is
-  'What is owed: [{ kind, owed, oldest_seconds, late_seconds }], late being how long what is due has waited.';
-grant execute on function api.outbox_depth() to courier;

@@ -1,10 +1,6 @@
 -- What is kept for a while only: first outcomes under their idempotency keys, settled deliveries and e-mails, and the log of
 -- notifications. Purged by the courier, a few at a time, so that nobody waits for it.
 
-create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
-create index notifications_created_at_idx on public.notifications (created_at);
-create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
-
 -- Answers how many rows went, so that the caller goes on while there are more. What is still owed or awaits its fan-out is kept,
 -- however old, unless its endpoint is disabled.
 create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer

@@ -1,0 +1,95 @@
+-- How ids, codes, times, addresses and metadata look.
+
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of what is left of the microseconds (its method 3), then
+-- random. So ids sort by creation, also the guests of one registration, and keyset pages walk them. PostgreSQL has its own
+-- from version 18 on.
+create function private.uuid_v7() returns uuid
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
+begin
+  return (
+    lpad(to_hex(v_microseconds / 1000), 12, '0')
+    || '7'
+    || lpad(to_hex(v_microseconds % 1000 * 4096 / 1000), 3, '0')
+    || substr(replace(gen_random_uuid()::text, '-', ''), 17)
+  )::uuid;
+end
+$$;
+grant execute on function private.uuid_v7() to api_key, authenticated;
+
+-- Crockford's base 32 leaves out I, L, O and U, so that a code survives being read aloud and typed. Five bits a character,
+-- drawn through sha256 from one random UUID (122 bits): safe up to 24 characters.
+create function private.random_code(length integer) returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (
+    select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
+    from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
+  );
+end
+$$;
+
+-- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
+create function private.rfc3339(moment timestamptz) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
+grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
+
+-- What a header of an e-mail can hold without quotes or another alphabet: all that zod's z.email() takes, and a little more.
+create function private.is_email_address(address text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(address) <= 254
+    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$';
+end
+$$;
+grant execute on function private.is_email_address(text) to api_key, authenticated;
+
+-- Whether a number is the same after a client has read it as a double and written it again. Whole numbers beyond 2^53 - 1
+-- are not, and below the least double Postgres would refuse the cast.
+create function private.is_double(number numeric) returns boolean
+language plpgsql immutable set search_path = '' set extra_float_digits = 1
+as $$
+begin
+  return case
+    when number = 0 then true
+    when abs(number) > 9007199254740991 or abs(number) < 4e-324 then false
+    else number::float8::text::numeric = number
+  end;
+end
+$$;
+grant execute on function private.is_double(numeric) to api_key, authenticated;
+
+-- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside. It holds
+-- nothing that a JSON client would change or lose: no number that is no double, and no key that JavaScript takes for another.
+create function private.is_metadata(value jsonb) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when jsonb_typeof(value) <> 'object' then false
+    else (
+      select count(*) <= 50
+        and coalesce(bool_and(
+          length(e.key) between 1 and 40
+          and e.key <> '__proto__'
+          and coalesce(length(e.value #>> '{}'), 0) <= 500
+          and case jsonb_typeof(e.value)
+            when 'number' then private.is_double((e.value #>> '{}')::numeric)
+            else jsonb_typeof(e.value) in ('string', 'boolean', 'null')
+          end
+        ), true)
+      from jsonb_each(value) e
+    )
+  end;
+end
+$$;
+grant execute on function private.is_metadata(jsonb) to api_key, authenticated;

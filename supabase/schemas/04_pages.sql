@@ -1,0 +1,74 @@
+-- Pages of a list: the cursor, and the bounds in number and in bytes.
+
+-- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
+-- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
+create function private.encode_cursor(id uuid) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=');
+end
+$$;
+grant execute on function private.encode_cursor(uuid) to api_key;
+
+create function private.decode_cursor(cursor text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if cursor !~ '^[A-Za-z0-9_-]{22}$' then
+    perform private.refuse(
+      422, 'validation_failed', 'The cursor is not one that a list answered.', 'cursor',
+      hint => 'Send next_cursor of the previous page unchanged, or leave the cursor out to start again.'
+    );
+  end if;
+  return encode(decode(translate(cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid;
+end
+$$;
+grant execute on function private.decode_cursor(text) to api_key;
+
+create function private.page_size("limit" integer) returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return greatest(1, least(coalesce("limit", 50), 100));
+end
+$$;
+grant execute on function private.page_size(integer) to api_key;
+
+-- How many bytes the items of a page may have together; a list stops there, with at least one item.
+create function private.page_bytes() returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return 1048576;
+end
+$$;
+grant execute on function private.page_bytes() to api_key;
+
+-- A list operation makes items until there is one more than the page holds, in number or in bytes; the surplus item says that
+-- there is more. Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
+create function private.page(items json[], size integer) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_kept integer := least(coalesce(cardinality(items), 0), size);
+  v_bytes integer := private.page_bytes();
+  v_sum bigint := 0;
+begin
+  if pg_column_size(items) > v_bytes then
+    for i in 1..v_kept loop
+      v_sum := v_sum + pg_column_size(items[i]);
+      if v_sum > v_bytes and i > 1 then
+        v_kept := i - 1;
+        exit;
+      end if;
+    end loop;
+  end if;
+  return json_build_object(
+    'data', coalesce(to_json(items[1:v_kept]), '[]'),
+    'has_more', coalesce(cardinality(items), 0) > v_kept,
+    'next_cursor', case when cardinality(items) > v_kept then private.encode_cursor((items[v_kept] ->> 'id')::uuid) end
+  );
+end
+$$;
+grant execute on function private.page(json[], integer) to api_key;

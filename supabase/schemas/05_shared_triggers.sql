@@ -1,0 +1,122 @@
+-- Trigger functions of several tables. private.tg__assert_* raise unless the condition in their name holds; private.tg__refuse_*
+-- always raise.
+
+-- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
+-- no other update pays for it.
+create function private.tg__assert_unchanged() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv loop
+    if to_jsonb(new) -> v_column is distinct from to_jsonb(old) -> v_column then
+      perform private.refuse(409, 'read_only_field', 'This field is fixed once the row exists.', v_column);
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+-- Fields that Usher keeps itself, named after a hint as arguments of a trigger on those very columns. Saving a row as it is
+-- passes; another value would be overwritten without a word. A new row has none of them.
+create function private.tg__assert_derived_untouched() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_column text;
+begin
+  foreach v_column in array tg_argv[1:] loop
+    if to_jsonb(new) -> v_column is distinct from coalesce(to_jsonb(old) -> v_column, 'null')
+      -- What SQL that keeps updated_at itself sets it to is what it becomes.
+      and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
+      perform private.refuse(
+        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0]
+      );
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+create function private.tg__assert_name() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.name is null or length(btrim(new.name)) not between 1 and 200 or new.name ~ '[[:cntrl:]]' then
+    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
+  end if;
+  return new;
+end
+$$;
+
+-- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
+-- stay behind it.
+create function private.tg__assert_not_in_use() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_reference text;
+  v_in_use boolean;
+begin
+  foreach v_reference in array tg_argv[2:] loop
+    execute format(
+      'select exists (select from public.%I where %I = $1)', split_part(v_reference, '.', 1), split_part(v_reference, '.', 2)
+    ) into v_in_use using old.id;
+    if v_in_use then
+      perform private.refuse(409, 'in_use', tg_argv[0], hint => tg_argv[1]);
+    end if;
+  end loop;
+  return old;
+end
+$$;
+
+-- For triggers whose `when` says which value is refused. Arguments: param, message and, if there is one, a hint.
+create function private.tg__refuse_value() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse_value(tg_argv[0], tg_argv[1], tg_argv[2]);
+  return new;
+end
+$$;
+
+-- Truncating fires no row triggers, so that counts and logs would miss it.
+create function private.tg__refuse_truncate() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(409, 'append_only', 'This table cannot be emptied at one stroke.', hint => 'Delete or cancel rows instead.');
+end
+$$;
+
+-- Rows below an event belong to the event's organisation; whoever adds one need not say so.
+create function private.tg__inherit_organisation() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.organisation_id is null then
+    select e.organisation_id into new.organisation_id from public.events e where e.id = new.event_id;
+  end if;
+  return new;
+end
+$$;
+
+create function private.tg__set_updated_at() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.updated_at := now();
+  return new;
+end
+$$;
+
+-- The version of a row is the ETag of its object: whoever edits it may say which version they saw.
+create function private.tg__count_version() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.version := old.version + 1;
+  return new;
+end
+$$;

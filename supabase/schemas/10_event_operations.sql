@@ -1,0 +1,340 @@
+-- Reading, making, changing, publishing, completing and cancelling events.
+
+create function api.list_events(
+  status public.event_status default null,
+  external_id text default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_event public.events;
+  v_item json;
+  v_items json[];
+begin
+  for v_event in
+    select e.*
+    from public.events e
+    where (list_events.status is null or e.status = list_events.status)
+      and (list_events.external_id is null or e.external_id = list_events.external_id)
+      and (v_before is null or e.id < v_before)
+    order by e.id desc
+    limit v_size + 1
+  loop
+    v_item := private.event_json(v_event);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_events(public.event_status, text, text, integer) is
+  'Events of the organisation, newest first, optionally of one status or with one external_id: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(public.event_status, text, text, integer) to scope_events_read;
+
+create function api.get_event(event_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = get_event.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.event_json(v_event);
+end
+$$;
+comment on function api.get_event(uuid) is 'One event. 404 not_found.';
+grant execute on function api.get_event(uuid) to scope_events_read;
+
+-- The columns that a venue sets, by RFC 7396: a member that its object leaves out stays as it is, null clears one, and no
+-- object at all clears them all.
+create function private.venue_columns(venue jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if jsonb_typeof(venue) = 'object' then
+    return (select coalesce(jsonb_object_agg('venue_' || m.key, m.value), '{}') from jsonb_each(venue) m);
+  end if;
+  return '{"venue_name": null, "venue_address": null, "venue_city": null, "venue_postcode": null, "venue_country": null}';
+end
+$$;
+grant execute on function private.venue_columns(jsonb) to scope_events_write;
+
+create function api.create_event(
+  name text,
+  slug text default null,
+  description text default null,
+  starts_at timestamptz default null,
+  ends_at timestamptz default null,
+  timezone text default null,
+  venue jsonb default null,
+  online_url text default null,
+  capacity integer default null,
+  currency text default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_venue public.events := jsonb_populate_record(null::public.events, private.venue_columns(venue));
+  v_event public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.events (
+    organisation_id, name, slug, description, starts_at, ends_at, timezone,
+    venue_name, venue_address, venue_city, venue_postcode, venue_country,
+    online_url, capacity, currency, external_id, metadata
+  )
+  values (
+    private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
+    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'),
+    v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
+    create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
+    create_event.external_id, coalesce(create_event.metadata, '{}')
+  )
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text) is
+  'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_event(
+  event_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_event public.events;
+  v_new public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  perform private.assert_version(v_event.version, if_version);
+
+  -- An absent key leaves its field, null clears it; so do the members of the venue.
+  v_new := jsonb_populate_record(
+    v_event,
+    changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+  );
+  update public.events e set
+    name = v_new.name,
+    slug = v_new.slug,
+    description = v_new.description,
+    starts_at = v_new.starts_at,
+    ends_at = v_new.ends_at,
+    timezone = v_new.timezone,
+    venue_name = v_new.venue_name,
+    venue_address = v_new.venue_address,
+    venue_city = v_new.venue_city,
+    venue_postcode = v_new.venue_postcode,
+    venue_country = v_new.venue_country,
+    online_url = v_new.online_url,
+    capacity = v_new.capacity,
+    currency = v_new.currency,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where e.id = v_event.id
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.update_event(uuid, jsonb, integer[], text, text) is
+  'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
+
+-- The one way from status to status; the guard says which are allowed.
+create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = set_event_status.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  -- Studio may save a row as it is; a caller who cancels what is cancelled should be told.
+  if v_event.status = set_event_status.status then
+    perform private.refuse_transition(v_event.status, set_event_status.status);
+  end if;
+  update public.events e set status = set_event_status.status where e.id = v_event.id returning * into v_event;
+  return v_event;
+end
+$$;
+grant execute on function private.set_event_status(uuid, public.event_status) to scope_events_write;
+
+create function api.publish_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'published'))
+  ));
+end
+$$;
+comment on function api.publish_event(uuid, text, text) is
+  'Opens a draft event for registrations: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
+grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
+
+create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'completed'))
+  ));
+end
+$$;
+comment on function api.complete_event(uuid, text, text) is
+  'Closes an event, so that nobody can be registered any more: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
+
+-- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', (
+      select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
+    ),
+    'attendees', (
+      select count(*) from public.attendees a where a.event_id = v_event.id and a.status <> 'cancelled'
+    )
+  );
+end
+$$;
+grant execute on function private.event_effect(uuid, boolean) to scope_events_write;
+
+create function api.unpublish_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.event_effect(event_id, dry_run),
+      'data', private.event_json(private.set_event_status(event_id, 'draft'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.unpublish_event(uuid, boolean, text, text) is
+  'Takes an event without orders back to draft, or says what that would do: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
+
+create function api.cancel_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_effect json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform from public.events e where e.id = cancel_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    -- Counted before there is nothing left to count, and under the exclusive event lock, so that it is what is cancelled.
+    perform private.lock_event_exclusive(event_id);
+    v_effect := private.event_effect(event_id, dry_run);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
+    );
+    if dry_run then
+      perform private.undo_dry_run();
+    end if;
+  exception when sqlstate 'UD001' then
+    null; -- Everything above is undone; what it would have answered is kept.
+  end;
+  if dry_run then
+    return v_outcome; -- Nothing happened, so there is nothing to record.
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+end
+$$;
+comment on function api.cancel_event(uuid, boolean, text, text) is
+  'Cancels an event and with it its orders and tickets, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;

@@ -1,0 +1,247 @@
+-- Checking in, one ticket or a batch of offline scans, undoing it, and the log of the door.
+
+-- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
+-- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
+create function private.rejected_check_in(check_in json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in ->> 'reason',
+      'message', case check_in ->> 'reason'
+        when 'not_found' then 'No ticket has this code.'
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+      end,
+      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
+      'details', json_build_object('check_in', check_in),
+      'hint', case check_in ->> 'reason'
+        when 'not_found' then 'Scan again, or look the person up by name.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'Nobody can be checked in.'
+      end
+    )
+  );
+end
+$$;
+grant execute on function private.rejected_check_in(json) to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text,
+  device text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+  v_json json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.events e where e.id = check_in.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.check_ins (event_id, code, device)
+  values (check_in.event_id, check_in.code, check_in.device)
+  returning * into v_check_in;
+
+  -- Read after the insert, so that it shows the attendee as the scan left them.
+  v_json := private.check_in_json(v_check_in);
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    case v_check_in.result
+      when 'accepted' then json_build_object('status', 200, 'data', v_json)
+      else private.rejected_check_in(v_json)
+    end
+  );
+end
+$$;
+comment on function api.check_in(uuid, text, text, text, text) is
+  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
+grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
+
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in(uuid, text, text) is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
+grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+
+create function api.list_check_ins(
+  event_id uuid default null,
+  attendee_id uuid default null,
+  result public.check_in_result default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_check_in public.check_ins;
+  v_item json;
+  v_items json[];
+begin
+  for v_check_in in
+    select c.*
+    from public.check_ins c
+    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
+      and (list_check_ins.attendee_id is null or c.attendee_id = list_check_ins.attendee_id)
+      and (list_check_ins.result is null or c.result = list_check_ins.result)
+      and (v_before is null or c.id < v_before)
+    order by c.id desc
+    limit v_size + 1
+  loop
+    v_item := private.check_in_json(v_check_in);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
+  'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
+grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
+
+-- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
+-- attendees, first waits for the event lock and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
+-- all of them before it judges the first, in the order of their ids: two batches, also of two events, take theirs in one order.
+-- Security definer: a scanning key has no right to orders.
+create function private.lock_orders_of(event_id uuid, codes text[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.lock_event_shared(event_id);
+  perform 1
+  from public.orders o
+  where o.id in (
+    select a.order_id from public.attendees a
+    where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  )
+  order by o.id
+  for share;
+  perform 1
+  from public.attendees a
+  where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  order by a.id
+  for no key update;
+end
+$$;
+grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
+
+-- Scans of a scanner that was offline, judged in the order in which they were made. Each has an id of the scanner's own, and
+-- one that is known already is answered again, so the same batch may be sent until it arrives.
+create function api.check_in_batch(
+  event_id uuid,
+  scans jsonb,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scan record;
+  v_check_in public.check_ins;
+  v_known boolean;
+  v_results json[] := '{}';
+  v_accepted integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  -- One batch of an event at a time: between looking for a known scan and adding it nobody else may add it.
+  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+  perform private.lock_orders_of(
+    event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
+  );
+
+  for v_scan in
+    select s.*
+    from jsonb_to_recordset(scans) as s (scan_id text, code text, scanned_at timestamptz, device text)
+    order by s.scanned_at, s.scan_id
+  loop
+    select c.* into v_check_in
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id and c.scan_id = v_scan.scan_id;
+    v_known := found;
+    if not v_known then
+      insert into public.check_ins (event_id, code, device, scan_id, scanned_at)
+      values (check_in_batch.event_id, v_scan.code, v_scan.device, v_scan.scan_id, v_scan.scanned_at)
+      returning * into v_check_in;
+    end if;
+    v_accepted := v_accepted + (v_check_in.result = 'accepted')::integer;
+    v_results := v_results || json_build_object(
+      'scan_id', v_check_in.scan_id,
+      'replayed', v_known,
+      'check_in', private.check_in_json(v_check_in)
+    );
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object(
+      'status', 200,
+      'data', json_build_object(
+        'object', 'check_in_batch',
+        'event_id', check_in_batch.event_id,
+        'accepted', v_accepted,
+        'rejected', cardinality(v_results) - v_accepted,
+        'results', to_json(v_results)
+      )
+    )
+  );
+end
+$$;
+comment on function api.check_in_batch(uuid, jsonb, text, text) is
+  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
+grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;

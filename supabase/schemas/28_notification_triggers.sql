@@ -1,0 +1,184 @@
+-- The triggers that write notifications: what happens to orders, attendees, check-ins and events. All security definer: the
+-- outbox is nobody's to write.
+
+-- Orders notify when the transaction ends: only then are their attendees and payments all there. A new order has a deferred
+-- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
+-- here, whose deferred trigger notifies of all of them at once.
+create table private.order_notices (
+  id uuid not null default gen_random_uuid(),
+  types public.notification_type[] not null,
+  order_ids uuid[] not null,
+  constraint order_notices_pkey primary key (id)
+);
+comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
+alter table private.order_notices enable row level security;
+
+create function private.tg_orders__notify_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_data json;
+begin
+  select o.* into v_order from public.orders o where o.id = new.id;
+  if found then
+    v_data := private.order_json(
+      v_order,
+      private.attendees_of_order_json(v_order.id),
+      case when v_order.amount_paid > 0 then private.order_payments_json(v_order.id) else '[]' end
+    );
+    insert into public.notifications (organisation_id, type, data)
+    select v_order.organisation_id, t.type, v_data
+    from unnest(
+      case new.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
+    ) t (type);
+  end if;
+  return null;
+end
+$$;
+create constraint trigger orders_600_notify_insert after insert on public.orders
+  deferrable initially deferred
+  for each row execute function private.tg_orders__notify_insert();
+
+create function private.tg_orders__notice() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- No join of the two: see tg_attendees__add_up.
+  insert into private.order_notices (types, order_ids)
+  select
+    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    array_agg(n.id order by n.id)
+  from (
+    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    except
+    select o.id, o.status from old_rows o
+  ) n
+  group by n.status;
+  return null;
+end
+$$;
+create trigger orders_600_notice_update after update on public.orders
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_orders__notice();
+
+create function private.tg_order_notices__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select o.organisation_id, t.type, o.data
+  from unnest(new.order_ids) n (order_id)
+  -- One index look-up an order, however many there are; an order that is gone is not told of.
+  cross join lateral (
+    select
+      o.organisation_id,
+      private.order_json(
+        o,
+        private.attendees_of_order_json(o.id),
+        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
+      ) as data
+    from public.orders o
+    where o.id = n.order_id
+    offset 0
+  ) o
+  cross join unnest(new.types) t (type);
+  delete from private.order_notices n where n.id = new.id;
+  return null;
+end
+$$;
+create constraint trigger order_notices_600_notify after insert on private.order_notices
+  deferrable initially deferred
+  for each row execute function private.tg_order_notices__notify();
+
+-- Who comes with a new order is told of with it; who is added to one that was there is told of here. Before the totals, whose
+-- changes tell of others.
+create function private.tg_attendees__notify_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A scalar subquery is a look-up for each row under any plan.
+  if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
+    insert into public.notifications (organisation_id, type, data)
+    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
+    from new_rows n
+    where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
+    order by n.id;
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_insert after insert on public.attendees
+  referencing new table as new_rows
+  for each statement execute function private.tg_attendees__notify_insert();
+
+-- The plan is kept, and made for the one row of the first call: without nested loops it serves the 25,000 of a cancelled event
+-- as well.
+create function private.tg_attendees__notify_update() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+as $$
+begin
+  -- Every change of these columns counts the version: a check-in, say, leaves nothing to compare.
+  if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  select
+    n.organisation_id,
+    case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
+    private.attendee_json(row(n.*)::public.attendees)
+  from new_rows n
+  join old_rows o on o.id = n.id
+  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
+    is distinct from
+    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata)
+  order by n.id;
+  return null;
+end
+$$;
+create trigger attendees_350_notify_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_attendees__notify_update();
+
+create function private.tg_check_ins__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select
+    a.organisation_id,
+    case tg_op when 'INSERT' then 'attendee.checked_in' else 'attendee.check_in_undone' end::public.notification_type,
+    private.attendee_json(a)
+  from public.attendees a
+  where a.id = new.attendee_id;
+  return null;
+end
+$$;
+create trigger check_ins_600_notify_insert after insert on public.check_ins
+  for each row when (new.result = 'accepted') execute function private.tg_check_ins__notify();
+create trigger check_ins_600_notify_update after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify();
+
+create function private.tg_events__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  -- A row that is saved as it was is no news.
+  if to_jsonb(new) - 'version' - 'updated_at' = to_jsonb(old) - 'version' - 'updated_at' then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    case
+      when new.status = 'published' and old.status = 'draft' then 'event.published'
+      when new.status = 'cancelled' and old.status <> 'cancelled' then 'event.cancelled'
+      else 'event.updated'
+    end::public.notification_type,
+    private.event_json(new)
+  );
+  return null;
+end
+$$;
+create trigger events_600_notify after update on public.events
+  for each row execute function private.tg_events__notify();

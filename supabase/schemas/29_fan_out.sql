@@ -1,0 +1,316 @@
+-- From notifications to webhook deliveries: the queue of transactions that await it, what each endpoint was subscribed to and
+-- when, and the fan-out itself. All but private.after_restore are security definer: the outbox is nobody's to write.
+
+-- Transactions whose notifications are not fanned out yet: one row each, however much happened in it. No foreign key: checking
+-- it would cost every write something, and what went with its organisation is merely not found.
+create table private.notification_queue (
+  organisation_id uuid not null,
+  transaction_id xid8 not null,
+  after_id uuid,
+  created_at timestamptz not null default now(),
+  constraint notification_queue_pkey primary key (organisation_id, transaction_id)
+);
+comment on table private.notification_queue is 'Transactions whose notifications await their fan-out to webhook deliveries.';
+comment on column private.notification_queue.after_id is 'The last notification of it that was fanned out, in the order of ids.';
+alter table private.notification_queue enable row level security;
+
+-- Also where there is no endpoint: one that another transaction adds at this moment may be owed what this one commits.
+create function private.tg_notifications__queue() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.notification_queue (organisation_id, transaction_id)
+  select distinct n.organisation_id, n.transaction_id from new_rows n where n.type <> 'webhook_endpoint.test'
+  on conflict do nothing;
+  return null;
+end
+$$;
+create trigger notifications_500_queue after insert on public.notifications
+  referencing new table as new_rows
+  for each statement execute function private.tg_notifications__queue();
+
+-- What each endpoint was subscribed to, and when: a row for every change of that. "When" is a snapshot rather than a time: the
+-- change counts for each transaction that had not been committed when it was made. So whoever subscribes and then reads misses
+-- nothing, and the order is that of commits, which no clock knows.
+create table private.webhook_subscriptions (
+  id uuid not null default private.uuid_v7(),
+  "position" integer not null,
+  webhook_endpoint_id uuid not null,
+  organisation_id uuid not null,
+  types public.notification_type[] not null,
+  is_enabled boolean not null,
+  transaction_id xid8 not null default pg_current_xact_id(),
+  snapshot pg_snapshot not null default pg_current_snapshot(),
+  constraint webhook_subscriptions_pkey primary key (id),
+  constraint webhook_subscriptions_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
+    references public.webhook_endpoints (id) on delete cascade
+);
+comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of what happened before.';
+comment on column private.webhook_subscriptions."position" is 'The order of changes, which a clock that is set back does not keep.';
+create index webhook_subscriptions_webhook_endpoint_id_position_idx
+  on private.webhook_subscriptions (webhook_endpoint_id, "position");
+create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
+alter table private.webhook_subscriptions enable row level security;
+
+-- Behind a lock that fan-out of the organisation holds shared, and before the snapshot is taken: a fan-out has either committed,
+-- or finds the change. Before 500, so that deliveries of a type that is given up are all there to be cancelled.
+create function private.tg_webhook_endpoints__record_subscription() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_change private.webhook_subscriptions;
+  v_removed private.webhook_subscriptions;
+begin
+  perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
+  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, is_enabled)
+  values (
+    new.id,
+    new.organisation_id,
+    (select coalesce(max(s."position"), 0) + 1 from private.webhook_subscriptions s where s.webhook_endpoint_id = new.id),
+    new.types,
+    new.status = 'enabled'
+  )
+  returning * into v_change;
+  -- The change before it is kept only for a transaction in the queue that came between the two, so that whoever changes an
+  -- endpoint again and again leaves no more rows than there are such transactions.
+  delete from private.webhook_subscriptions s
+  where s.webhook_endpoint_id = new.id
+    and s."position" = (
+      select max(l."position") from private.webhook_subscriptions l
+      where l.webhook_endpoint_id = new.id and l."position" < v_change."position"
+    )
+    and not exists (
+      select from private.notification_queue q
+      where q.organisation_id = new.organisation_id
+        and (
+          q.transaction_id in (s.transaction_id, v_change.transaction_id)
+          or (pg_visible_in_snapshot(q.transaction_id, v_change.snapshot) and not pg_visible_in_snapshot(q.transaction_id, s.snapshot))
+        )
+    )
+  returning s.* into v_removed;
+  if found then
+    -- The types that it had given up stay given up.
+    update private.webhook_subscriptions s
+    set types = array(select t from unnest(s.types) t where t = any (v_removed.types))
+    where s.webhook_endpoint_id = new.id and s."position" < v_removed."position" and not s.types <@ v_removed.types;
+  end if;
+  return null;
+end
+$$;
+create trigger webhook_endpoints_400_record_subscription_insert after insert on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__record_subscription();
+create trigger webhook_endpoints_400_record_subscription_update after update on public.webhook_endpoints
+  for each row when ((new.types, new.status) is distinct from (old.types, old.status))
+  execute function private.tg_webhook_endpoints__record_subscription();
+
+create type private.webhook_subscription as (
+  webhook_endpoint_id uuid, types public.notification_type[], after_id uuid, before_id uuid
+);
+
+-- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set where that
+-- transaction changed the endpoint itself: then what it did before and after counts. A type that was given up since is left out:
+-- its deliveries would have been cancelled.
+create function private.subscriptions_at(organisation_id uuid, transaction_id xid8) returns private.webhook_subscription[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(
+      c.webhook_endpoint_id,
+      case when c.next_id is null then c.types else array(
+        select t from unnest(c.types) t
+        where not exists (
+          select from private.webhook_subscriptions l
+          where l.webhook_endpoint_id = c.webhook_endpoint_id and l."position" > c."position" and t <> all (l.types)
+        )
+      ) end,
+      case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
+      case when c.next_transaction_id = subscriptions_at.transaction_id then c.next_id end
+    )::private.webhook_subscription
+    from (
+      select
+        s.*,
+        lead(s.id) over changes as next_id,
+        lead(s.transaction_id) over changes as next_transaction_id,
+        lead(s.snapshot) over changes as next_snapshot
+      from private.webhook_subscriptions s
+      where s.organisation_id = subscriptions_at.organisation_id
+      window changes as (partition by s.webhook_endpoint_id order by s."position")
+    ) c
+    where c.is_enabled
+      and (
+        c.transaction_id = subscriptions_at.transaction_id
+        or not pg_visible_in_snapshot(subscriptions_at.transaction_id, c.snapshot)
+      )
+      and (
+        c.next_id is null
+        or c.next_transaction_id = subscriptions_at.transaction_id
+        or pg_visible_in_snapshot(subscriptions_at.transaction_id, c.next_snapshot)
+      )
+  );
+end
+$$;
+
+-- Fans out what an organisation has in the queue, oldest transaction first, until there are about so many deliveries: how many
+-- it did. It waits for nobody: while an endpoint of the organisation is being changed or deleted, or another courier has the
+-- transaction, it leaves that for later. The plan is that of the indexes, whatever statistics say: each batch reads its own part.
+create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
+language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  v_endpoints integer;
+  v_queued private.notification_queue;
+  v_subscriptions private.webhook_subscription[];
+  v_most integer;
+  v_ids uuid[];
+  v_rows integer;
+  v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
+begin
+  if not pg_try_advisory_xact_lock_shared(8, hashtext(organisation_id::text)) then
+    return 0;
+  end if;
+  select count(*) into v_endpoints
+  from (
+    select from public.webhook_endpoints w
+    where w.organisation_id = fan_out_organisation.organisation_id
+    for key share skip locked
+  ) w;
+  if v_endpoints <> (
+    select count(*) from public.webhook_endpoints w where w.organisation_id = fan_out_organisation.organisation_id
+  ) then
+    return 0;
+  end if;
+
+  -- By time as well, so that every call ends well within its statement and keeps what it did.
+  while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
+    select q.* into v_queued
+    from private.notification_queue q
+    where q.organisation_id = fan_out_organisation.organisation_id
+    order by q.transaction_id
+    limit 1
+    for update skip locked;
+    exit when not found;
+
+    v_ids := '{}';
+    v_rows := 0;
+    v_most := 1;
+    v_subscriptions := private.subscriptions_at(organisation_id, v_queued.transaction_id);
+    if v_subscriptions <> '{}' then
+      v_most := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
+      v_ids := array(
+        select n.id
+        from public.notifications n
+        where n.organisation_id = fan_out_organisation.organisation_id
+          and n.transaction_id = v_queued.transaction_id
+          and n.id > coalesce(v_queued.after_id, '00000000-0000-0000-0000-000000000000')
+        order by n.id
+        limit v_most
+      );
+      -- As of the moment at which it happened, so that what is older is sent first, and found by that time.
+      insert into public.webhook_deliveries (
+        organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
+      )
+      select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
+      from public.notifications n
+      join unnest(v_subscriptions) s on n.type = any (s.types)
+      where n.id = any (v_ids)
+        and (s.after_id is null or n.id > s.after_id)
+        and (s.before_id is null or n.id < s.before_id)
+      order by n.id, s.webhook_endpoint_id
+      on conflict (notification_id, webhook_endpoint_id) do nothing;
+      get diagnostics v_rows = row_count;
+    end if;
+
+    if cardinality(v_ids) < v_most then
+      delete from private.notification_queue q
+      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
+    else
+      update private.notification_queue q set after_id = v_ids[v_most]
+      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
+    end if;
+    v_done := v_done + greatest(v_rows, cardinality(v_ids), 1);
+  end loop;
+  return v_done;
+end
+$$;
+
+-- Fans out about so many deliveries, an equal share for each organisation that has something in the queue: whether there is
+-- more that can be done at once. Organisations are found by a loose index scan, so that nobody's backlog is read.
+create function private.fan_out("limit" integer) returns boolean
+language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  v_organisation_ids uuid[] := array(
+    with recursive queued as (
+      (
+        select q.organisation_id, q.transaction_id
+        from private.notification_queue q
+        order by q.organisation_id, q.transaction_id
+        limit 1
+      )
+      union all
+      select n.organisation_id, n.transaction_id
+      from queued
+      cross join lateral (
+        select q.organisation_id, q.transaction_id
+        from private.notification_queue q
+        where q.organisation_id > queued.organisation_id
+        order by q.organisation_id, q.transaction_id
+        limit 1
+      ) n
+    )
+    select queued.organisation_id from queued order by queued.transaction_id limit fan_out."limit"
+  );
+  v_organisation_id uuid;
+  v_share integer;
+  v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
+begin
+  if v_organisation_ids = '{}' then
+    return false;
+  end if;
+  -- Snapshots of another cluster say nothing of transactions of this one: stop rather than lose webhooks.
+  if exists (
+    select from private.webhook_subscriptions s
+    where s.organisation_id = any (v_organisation_ids) and pg_snapshot_xmax(s.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
+  ) then
+    raise exception 'The database was restored from a dump: run "select private.after_restore()" once, as postgres.';
+  end if;
+  v_share := greatest("limit" / cardinality(v_organisation_ids), 1);
+  foreach v_organisation_id in array v_organisation_ids loop
+    exit when v_done > 0 and clock_timestamp() > v_started + interval '1 second';
+    v_done := v_done + private.fan_out_organisation(v_organisation_id, v_share);
+  end loop;
+  return v_done > 0 and exists (select from private.notification_queue);
+end
+$$;
+
+-- A dump that is restored into another cluster begins the count of transactions anew. Run once, by whoever restored it, before
+-- couriers start: fans out what is queued, by the numbers of the cluster before, and puts the log and the subscriptions first.
+create function private.after_restore() returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+begin
+  for v_organisation_id in select distinct q.organisation_id from private.notification_queue q loop
+    while private.fan_out_organisation(v_organisation_id, 10000) > 0 loop
+      null;
+    end loop;
+  end loop;
+  if exists (select from private.notification_queue) then
+    raise exception 'Webhook endpoints are being edited: stop everything that uses the database, and run it again.';
+  end if;
+  update public.notifications n set transaction_id = '0' where n.transaction_id <> '0';
+  delete from private.webhook_subscriptions s
+  where exists (
+    select from private.webhook_subscriptions l
+    where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
+  );
+  update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
+  return 'Done: the log and the webhooks go on from here.';
+end
+$$;

@@ -1,0 +1,160 @@
+-- Webhook deliveries: one notification for one webhook endpoint. Made by the fan-out, sent by the courier.
+
+create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
+
+create table public.webhook_deliveries (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  webhook_endpoint_id uuid not null,
+  notification_id uuid not null,
+  type public.notification_type not null,
+  status public.webhook_delivery_status not null default 'pending',
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  claim uuid,
+  claimed_until timestamptz,
+  last_attempt_at timestamptz,
+  last_response_status integer,
+  last_response_body text,
+  last_response_milliseconds integer,
+  last_error text,
+  delivered_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint webhook_deliveries_pkey primary key (id),
+  constraint webhook_deliveries_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id, organisation_id)
+    references public.webhook_endpoints (id, organisation_id) on delete cascade,
+  constraint webhook_deliveries_notification_id_fkey foreign key (notification_id, organisation_id)
+    references public.notifications (id, organisation_id) on delete cascade,
+  constraint webhook_deliveries_attempts_are_not_negative check (attempts >= 0),
+  constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
+  constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
+);
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went. Added by the courier, a moment after the notification.';
+comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
+comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
+
+create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
+-- At most one delivery of a notification for an endpoint, whatever else goes wrong.
+create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
+  on public.webhook_deliveries (notification_id, webhook_endpoint_id);
+create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
+-- None on next_attempt_at alone: it would be preferred at times, and walk what is due to everybody for what is due to one.
+create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
+  on public.webhook_deliveries (webhook_endpoint_id, next_attempt_at) where status = 'pending';
+create index webhook_deliveries_webhook_endpoint_id_claimed_idx
+  on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
+-- For api.purge.
+create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+
+-- Nothing is sent to an endpoint that is disabled, nor of a type that it does not subscribe to any more.
+create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
+begin
+  select w.* into v_webhook_endpoint from public.webhook_endpoints w where w.id = assert_sendable.webhook_endpoint_id;
+  if v_webhook_endpoint.status = 'disabled' then
+    perform private.refuse(
+      409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id', hint => 'Enable it first.'
+    );
+  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
+    perform private.refuse(
+      409, 'type_not_subscribed', 'The webhook endpoint does not subscribe to this type any more.', 'type',
+      hint => 'Add the type to the endpoint first.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
+
+-- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
+create function private.tg_webhook_deliveries__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if new.status = 'pending' and old.status <> 'pending' then
+    perform private.assert_sendable(new.webhook_endpoint_id, new.type);
+    new.attempts := 0;
+    new.next_attempt_at := coalesce(new.next_attempt_at, now());
+  elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
+    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
+    new.claim := null;
+  elsif new.status <> 'pending' then
+    new.next_attempt_at := null;
+    new.claim := null;
+    new.claimed_until := null;
+  end if;
+  return new;
+end
+$$;
+create trigger webhook_deliveries_100_guard before update on public.webhook_deliveries
+  for each row execute function private.tg_webhook_deliveries__guard();
+create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
+  for each row execute function private.tg__set_updated_at();
+
+-- What an endpoint does not subscribe to any more, it is not sent any more either. Security definer: the outbox is
+-- nobody's to write.
+create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.webhook_deliveries d set status = 'cancelled'
+  where d.webhook_endpoint_id = new.id
+    and d.status = 'pending'
+    and d.type <> 'webhook_endpoint.test'
+    and d.type <> all (new.types);
+  return null;
+end
+$$;
+create trigger webhook_endpoints_500_cancel_deliveries after update on public.webhook_endpoints
+  for each row when (new.types is distinct from old.types)
+  execute function private.tg_webhook_endpoints__cancel_deliveries();
+
+revoke all on public.webhook_deliveries from anon, authenticated, service_role;
+
+alter table public.webhook_deliveries enable row level security;
+create policy webhook_deliveries_select_own on public.webhook_deliveries for select to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and type = any ((select private.readable_types())::public.notification_type[])
+  );
+create policy webhook_deliveries_update_own on public.webhook_deliveries for update to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and type = any ((select private.readable_types())::public.notification_type[])
+  );
+create policy webhook_deliveries_select_membership on public.webhook_deliveries for select to authenticated
+  using (organisation_id in (select private.member_organisation_ids()));
+grant select on public.webhook_deliveries to scope_events_write, authenticated;
+grant update (status, attempts, next_attempt_at) on public.webhook_deliveries to scope_events_write;
+
+create function private.webhook_delivery_json(webhook_delivery public.webhook_deliveries) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'webhook_delivery',
+    'id', webhook_delivery.id,
+    'webhook_endpoint_id', webhook_delivery.webhook_endpoint_id,
+    'notification_id', webhook_delivery.notification_id,
+    'type', webhook_delivery.type,
+    'status', webhook_delivery.status,
+    'attempts', webhook_delivery.attempts,
+    'next_attempt_at', private.rfc3339(webhook_delivery.next_attempt_at),
+    'last_attempt_at', private.rfc3339(webhook_delivery.last_attempt_at),
+    'last_response', case when webhook_delivery.last_response_status is not null then json_build_object(
+      'status', webhook_delivery.last_response_status,
+      'body', webhook_delivery.last_response_body,
+      'milliseconds', webhook_delivery.last_response_milliseconds
+    ) end,
+    'last_error', webhook_delivery.last_error,
+    'delivered_at', private.rfc3339(webhook_delivery.delivered_at),
+    'created_at', private.rfc3339(webhook_delivery.created_at),
+    'updated_at', private.rfc3339(webhook_delivery.updated_at)
+  );
+end
+$$;
+grant execute on function private.webhook_delivery_json(public.webhook_deliveries) to scope_events_write;

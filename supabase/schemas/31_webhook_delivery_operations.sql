@@ -1,0 +1,197 @@
+-- Reading webhook deliveries, sending them once more, and sending a test.
+
+create function api.list_webhook_deliveries(
+  webhook_endpoint_id uuid default null,
+  notification_id uuid default null,
+  type public.notification_type default null,
+  status public.webhook_delivery_status default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.decode_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_webhook_delivery public.webhook_deliveries;
+  v_item json;
+  v_items json[];
+begin
+  for v_webhook_delivery in
+    select d.*
+    from public.webhook_deliveries d
+    where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
+      and (list_webhook_deliveries.notification_id is null or d.notification_id = list_webhook_deliveries.notification_id)
+      and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
+      and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
+      and (v_before is null or d.id < v_before)
+    order by d.id desc
+    limit v_size + 1
+  loop
+    v_item := private.webhook_delivery_json(v_webhook_delivery);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer) is
+  'Deliveries to webhook endpoints, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer)
+  to scope_events_write;
+
+create function api.redeliver_webhook(
+  webhook_delivery_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_delivery public.webhook_deliveries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  -- The endpoint before its deliveries, as whoever changes it has them.
+  perform 1
+  from public.webhook_endpoints w
+  where w.id = (
+    select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = redeliver_webhook.webhook_delivery_id
+  )
+  for no key update;
+  select d.* into v_webhook_delivery
+  from public.webhook_deliveries d
+  where d.id = redeliver_webhook.webhook_delivery_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_delivery_id');
+  end if;
+  perform private.assert_sendable(v_webhook_delivery.webhook_endpoint_id, v_webhook_delivery.type);
+  update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
+  where d.id = v_webhook_delivery.id
+  returning * into v_webhook_delivery;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    json_build_object('status', 200, 'data', private.webhook_delivery_json(v_webhook_delivery))
+  );
+end
+$$;
+comment on function api.redeliver_webhook(uuid, text, text) is
+  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
+grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
+
+-- All that failed since a time, say after an outage of the endpoint; at most ten thousand at once, the oldest first.
+create function api.redeliver_webhooks(
+  webhook_endpoint_id uuid,
+  since timestamptz,
+  until timestamptz default null,
+  status public.webhook_delivery_status default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_webhook_endpoint public.webhook_endpoints;
+  v_redelivered integer;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  -- The endpoint before its deliveries, as whoever changes it has them.
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = redeliver_webhooks.webhook_endpoint_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.assert_sendable(webhook_endpoint_id, 'webhook_endpoint.test');
+
+  update public.webhook_deliveries d set status = 'pending', attempts = 0, next_attempt_at = now()
+  where d.id in (
+    select f.id
+    from public.webhook_deliveries f
+    where f.webhook_endpoint_id = v_webhook_endpoint.id
+      and f.status = coalesce(redeliver_webhooks.status, 'failed')
+      and f.type = any (v_webhook_endpoint.types)
+      and f.created_at >= since
+      and (until is null or f.created_at < until)
+    order by f.id
+    limit 10000
+    for no key update
+  );
+  get diagnostics v_redelivered = row_count;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object(
+      'object', 'webhook_redelivery', 'webhook_endpoint_id', webhook_endpoint_id, 'redelivered', v_redelivered
+    )
+  ));
+end
+$$;
+comment on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text) is
+  'Owes a webhook endpoint once more what failed since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text)
+  to scope_events_write;
+
+-- Tells one endpoint of itself. Security definer: the outbox is nobody's to write.
+create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_webhook_endpoint public.webhook_endpoints;
+  v_notification_id uuid;
+  v_webhook_delivery public.webhook_deliveries;
+begin
+  select w.* into v_webhook_endpoint
+  from public.webhook_endpoints w
+  where w.id = notify_test.webhook_endpoint_id and w.organisation_id = private.current_organisation_id();
+  insert into public.notifications (organisation_id, type, data)
+  values (v_webhook_endpoint.organisation_id, 'webhook_endpoint.test', private.webhook_endpoint_json(v_webhook_endpoint))
+  returning id into v_notification_id;
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
+  values (v_webhook_endpoint.organisation_id, v_webhook_endpoint.id, v_notification_id, 'webhook_endpoint.test')
+  returning * into v_webhook_delivery;
+  return v_webhook_delivery;
+end
+$$;
+grant execute on function private.notify_test(uuid) to scope_events_write;
+
+create function api.test_webhook_endpoint(
+  webhook_endpoint_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.webhook_endpoints w where w.id = test_webhook_endpoint.webhook_endpoint_id) then
+    perform private.refuse_not_found('webhook_endpoint_id');
+  end if;
+  perform private.assert_sendable(webhook_endpoint_id, 'webhook_endpoint.test');
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 201,
+    'data', private.webhook_delivery_json(private.notify_test(webhook_endpoint_id))
+  ));
+end
+$$;
+comment on function api.test_webhook_endpoint(uuid, text, text) is
+  'Owes a webhook endpoint a notification of type webhook_endpoint.test: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
+grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_events_write;
