@@ -21,6 +21,12 @@ begin
     if not exists (select from pg_catalog.pg_roles r where r.rolname = v_role) then
       execute pg_catalog.format('create role %I nologin', v_role);
     end if;
+    -- What any key may do, a scoped call may do too.
+    if v_role like 'scope\_%' then
+      execute pg_catalog.format('grant api_key to %I', v_role);
+    end if;
+    -- PostgREST logs in as authenticator, which inherits nothing and becomes the role that the token names.
+    execute pg_catalog.format('grant %I to authenticator', v_role);
   end loop;
 end
 $$;
@@ -28,30 +34,6 @@ $$;
 comment on role gateway is 'The BFF before it knows who calls: it may resolve a key hash, and nothing else.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
 comment on role courier is 'The delivery worker: claims and settles what is owed to the outside.';
-
--- What any key may do, a scoped call may do too.
-grant api_key to
-  scope_events_read,
-  scope_orders_read,
-  scope_attendees_read,
-  scope_events_write,
-  scope_attendees_write,
-  scope_checkin_write,
-  scope_orders_write;
-
--- PostgREST logs in as authenticator, which inherits nothing and becomes the role that the token names.
-grant
-  gateway,
-  api_key,
-  scope_events_read,
-  scope_orders_read,
-  scope_attendees_read,
-  scope_events_write,
-  scope_attendees_write,
-  scope_checkin_write,
-  scope_orders_write,
-  courier
-to authenticator;
 
 create schema api;
 comment on schema api is 'One function per operation: the only schema the Data API exposes.';
