@@ -1007,12 +1007,18 @@ end
 $$;
 grant execute on function private.replay_outcome(text, text) to api_key;
 
--- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way.
-create function private.record_outcome(idempotency_key text, request_fingerprint text, outcome json) returns json
+-- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way. Of a dry run
+-- nothing is kept, for nothing happened.
+create function private.record_outcome(
+  idempotency_key text,
+  request_fingerprint text,
+  outcome json,
+  dry_run boolean default null
+) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if idempotency_key is not null and private.claims() ? 'family_id' then
+  if idempotency_key is not null and dry_run is not true and private.claims() ? 'family_id' then
     insert into private.idempotency_records as r
       (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
     values (
@@ -1031,17 +1037,19 @@ begin
   return outcome;
 end
 $$;
-grant execute on function private.record_outcome(text, text, json) to api_key;
+grant execute on function private.record_outcome(text, text, json, boolean) to api_key;
 
 -- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
-create function private.undo_dry_run() returns void
+create function private.undo_if_dry_run(dry_run boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  raise exception using errcode = 'UD001', message = 'Dry run.';
+  if dry_run then
+    raise exception using errcode = 'UD001', message = 'Dry run.';
+  end if;
 end
 $$;
-grant execute on function private.undo_dry_run() to api_key;
+grant execute on function private.undo_if_dry_run(boolean) to api_key;
 
 -- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
 
@@ -1643,16 +1651,11 @@ begin
       'effect', private.event_effect(event_id, dry_run),
       'data', private.event_json(private.set_event_status(event_id, 'draft'))
     );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.unpublish_event(uuid, boolean, text, text) is
@@ -1687,16 +1690,11 @@ begin
       'effect', v_effect,
       'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
     );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_event(uuid, boolean, text, text) is
@@ -2980,16 +2978,11 @@ begin
       'effect', v_effect,
       'data', private.order_with_all(v_order)
     );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_order(uuid, boolean, text, text) is
@@ -3505,16 +3498,11 @@ begin
       'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
       'data', private.attendee_json(v_attendee)
     );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_attendee(uuid, boolean, text, text) is

@@ -67,12 +67,18 @@ end
 $$;
 grant execute on function private.replay_outcome(text, text) to api_key;
 
--- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way.
-create function private.record_outcome(idempotency_key text, request_fingerprint text, outcome json) returns json
+-- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way. Of a dry run
+-- nothing is kept, for nothing happened.
+create function private.record_outcome(
+  idempotency_key text,
+  request_fingerprint text,
+  outcome json,
+  dry_run boolean default null
+) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if idempotency_key is not null and private.claims() ? 'family_id' then
+  if idempotency_key is not null and dry_run is not true and private.claims() ? 'family_id' then
     insert into private.idempotency_records as r
       (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
     values (
@@ -91,14 +97,16 @@ begin
   return outcome;
 end
 $$;
-grant execute on function private.record_outcome(text, text, json) to api_key;
+grant execute on function private.record_outcome(text, text, json, boolean) to api_key;
 
 -- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
-create function private.undo_dry_run() returns void
+create function private.undo_if_dry_run(dry_run boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  raise exception using errcode = 'UD001', message = 'Dry run.';
+  if dry_run then
+    raise exception using errcode = 'UD001', message = 'Dry run.';
+  end if;
 end
 $$;
-grant execute on function private.undo_dry_run() to api_key;
+grant execute on function private.undo_if_dry_run(boolean) to api_key;

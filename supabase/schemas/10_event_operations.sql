@@ -279,16 +279,11 @@ begin
       'effect', private.event_effect(event_id, dry_run),
       'data', private.event_json(private.set_event_status(event_id, 'draft'))
     );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.unpublish_event(uuid, boolean, text, text) is
@@ -323,16 +318,11 @@ begin
       'effect', v_effect,
       'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
     );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_event(uuid, boolean, text, text) is

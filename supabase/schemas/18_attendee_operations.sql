@@ -198,16 +198,11 @@ begin
       'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
       'data', private.attendee_json(v_attendee)
     );
-    if dry_run then
-      perform private.undo_dry_run();
-    end if;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- Everything above is undone; what it would have answered is kept.
   end;
-  if dry_run then
-    return v_outcome; -- Nothing happened, so there is nothing to record.
-  end if;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_attendee(uuid, boolean, text, text) is
