@@ -190,14 +190,23 @@ begin
 end
 $$;
 
--- Who registers, and who comes: for the guards of orders and attendees.
-create function private.assert_valid_contact(name text, email text) returns void
+create function private.assert_valid_name(name text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   if name is null or length(btrim(name)) not between 1 and 200 or name ~ '[[:cntrl:]]' then
     perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
   end if;
+end
+$$;
+grant execute on function private.assert_valid_name(text) to api_key, authenticated;
+
+-- Who registers, and who comes: for the guards of orders and attendees.
+create function private.assert_valid_contact(name text, email text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.assert_valid_name(name);
   if email is null or not private.is_email_address(email) then
     perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
   end if;
@@ -448,9 +457,7 @@ create function private.tg__assert_name() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if new.name is null or length(btrim(new.name)) not between 1 and 200 or new.name ~ '[[:cntrl:]]' then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
-  end if;
+  perform private.assert_valid_name(new.name);
   return new;
 end
 $$;
@@ -2552,14 +2559,19 @@ begin
 end
 $$;
 
-create function private.refuse_unpublished(status public.event_status) returns void
+-- For a new order, and for each place that is taken.
+create function private.assert_takes_registrations(event public.events) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.refuse(
-    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
-    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
-  );
+  if event.status <> 'published' then
+    perform private.refuse(
+      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
+    );
+  elsif event.ends_at <= now() then
+    perform private.refuse_ended('event_id', event.ends_at);
+  end if;
 end
 $$;
 
@@ -2573,11 +2585,7 @@ begin
   if tg_op = 'INSERT' then
     v_event := private.lock_event_shared(new.event_id);
     perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-    if v_event.status <> 'published' then
-      perform private.refuse_unpublished(v_event.status);
-    elsif v_event.ends_at <= now() then
-      perform private.refuse_ended('event_id', v_event.ends_at);
-    end if;
+    perform private.assert_takes_registrations(v_event);
     if new.external_id is not null and private.current_api_key_id() is not null then
       perform private.refuse_taken('external_id', o.id, o.created_at)
       from public.orders o
@@ -3824,11 +3832,7 @@ begin
 
   for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
     v_event := private.lock_event_shared(v_event_id);
-    if v_event.status <> 'published' then
-      perform private.refuse_unpublished(v_event.status);
-    elsif v_event.ends_at <= now() then
-      perform private.refuse_ended('event_id', v_event.ends_at);
-    end if;
+    perform private.assert_takes_registrations(v_event);
     if v_event.capacity is not null then
       perform private.lock_event_capacity(v_event_id);
       v_limited := v_limited || v_event;

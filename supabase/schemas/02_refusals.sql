@@ -92,14 +92,23 @@ begin
 end
 $$;
 
--- Who registers, and who comes: for the guards of orders and attendees.
-create function private.assert_valid_contact(name text, email text) returns void
+create function private.assert_valid_name(name text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   if name is null or length(btrim(name)) not between 1 and 200 or name ~ '[[:cntrl:]]' then
     perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
   end if;
+end
+$$;
+grant execute on function private.assert_valid_name(text) to api_key, authenticated;
+
+-- Who registers, and who comes: for the guards of orders and attendees.
+create function private.assert_valid_contact(name text, email text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.assert_valid_name(name);
   if email is null or not private.is_email_address(email) then
     perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
   end if;

@@ -43,9 +43,7 @@ create function private.tg__assert_name() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  if new.name is null or length(btrim(new.name)) not between 1 and 200 or new.name ~ '[[:cntrl:]]' then
-    perform private.refuse_value('name', 'A name is one line of 1 to 200 characters.', 'Write at least one letter, and no line breaks.');
-  end if;
+  perform private.assert_valid_name(new.name);
   return new;
 end
 $$;

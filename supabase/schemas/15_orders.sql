@@ -81,14 +81,19 @@ begin
 end
 $$;
 
-create function private.refuse_unpublished(status public.event_status) returns void
+-- For a new order, and for each place that is taken.
+create function private.assert_takes_registrations(event public.events) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.refuse(
-    409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
-    jsonb_build_object('status', status), 'Publish the event first; a cancelled or completed event stays closed.'
-  );
+  if event.status <> 'published' then
+    perform private.refuse(
+      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
+    );
+  elsif event.ends_at <= now() then
+    perform private.refuse_ended('event_id', event.ends_at);
+  end if;
 end
 $$;
 
@@ -102,11 +107,7 @@ begin
   if tg_op = 'INSERT' then
     v_event := private.lock_event_shared(new.event_id);
     perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-    if v_event.status <> 'published' then
-      perform private.refuse_unpublished(v_event.status);
-    elsif v_event.ends_at <= now() then
-      perform private.refuse_ended('event_id', v_event.ends_at);
-    end if;
+    perform private.assert_takes_registrations(v_event);
     if new.external_id is not null and private.current_api_key_id() is not null then
       perform private.refuse_taken('external_id', o.id, o.created_at)
       from public.orders o

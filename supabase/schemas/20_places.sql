@@ -125,11 +125,7 @@ begin
 
   for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
     v_event := private.lock_event_shared(v_event_id);
-    if v_event.status <> 'published' then
-      perform private.refuse_unpublished(v_event.status);
-    elsif v_event.ends_at <= now() then
-      perform private.refuse_ended('event_id', v_event.ends_at);
-    end if;
+    perform private.assert_takes_registrations(v_event);
     if v_event.capacity is not null then
       perform private.lock_event_capacity(v_event_id);
       v_limited := v_limited || v_event;
