@@ -1,8 +1,8 @@
--- Totals: what a ticket costs, and what follows from the tickets of an order: how many there may be, its sums, and the uses of
--- its promo code. Kept by triggers on attendees, from wherever a row is changed.
+-- Totals: the price of a ticket, the number of tickets per order, the sums of an order, and the uses of its promo code.
+-- Kept by triggers on attendees, so they hold wherever a row is changed.
 
--- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
--- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
+-- The price of a ticket and its discount, rounded half up for each ticket, so that an order is always the sum of its lines. A
+-- promo code is used by the tickets it makes cheaper, and by no others.
 create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -17,7 +17,7 @@ begin
     return attendee;
   end if;
 
-  -- Of this event only: the price of another organisation's ticket type is not to be told by what follows from it.
+  -- Only ticket types of this event: otherwise the totals would reveal the price of another organisation's ticket type.
   attendee.price := coalesce((
     select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
   ), 0);
@@ -35,7 +35,7 @@ begin
 end
 $$;
 
--- How many of a ticket type an order may have, or must: asked once a statement, so that a group comes in as one.
+-- min_per_order and max_per_order of a ticket type. Checked once per statement, so that a group counts as a whole.
 create function private.tg_attendees__limit_per_order() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -71,8 +71,8 @@ create trigger attendees_300_limit_per_order after insert on public.attendees
 
 create type private.use_move as (promo_code_id uuid, uses integer);
 
--- Keeps what follows from the lines of an order: uses of promo codes, and its totals. An order that loses its last ticket
--- is cancelled; one that is cancelled keeps the totals it had. Security definer: adding up is no right of whoever registers.
+-- Keeps the totals of orders and the uses of promo codes. An order that loses its last ticket is cancelled; a cancelled order
+-- keeps its totals. Security definer: callers may not change these sums.
 create function private.tg_attendees__add_up() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -92,8 +92,8 @@ begin
       where o.promo_code_id is not null and o.status <> 'cancelled'
     );
   else
-    -- Who is cancelled and was not. No join of the two: its plan would be that of the first call, which sees one row, and a
-    -- nested loop over the ten thousand of a cancelled event takes minutes.
+    -- Attendees that became cancelled. Not a join of the two transition tables: its plan would be that of the first call, which
+    -- sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
     select coalesce(array_agg(distinct c.order_id), '{}'),
       coalesce(array_agg(row(c.promo_code_id, -1)::private.use_move) filter (where c.promo_code_id is not null), '{}')
     into v_order_ids, v_uses
@@ -102,12 +102,12 @@ begin
       except
       select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
     ) c;
-    -- An order that is cancelled keeps its totals: where an event is cancelled, none is left to be locked and added up.
+    -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here.
     v_order_ids := array(select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled');
   end if;
 
   if v_order_ids <> '{}' then
-    -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
+    -- Lock before adding up: an update that waited for a row sees its new version, but uses the sums computed before the wait.
     perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
     update public.orders o
     set subtotal = s.subtotal, discount_total = s.discount_total
@@ -119,7 +119,7 @@ begin
     ) s
     where o.id = s.order_id
       and o.status <> 'cancelled'
-      -- A new ticket may complete an order also where it costs nothing.
+      -- A new ticket may complete an order even if it is free.
       and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
     if tg_op <> 'INSERT' then
       update public.orders o

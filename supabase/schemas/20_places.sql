@@ -1,13 +1,13 @@
--- Places: an attendee who is not cancelled holds one, of the ticket type and of the event. Counted by triggers on attendees,
--- from wherever a row is changed; no more are taken than there are. Here, too, are the locks of an event, under which that holds.
+-- Places: an attendee who is not cancelled holds one place of the ticket type and of the event. Triggers on attendees count
+-- them, wherever a row is changed, and never exceed the limits. The locks of an event, under which this holds, are here, too.
 
--- The event lock. Registrations hold it shared; a change of status, capacity or currency takes it exclusively until the end of
--- the transaction. So a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
--- its queue is fair: in an on-sale there is always somebody holding the row shared, and the organiser's edit would wait for ever.
--- Where the event has a capacity of its own, registrations then go one by one: that is a second lock, because two who hold the
--- first one shared could never both make it exclusive.
--- Order of locks, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock
--- of the event, ticket type; several of a kind in the order of their ids.
+-- The event lock. Registrations hold it shared; a change of status, capacity or currency holds it exclusively until the end of
+-- the transaction, so a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
+-- its queue is fair: during an on-sale some transaction always holds the row shared, and the organiser's edit would starve.
+-- Where the event has a capacity, registrations go one by one under a second lock: two transactions that hold the first one
+-- shared could never both upgrade it.
+-- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock of
+-- the event, ticket type; several of a kind in the order of their ids.
 create function private.lock_event_exclusive(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -24,7 +24,7 @@ declare
   v_event public.events;
 begin
   perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
-  -- Read only now, when nobody can change it.
+  -- Read under the lock: no other transaction can change it now.
   select e.* into v_event from public.events e where e.id = lock_event_shared.event_id;
   return v_event;
 end
@@ -38,7 +38,7 @@ begin
 end
 $$;
 
--- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
+-- Tickets of the event that are not cancelled. Volatile, so that it sees what was committed before its caller got the event lock.
 create function private.places_taken(event_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -49,9 +49,9 @@ begin
 end
 $$;
 
--- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
--- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
--- Security definer: counting is no right of whoever registers.
+-- Takes places of one ticket type, or releases them if negative, exactly under any concurrency. The update locks the row, so
+-- two buyers of the last place wait for each other; it comes as late in the transaction as possible.
+-- Security definer: callers may not change quantity_sold.
 create function private.move_places(ticket_type_id uuid, places integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -94,8 +94,8 @@ $$;
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
 
--- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All event
--- locks before all ticket types, in the order of their ids.
+-- Once per statement: cancelling an event of 10,000 attendees is one update per ticket type. Takes all event locks before all
+-- ticket types, each in the order of their ids.
 create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$

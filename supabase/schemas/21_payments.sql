@@ -1,5 +1,5 @@
--- Payments: what was received for an order, one row each. They add up to amount_paid of the order, which completes with the
--- last of them. Like the log of the door they are never changed or deleted: money that came in, came in.
+-- Payments: what was received for an order, one row each. Their sum is amount_paid of the order, which completes when nothing
+-- is due. Append-only: payments are never changed or deleted.
 
 create table public.payments (
   id uuid not null default private.uuid_v7(),
@@ -28,13 +28,13 @@ create table public.payments (
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
-comment on column public.payments.external_reference is 'What the payment goes by elsewhere, such as the invoice or bank reference.';
-comment on column public.payments.recorded_by is 'The API key that recorded it, if it was one.';
+comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
+comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
 
--- Security definer: it adds up the order, which a recording key may not change beyond its status.
+-- Security definer: it updates the order, of which a key with orders:write may change only the status.
 create function private.tg_payments__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -43,7 +43,7 @@ declare
   v_due bigint;
 begin
   if tg_op <> 'INSERT' then
-    -- A key may be deleted, and then its payments forget it.
+    -- Deleting an API key empties recorded_by of its payments.
     if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
       return new;
     end if;
@@ -75,7 +75,7 @@ begin
     );
   end if;
 
-  -- Here and not after the insert, so that a second payment in the same statement finds the first.
+  -- Before the insert, so that a second payment in the same statement sees the first.
   update public.orders o
   set amount_paid = o.amount_paid + new.amount, payment_method = new.method
   where o.id = v_order.id;

@@ -1,9 +1,10 @@
--- Registering guests: one order with its attendees, complimentary and completed at once, or to be paid and pending until it
--- is. Everything that must hold (event published, places left, sale open, promo code valid) is held by the triggers of
--- orders and attendees, so that a row added in Studio meets the same rules.
+-- Registration: one order with its attendees, either complimentary and completed at once, or payable and pending until paid.
+-- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
+-- row added in Studio meets the same ones.
 
--- The external_ids of a registration, in one order for everybody: two groups that name the same ones crosswise would each wait
--- for an index entry of the other. Before every other lock of a registration, and so the second finds what the first has added.
+-- Locks the external_ids of a registration in one global order: two groups that name the same ones crosswise would otherwise
+-- each wait for an index entry of the other. Taken before every other lock of a registration, so that the second finds what the
+-- first has added.
 create function private.lock_external_ids(organisation_id uuid, order_external_id text, guests jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -23,7 +24,7 @@ begin
   loop
     if v_external_id.times > 1 then
       perform private.refuse(
-        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each of them once.'
+        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
       );
     end if;
     perform pg_advisory_xact_lock(6, v_external_id.key);
@@ -32,9 +33,9 @@ end
 $$;
 grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
 
--- One guest, named by the fields of their own, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email,
--- company, external_id, metadata }]. What a guest of a group leaves out, the ticket type, comes from beside the list; name,
--- e-mail address and company there are the buyer's, who is the first guest unless they are given.
+-- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
+-- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
+-- and company are the buyer's; without them the first guest is the buyer.
 create function api.register_attendee(
   event_id uuid,
   ticket_type_id uuid default null,
@@ -67,7 +68,7 @@ begin
   end if;
 
   if jsonb_array_length(v_guests) not between 1 and 50 then
-    perform private.refuse(422, 'validation_failed', 'A group is of 1 to 50 attendees.', 'attendees');
+    perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
   end if;
   select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
   if not found then
@@ -122,7 +123,7 @@ begin
     ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
   );
 
-  -- The tickets decide what there is to pay, and with it whether they are good already.
+  -- The triggers of attendees have set the totals of the order, and with them its status.
   if v_order.payment_method is not null then
     select o.* into v_order from public.orders o where o.id = v_order.id;
   end if;
@@ -138,6 +139,6 @@ begin
 end
 $$;
 comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
-  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary, or to be paid where there is a payment method. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
   to scope_attendees_write;

@@ -1,6 +1,6 @@
--- Check-ins: every scan is a row, and the row itself is the judgement. Whoever adds one, by the API or in Studio, gives
--- event and code; the trigger below finds the attendee, locks them, and says accepted or rejected and why.
--- Append-only: an acceptance can be undone once, and nothing is ever deleted.
+-- Check-ins: every scan is a row that holds its verdict. A caller adds event and code, through the API or in Studio; the
+-- trigger finds the attendee, locks them, and sets accepted, or rejected with a reason.
+-- Append-only: an acceptance can be undone once, and no row is ever deleted.
 
 create type public.check_in_result as enum ('accepted', 'rejected');
 create type public.check_in_reason as enum (
@@ -36,11 +36,11 @@ create table public.check_ins (
   constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
 );
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id and code to scan by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.code is 'What was scanned, also when no ticket has such a code.';
-comment on column public.check_ins.scan_id is 'What a scanner that works offline calls the scan, so that sending it twice counts once.';
+comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code.';
+comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 
--- One acceptance that stands, whatever else goes wrong.
+-- At most one standing acceptance per attendee, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id)
   where result = 'accepted' and undone_at is null;
 create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
@@ -49,7 +49,7 @@ create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
 create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
--- A code read aloud or typed may come in lower case, with blanks or hyphens.
+-- A typed code may be in lower case, with spaces or hyphens.
 create function private.as_ticket_code(code text) returns text
 language plpgsql immutable set search_path = ''
 as $$
@@ -59,7 +59,7 @@ end
 $$;
 grant execute on function private.as_ticket_code(text) to scope_checkin_write;
 
--- Security definer: it changes the attendee, which a scanning key may not.
+-- Security definer: it updates the attendee, which a key with checkin:write may not.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -70,7 +70,7 @@ begin
   select e.* into v_event from public.events e where e.id = new.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
-  -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
+  -- A scanner's clock may be ahead: no scan is later than now.
   new.scanned_at := least(new.scanned_at, now());
 
   select a.* into v_attendee
@@ -91,7 +91,7 @@ begin
   new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
   new.undone_at := null;
 
-  -- Here and not after the insert, so that a second scan in the same statement finds the first.
+  -- Before the insert, so that a second scan in the same statement sees the first.
   if new.result = 'accepted' then
     update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
   end if;
@@ -110,7 +110,7 @@ begin
       409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
     );
   end if;
-  -- A key may be deleted, and then its scans forget it; nothing else is ever forgotten.
+  -- Deleting an API key empties api_key_id of its scans; besides undone_at, no other column may change.
   if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id'
     or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
     perform private.refuse(
@@ -119,7 +119,7 @@ begin
   end if;
   if new.undone_at is distinct from old.undone_at then
     if old.result = 'rejected' then
-      perform private.refuse(409, 'check_in_not_accepted', 'A rejected scan let nobody in: there is nothing to undo.', 'check_in_id');
+      perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id');
     elsif old.undone_at is not null then
       perform private.refuse(
         409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
@@ -138,7 +138,7 @@ create trigger check_ins_100_no_truncate before truncate on public.check_ins
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 
--- Security definer, like the judgement.
+-- Security definer, as tg_check_ins__judge.
 create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$

@@ -1,112 +1,4 @@
--- Checking in, one ticket or a batch of offline scans, undoing it, and the log of the door.
-
--- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
--- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
-create function private.rejected_check_in(check_in json) returns json
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return json_build_object(
-    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
-    'error', json_build_object(
-      'code', check_in ->> 'reason',
-      'message', case check_in ->> 'reason'
-        when 'not_found' then 'No ticket has this code.'
-        when 'wrong_event' then 'This ticket is for another event.'
-        when 'already_checked_in' then 'This ticket was checked in before.'
-        when 'cancelled' then 'This ticket was cancelled.'
-        when 'unpaid' then 'This ticket is not paid for yet.'
-        when 'event_cancelled' then 'The event was cancelled.'
-      end,
-      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
-      'details', json_build_object('check_in', check_in),
-      'hint', case check_in ->> 'reason'
-        when 'not_found' then 'Scan again, or look the person up by name.'
-        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
-        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
-        when 'cancelled' then 'The person needs a new ticket.'
-        when 'unpaid' then 'Record the payment of the order first.'
-        when 'event_cancelled' then 'Nobody can be checked in.'
-      end
-    )
-  );
-end
-$$;
-grant execute on function private.rejected_check_in(json) to scope_checkin_write;
-
-create function api.check_in(
-  event_id uuid,
-  code text,
-  device text default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_check_in public.check_ins;
-  v_json json;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  if not exists (select from public.events e where e.id = check_in.event_id) then
-    perform private.refuse_not_found('event_id');
-  end if;
-
-  insert into public.check_ins (event_id, code, device)
-  values (check_in.event_id, check_in.code, check_in.device)
-  returning * into v_check_in;
-
-  -- Read after the insert, so that it shows the attendee as the scan left them.
-  v_json := private.check_in_json(v_check_in);
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    case v_check_in.result
-      when 'accepted' then json_build_object('status', 200, 'data', v_json)
-      else private.rejected_check_in(v_json)
-    end
-  );
-end
-$$;
-comment on function api.check_in(uuid, text, text, text, text) is
-  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
-grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
-
-create function api.undo_check_in(
-  check_in_id uuid,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_check_in public.check_ins;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
-  returning * into v_check_in;
-  if not found then
-    perform private.refuse_not_found('check_in_id');
-  end if;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
-  );
-end
-$$;
-comment on function api.undo_check_in(uuid, text, text) is
-  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
-grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+-- Check-in operations: the log, checking in one ticket or a batch of offline scans, and undo.
 
 create function api.list_check_ins(
   event_id uuid default null,
@@ -144,13 +36,89 @@ begin
 end
 $$;
 comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
-  'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
+  'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
--- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
--- attendees, first waits for the event lock and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
--- all of them before it judges the first, in the order of their ids: two batches, also of two events, take theirs in one order.
--- Security definer: a scanning key has no right to orders.
+-- The outcome of a rejected scan, with the message that is read at the door. The transaction commits, for the scan is logged;
+-- the status is not 2xx, so that a client that checks only the status admits no guest.
+create function private.rejected_check_in(check_in json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in ->> 'reason',
+      'message', case check_in ->> 'reason'
+        when 'not_found' then 'No ticket has this code.'
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+      end,
+      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
+      'details', json_build_object('check_in', check_in),
+      'hint', case check_in ->> 'reason'
+        when 'not_found' then 'Scan again, or look the person up by name.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'No ticket of this event can be checked in.'
+      end
+    )
+  );
+end
+$$;
+grant execute on function private.rejected_check_in(json) to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text,
+  device text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+  v_json json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.events e where e.id = check_in.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.check_ins (event_id, code, device)
+  values (check_in.event_id, check_in.code, check_in.device)
+  returning * into v_check_in;
+
+  -- Built after the insert, so that it shows the attendee as updated by the scan.
+  v_json := private.check_in_json(v_check_in);
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    case v_check_in.result
+      when 'accepted' then json_build_object('status', 200, 'data', v_json)
+      else private.rejected_check_in(v_json)
+    end
+  );
+end
+$$;
+comment on function api.check_in(uuid, text, text, text, text) is
+  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
+grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
+
+-- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
+-- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
+-- order of their ids, before it judges the first scan: two batches, even of two events, take theirs in one order.
+-- Security definer: a key with checkin:write has no right to orders.
 create function private.lock_orders_of(event_id uuid, codes text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -173,8 +141,8 @@ end
 $$;
 grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
 
--- Scans of a scanner that was offline, judged in the order in which they were made. Each has an id of the scanner's own, and
--- one that is known already is answered again, so the same batch may be sent until it arrives.
+-- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
+-- one is answered again, so the same batch may be sent until it arrives.
 create function api.check_in_batch(
   event_id uuid,
   scans jsonb,
@@ -198,7 +166,7 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
 
-  -- One batch of an event at a time: between looking for a known scan and adding it nobody else may add it.
+  -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
   perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
   perform private.lock_orders_of(
     event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
@@ -245,3 +213,35 @@ $$;
 comment on function api.check_in_batch(uuid, jsonb, text, text) is
   'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
+
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in(uuid, text, text) is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
+grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;

@@ -307,7 +307,7 @@ describe('a group', () => {
     const sql = 'select api.register_attendee($1, $2, attendees => $3)'
     for (const attendees of [[], guests(51)]) {
       await expect(studio.query(sql, [event.id, ticketTypeId, JSON.stringify(attendees)])).rejects.toThrow(
-        'A group is of 1 to 50 attendees.',
+        'A group has 1 to 50 attendees.',
       )
     }
   })
