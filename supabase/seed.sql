@@ -1,5 +1,5 @@
--- Demo data for the first start: one organisation, one published event, a free, a paid and a nearly sold-out ticket type,
--- and a few guests. One statement each, as an organiser would add them in Studio.
+-- Demo data for the first start: one organisation, one published event, a free, a paid and a nearly sold-out ticket type, and a
+-- few guests. One statement per table, as an organiser would add the rows in Studio.
 
 insert into public.organisations (name, slug) values ('Demo Events', 'demo');
 

@@ -1,7 +1,7 @@
--- Webhook endpoints: addresses that are notified of what happens, each of the types it subscribes to. Signed with a secret of
--- their own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
+-- Webhook endpoints: URLs that are notified of the types they subscribe to. Webhooks are signed with a secret per endpoint
+-- (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
 
--- What can happen. The object of a type's name is what its data holds, as the API answers it.
+-- The first part of a type names the object in its data, which has the JSON shape of the API.
 create type public.notification_type as enum (
   'order.created',
   'order.completed',
@@ -34,7 +34,7 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  -- No credentials in it, for it is shown in lists. Without TLS only to this machine, where the courier allows that.
+  -- No credentials: the URL is shown in lists. http only for localhost, where the courier allows that.
   constraint webhook_endpoints_url_is_https check (
     url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
     and length(url) <= 2000
@@ -47,15 +47,15 @@ create table public.webhook_endpoints (
   ),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
-comment on table public.webhook_endpoints is 'Addresses that are notified of what happens. Set status to disabled to stop sending, delete the row to forget it.';
-comment on column public.webhook_endpoints.url is 'An https address. http only for this machine, while developing.';
-comment on column public.webhook_endpoints.types is 'What it subscribes to.';
-comment on column public.webhook_endpoints.failing_since is 'Since when nothing that was sent to it succeeded. Kept by the courier.';
-comment on column public.webhook_endpoints.disabled_reason is 'Why Usher stopped sending. Empty where a person did.';
+comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
+comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
+comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to.';
+comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
+comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 
 create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
 
--- One that signs, and for a while after a rotation the one before it.
+-- The current secret, and for a while after a rotation the previous one.
 create table private.webhook_secrets (
   id uuid not null default private.uuid_v7(),
   webhook_endpoint_id uuid not null,
@@ -67,12 +67,12 @@ create table private.webhook_secrets (
     references public.webhook_endpoints (id) on delete cascade,
   constraint webhook_secrets_secret_is_standard check (secret ~ '^whsec_[A-Za-z0-9+/]{43}=$')
 );
-comment on table private.webhook_secrets is 'What webhooks are signed with. It has to be known to sign, so it is kept as it is, where no role may read it.';
+comment on table private.webhook_secrets is 'Secrets that sign webhooks. Signing needs the plain text, so it is stored as it is, in a table that no role may read.';
 
 create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
 alter table private.webhook_secrets enable row level security;
 
--- Whoever subscribes to an object must be allowed to read it.
+-- The scope that a key needs to subscribe to a type: the one that reads its object.
 create function private.scope_to_read(type public.notification_type) returns public.api_scope
 language plpgsql immutable set search_path = ''
 as $$
@@ -87,7 +87,7 @@ end
 $$;
 grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
 
--- What an endpoint of a key is told, the key must be allowed to read, also when it changes where that goes.
+-- An API key may subscribe only to what it may read. The same holds when it changes the URL.
 create function private.assert_scopes_to_read(types public.notification_type[]) returns void
 language plpgsql stable set search_path = ''
 as $$
@@ -100,7 +100,7 @@ begin
   limit 1;
   if found then
     perform private.refuse(
-      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint subscribes to needs.', 'types',
+      403, 'missing_scope', 'The API key lacks a scope that is needed to read what the endpoint subscribes to.', 'types',
       jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
     );
   end if;
@@ -108,7 +108,7 @@ end
 $$;
 grant execute on function private.assert_scopes_to_read(public.notification_type[]) to scope_events_write;
 
--- 256 bits, drawn through sha256 from two random UUIDs, in the form that libraries for Standard Webhooks take.
+-- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
 create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -128,7 +128,7 @@ declare
   v_most_endpoints constant integer := 50;
 begin
   if tg_op = 'INSERT' then
-    -- One at a time, or two would count without each other.
+    -- One at a time: two concurrent inserts would not count each other.
     perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
     if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
       perform private.refuse(
@@ -137,7 +137,7 @@ begin
       );
     end if;
   end if;
-  -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
+  -- What is already pending is still sent, so the old types count, too. Disabling needs none of these scopes.
   if private.current_api_key_id() is not null then
     if tg_op = 'INSERT' then
       perform private.assert_scopes_to_read(new.types);
@@ -148,7 +148,7 @@ begin
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if new.status = 'enabled' then
     new.disabled_reason := null;
-    -- Enabled again, or at another address, it gets its five days again.
+    -- Once enabled again or given a new URL, an endpoint has five days again before it is disabled.
     if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
       new.failing_since := null;
     end if;
@@ -168,14 +168,14 @@ create trigger webhook_endpoints_300_url before insert or update of url on publi
     or new.url !~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
   )
   execute function private.tg__refuse_value(
-    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is for this machine only.'
+    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
   );
 create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
   for each row execute function private.tg__set_updated_at();
 create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
   for each row execute function private.tg__count_version();
 
--- Security definer: secrets are nobody's to write.
+-- Security definer: no role may write secrets.
 create function private.tg_webhook_endpoints__add_secret() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$

@@ -1,7 +1,7 @@
--- Reading, making, changing and deleting webhook endpoints, and rotating their secrets.
+-- Webhook endpoint operations: list, get, create, update, delete, and rotate the secret.
 
--- The secret that signs, if it was made in this very transaction: at creation and rotation, and never again.
--- Security definer: secrets are nobody's to read.
+-- The current secret if this transaction made it (creation and rotation), and otherwise null.
+-- Security definer: no role may read secrets.
 create function private.new_webhook_secret(webhook_endpoint_id uuid) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -176,11 +176,11 @@ begin
 end
 $$;
 comment on function api.delete_webhook_endpoint(uuid, text, text) is
-  'Forgets a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
+  'Deletes a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
 grant execute on function api.delete_webhook_endpoint(uuid, text, text) to scope_events_write;
 
--- The secret that signs goes on signing beside its successor for so many hours; any before it stops now.
--- Security definer: secrets are nobody's to write.
+-- The current secret signs beside its successor for overlap_hours; an older one stops now.
+-- Security definer: no role may write secrets.
 create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -233,5 +233,5 @@ begin
 end
 $$;
 comment on function api.rotate_webhook_secret(uuid, integer, text, text) is
-  'Gives a webhook endpoint a new secret; the one before it signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
+  'Gives a webhook endpoint a new secret; the previous one signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
 grant execute on function api.rotate_webhook_secret(uuid, integer, text, text) to scope_events_write;

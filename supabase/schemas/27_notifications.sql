@@ -1,6 +1,6 @@
--- The outbox. A change writes its notifications and one row of a queue in its own transaction, however many webhook endpoints
--- there are. Behind the commit the courier fans them out: one delivery for each endpoint that was subscribed. Nothing is sent
--- from here.
+-- The log of notifications. A change writes its notifications and one row of a queue in its own transaction, however many
+-- webhook endpoints there are; after the commit the courier fans them out to one delivery per subscribed endpoint. Nothing is
+-- sent from here.
 
 create table public.notifications (
   id uuid not null default private.uuid_v7(),
@@ -14,16 +14,16 @@ create table public.notifications (
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table public.notifications is 'What happened, oldest first: the outbox, readable as a log. Written by Usher alone.';
-comment on column public.notifications.data is 'The object as the API answered it then: an order as it was at the end of that transaction, and without ticket codes.';
+comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.transaction_id is
-  'Ids are given before a transaction ends and may become visible out of order; whoever reads on from the last they saw must miss none. So the log is in the order of transactions, and shows those before which none is open.';
+  'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 
--- A key reads of the log what it might read of the objects.
+-- An API key reads notifications of the objects that it may read.
 create function private.readable_types() returns public.notification_type[]
 language plpgsql stable set search_path = ''
 as $$
@@ -48,8 +48,8 @@ create policy notifications_select_membership on public.notifications for select
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.notifications to scope_events_write, authenticated;
 
--- Oldest first, to read on from the last one seen: `after` is the id of a notification, which is also the webhook-id of what
--- was delivered; `cursor` walks the pages as in any list.
+-- Oldest first, to continue from the last one seen: `after` is the id of a notification, which is also the webhook-id of its
+-- deliveries; `cursor` walks the pages as in any list.
 create function api.list_notifications(
   type public.notification_type default null,
   after uuid default null,
@@ -102,5 +102,5 @@ begin
 end
 $$;
 comment on function api.list_notifications(public.notification_type, uuid, text, integer) is
-  'What happened, oldest first, from after the notification that is named, as far as the key may read it: { data, has_more, next_cursor }. 404 not_found.';
+  'Notifications that the key may read, oldest first, after a given one if any: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_notifications(public.notification_type, uuid, text, integer) to scope_events_write;

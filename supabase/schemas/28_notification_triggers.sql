@@ -1,7 +1,7 @@
--- The triggers that write notifications: what happens to orders, attendees, check-ins and events. All security definer: the
--- outbox is nobody's to write.
+-- The triggers that write notifications of orders, attendees, check-ins and events.
+-- All security definer: no role may write the outbox.
 
--- Orders notify when the transaction ends: only then are their attendees and payments all there. A new order has a deferred
+-- Orders notify at the end of the transaction: only then are their attendees and payments complete. A new order has a deferred
 -- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
 -- here, whose deferred trigger notifies of all of them at once.
 create table private.order_notices (
@@ -10,7 +10,7 @@ create table private.order_notices (
   order_ids uuid[] not null,
   constraint order_notices_pkey primary key (id)
 );
-comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
+comment on table private.order_notices is 'Orders that the running transaction notifies of when it ends. Rows are deleted before it commits.';
 alter table private.order_notices enable row level security;
 
 create function private.tg_orders__notify_insert() returns trigger
@@ -44,7 +44,7 @@ create function private.tg_orders__notice() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  -- No join of the two: see tg_attendees__add_up.
+  -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
     array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
@@ -69,7 +69,7 @@ begin
   insert into public.notifications (organisation_id, type, data)
   select o.organisation_id, t.type, o.data
   from unnest(new.order_ids) n (order_id)
-  -- One index look-up an order, however many there are; an order that is gone is not told of.
+  -- One index look-up per order, however many there are; a deleted order is skipped.
   cross join lateral (
     select
       o.organisation_id,
@@ -91,13 +91,13 @@ create constraint trigger order_notices_600_notify after insert on private.order
   deferrable initially deferred
   for each row execute function private.tg_order_notices__notify();
 
--- Who comes with a new order is told of with it; who is added to one that was there is told of here. Before the totals, whose
--- changes tell of others.
+-- Notifies of attendees added to an existing order; those of a new order are in its order.created. Fires before the totals,
+-- whose changes notify of other attendees.
 create function private.tg_attendees__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  -- A scalar subquery is a look-up for each row under any plan.
+  -- A scalar subquery is one look-up per row under any plan.
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     insert into public.notifications (organisation_id, type, data)
     select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
@@ -112,13 +112,13 @@ create trigger attendees_350_notify_insert after insert on public.attendees
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__notify_insert();
 
--- The plan is kept, and made for the one row of the first call: without nested loops it serves the 25,000 of a cancelled event
--- as well.
+-- The plan is cached, and made for the one row of the first call: without nested loops it serves the 25,000 rows of a cancelled
+-- event as well.
 create function private.tg_attendees__notify_update() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
-  -- Every change of these columns counts the version: a check-in, say, leaves nothing to compare.
+  -- Every change of these columns increments the version; a check-in, for example, leaves nothing to compare.
   if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
     return null;
   end if;
@@ -163,7 +163,7 @@ create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  -- A row that is saved as it was is no news.
+  -- An update that changes nothing notifies of nothing.
   if to_jsonb(new) - 'version' - 'updated_at' = to_jsonb(old) - 'version' - 'updated_at' then
     return null;
   end if;

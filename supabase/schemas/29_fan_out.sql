@@ -1,8 +1,8 @@
--- From notifications to webhook deliveries: the queue of transactions that await it, what each endpoint was subscribed to and
--- when, and the fan-out itself. All but private.after_restore are security definer: the outbox is nobody's to write.
+-- The fan-out from notifications to webhook deliveries: the queue of transactions, the history of subscriptions, and the
+-- fan-out itself. All but private.after_restore are security definer: no role may write the outbox.
 
--- Transactions whose notifications are not fanned out yet: one row each, however much happened in it. No foreign key: checking
--- it would cost every write something, and what went with its organisation is merely not found.
+-- Transactions whose notifications are not fanned out yet, one row each. No foreign key: checking it would slow every write,
+-- and of a deleted organisation the fan-out finds nothing.
 create table private.notification_queue (
   organisation_id uuid not null,
   transaction_id xid8 not null,
@@ -11,10 +11,10 @@ create table private.notification_queue (
   constraint notification_queue_pkey primary key (organisation_id, transaction_id)
 );
 comment on table private.notification_queue is 'Transactions whose notifications await their fan-out to webhook deliveries.';
-comment on column private.notification_queue.after_id is 'The last notification of it that was fanned out, in the order of ids.';
+comment on column private.notification_queue.after_id is 'The last notification of the transaction that was fanned out, in the order of ids.';
 alter table private.notification_queue enable row level security;
 
--- Also where there is no endpoint: one that another transaction adds at this moment may be owed what this one commits.
+-- Queued even without an endpoint: one that a concurrent transaction adds may be subscribed to what this one commits.
 create function private.tg_notifications__queue() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -29,9 +29,9 @@ create trigger notifications_500_queue after insert on public.notifications
   referencing new table as new_rows
   for each statement execute function private.tg_notifications__queue();
 
--- What each endpoint was subscribed to, and when: a row for every change of that. "When" is a snapshot rather than a time: the
--- change counts for each transaction that had not been committed when it was made. So whoever subscribes and then reads misses
--- nothing, and the order is that of commits, which no clock knows.
+-- What each endpoint was subscribed to and when: one row per change. "When" is a snapshot rather than a time: the change counts
+-- for each transaction that had not committed when it was made. So a client that subscribes and then reads misses nothing, and
+-- the order is that of commits, which no clock records.
 create table private.webhook_subscriptions (
   id uuid not null default private.uuid_v7(),
   "position" integer not null,
@@ -45,15 +45,15 @@ create table private.webhook_subscriptions (
   constraint webhook_subscriptions_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
     references public.webhook_endpoints (id) on delete cascade
 );
-comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of what happened before.';
-comment on column private.webhook_subscriptions."position" is 'The order of changes, which a clock that is set back does not keep.';
+comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of earlier transactions.';
+comment on column private.webhook_subscriptions."position" is 'The order of changes. Ids lose it when a clock is set back.';
 create index webhook_subscriptions_webhook_endpoint_id_position_idx
   on private.webhook_subscriptions (webhook_endpoint_id, "position");
 create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
 alter table private.webhook_subscriptions enable row level security;
 
--- Behind a lock that fan-out of the organisation holds shared, and before the snapshot is taken: a fan-out has either committed,
--- or finds the change. Before 500, so that deliveries of a type that is given up are all there to be cancelled.
+-- Takes the lock that the fan-out of the organisation holds shared, and then the snapshot: a fan-out has either committed, or
+-- sees the change. Fires before the triggers numbered 500, so that all deliveries of a removed type exist and can be cancelled.
 create function private.tg_webhook_endpoints__record_subscription() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -71,8 +71,8 @@ begin
     new.status = 'enabled'
   )
   returning * into v_change;
-  -- The change before it is kept only for a transaction in the queue that came between the two, so that whoever changes an
-  -- endpoint again and again leaves no more rows than there are such transactions.
+  -- The previous change is kept only if a transaction in the queue lies between the two, so that repeated changes leave no more
+  -- rows than there are such transactions.
   delete from private.webhook_subscriptions s
   where s.webhook_endpoint_id = new.id
     and s."position" = (
@@ -89,7 +89,7 @@ begin
     )
   returning s.* into v_removed;
   if found then
-    -- The types that it had given up stay given up.
+    -- Types that it had removed stay removed.
     update private.webhook_subscriptions s
     set types = array(select t from unnest(s.types) t where t = any (v_removed.types))
     where s.webhook_endpoint_id = new.id and s."position" < v_removed."position" and not s.types <@ v_removed.types;
@@ -107,9 +107,9 @@ create type private.webhook_subscription as (
   webhook_endpoint_id uuid, types public.notification_type[], after_id uuid, before_id uuid
 );
 
--- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set where that
--- transaction changed the endpoint itself: then what it did before and after counts. A type that was given up since is left out:
--- its deliveries would have been cancelled.
+-- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set if that
+-- transaction changed the endpoint itself: then only what it did after, or before, the change counts. A type removed since is
+-- left out: its deliveries would have been cancelled.
 create function private.subscriptions_at(organisation_id uuid, transaction_id xid8) returns private.webhook_subscription[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -151,9 +151,9 @@ begin
 end
 $$;
 
--- Fans out what an organisation has in the queue, oldest transaction first, until there are about so many deliveries: how many
--- it did. It waits for nobody: while an endpoint of the organisation is being changed or deleted, or another courier has the
--- transaction, it leaves that for later. The plan is that of the indexes, whatever statistics say: each batch reads its own part.
+-- Fans out the queue of one organisation, oldest transaction first, up to about "limit" deliveries; returns how many it did. It
+-- never waits: while an endpoint of the organisation is being changed or deleted, or another courier has the transaction, it
+-- leaves that for later. The plan uses the indexes whatever the statistics say: each batch reads only its own part.
 create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
@@ -162,7 +162,7 @@ declare
   v_endpoints integer;
   v_queued private.notification_queue;
   v_subscriptions private.webhook_subscription[];
-  v_most integer;
+  v_batch_size integer;
   v_ids uuid[];
   v_rows integer;
   v_done integer := 0;
@@ -183,7 +183,7 @@ begin
     return 0;
   end if;
 
-  -- By time as well, so that every call ends well within its statement and keeps what it did.
+  -- Limited by time as well, so that every call ends well within its statement timeout and keeps what it did.
   while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
     select q.* into v_queued
     from private.notification_queue q
@@ -195,10 +195,10 @@ begin
 
     v_ids := '{}';
     v_rows := 0;
-    v_most := 1;
+    v_batch_size := 1;
     v_subscriptions := private.subscriptions_at(organisation_id, v_queued.transaction_id);
     if v_subscriptions <> '{}' then
-      v_most := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
+      v_batch_size := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
       v_ids := array(
         select n.id
         from public.notifications n
@@ -206,9 +206,9 @@ begin
           and n.transaction_id = v_queued.transaction_id
           and n.id > coalesce(v_queued.after_id, '00000000-0000-0000-0000-000000000000')
         order by n.id
-        limit v_most
+        limit v_batch_size
       );
-      -- As of the moment at which it happened, so that what is older is sent first, and found by that time.
+      -- Dated when the change happened, so that older deliveries are sent first, and a redelivery by time finds them.
       insert into public.webhook_deliveries (
         organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
       )
@@ -223,11 +223,11 @@ begin
       get diagnostics v_rows = row_count;
     end if;
 
-    if cardinality(v_ids) < v_most then
+    if cardinality(v_ids) < v_batch_size then
       delete from private.notification_queue q
       where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
     else
-      update private.notification_queue q set after_id = v_ids[v_most]
+      update private.notification_queue q set after_id = v_ids[v_batch_size]
       where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
     end if;
     v_done := v_done + greatest(v_rows, cardinality(v_ids), 1);
@@ -236,8 +236,8 @@ begin
 end
 $$;
 
--- Fans out about so many deliveries, an equal share for each organisation that has something in the queue: whether there is
--- more that can be done at once. Organisations are found by a loose index scan, so that nobody's backlog is read.
+-- Fans out about "limit" deliveries, an equal share for each organisation in the queue; returns whether there is more to do at
+-- once. Organisations are found by a loose index scan, which reads no backlog.
 create function private.fan_out("limit" integer) returns boolean
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
@@ -272,7 +272,7 @@ begin
   if v_organisation_ids = '{}' then
     return false;
   end if;
-  -- Snapshots of another cluster say nothing of transactions of this one: stop rather than lose webhooks.
+  -- Snapshots of another cluster say nothing about transactions of this one: stop rather than lose webhooks.
   if exists (
     select from private.webhook_subscriptions s
     where s.organisation_id = any (v_organisation_ids) and pg_snapshot_xmax(s.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
@@ -288,8 +288,9 @@ begin
 end
 $$;
 
--- A dump that is restored into another cluster begins the count of transactions anew. Run once, by whoever restored it, before
--- couriers start: fans out what is queued, by the numbers of the cluster before, and puts the log and the subscriptions first.
+-- A dump restored into another cluster starts the count of transactions anew. Run once after a restore, before couriers start:
+-- fans out the queue by the transaction ids of the old cluster, and then dates the log and the subscriptions before every new
+-- transaction.
 create function private.after_restore() returns text
 language plpgsql volatile set search_path = ''
 as $$
@@ -311,6 +312,6 @@ begin
     where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
   );
   update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
-  return 'Done: the log and the webhooks go on from here.';
+  return 'Done: notifications and webhooks continue from here.';
 end
 $$;

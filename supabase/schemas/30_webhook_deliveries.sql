@@ -1,4 +1,4 @@
--- Webhook deliveries: one notification for one webhook endpoint. Made by the fan-out, sent by the courier.
+-- Webhook deliveries: one notification for one webhook endpoint. Added by the fan-out, sent by the courier.
 
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
@@ -30,17 +30,18 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went. Added by the courier, a moment after the notification.';
-comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
-comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
-comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
+comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
+comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 
 create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
--- At most one delivery of a notification for an endpoint, whatever else goes wrong.
+-- At most one delivery per notification and endpoint, whatever else goes wrong.
 create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
   on public.webhook_deliveries (notification_id, webhook_endpoint_id);
 create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
--- None on next_attempt_at alone: it would be preferred at times, and walk what is due to everybody for what is due to one.
+-- No index on next_attempt_at alone: the planner would prefer it at times, and scan what is due to all endpoints for what is
+-- due to one.
 create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
   on public.webhook_deliveries (webhook_endpoint_id, next_attempt_at) where status = 'pending';
 create index webhook_deliveries_webhook_endpoint_id_claimed_idx
@@ -48,7 +49,7 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
 
--- Nothing is sent to an endpoint that is disabled, nor of a type that it does not subscribe to any more.
+-- Nothing is sent to a disabled endpoint, nor of a type that it no longer subscribes to.
 create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -70,7 +71,7 @@ end
 $$;
 grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
 
--- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
+-- Setting a delivery to pending starts its attempts anew; a settled one has no next attempt.
 create function private.tg_webhook_deliveries__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -80,7 +81,7 @@ begin
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
   elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
-    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
+    -- Redelivered while it is in flight: the result of that attempt is ignored.
     new.claim := null;
   elsif new.status <> 'pending' then
     new.next_attempt_at := null;
@@ -95,8 +96,8 @@ create trigger webhook_deliveries_100_guard before update on public.webhook_deli
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- What an endpoint does not subscribe to any more, it is not sent any more either. Security definer: the outbox is
--- nobody's to write.
+-- Cancels pending deliveries of types that the endpoint no longer subscribes to.
+-- Security definer: no role may write the outbox.
 create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$

@@ -1,4 +1,4 @@
--- Reading webhook deliveries, sending them once more, and sending a test.
+-- Webhook delivery operations: list, redeliver one or many, and send a test.
 
 create function api.list_webhook_deliveries(
   webhook_endpoint_id uuid default null,
@@ -57,7 +57,7 @@ begin
     return v_outcome;
   end if;
 
-  -- The endpoint before its deliveries, as whoever changes it has them.
+  -- The endpoint is locked before its deliveries, as everywhere.
   perform 1
   from public.webhook_endpoints w
   where w.id = (
@@ -83,10 +83,10 @@ begin
 end
 $$;
 comment on function api.redeliver_webhook(uuid, text, text) is
-  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
+  'Queues a delivery again, whatever its status, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
 
--- All that failed since a time, say after an outage of the endpoint; at most ten thousand at once, the oldest first.
+-- All that failed since a time, for example after an outage of the endpoint; at most 10,000 per call, oldest first.
 create function api.redeliver_webhooks(
   webhook_endpoint_id uuid,
   since timestamptz,
@@ -106,7 +106,7 @@ begin
     return v_outcome;
   end if;
 
-  -- The endpoint before its deliveries, as whoever changes it has them.
+  -- The endpoint is locked before its deliveries, as everywhere.
   select w.* into v_webhook_endpoint
   from public.webhook_endpoints w
   where w.id = redeliver_webhooks.webhook_endpoint_id
@@ -140,11 +140,11 @@ begin
 end
 $$;
 comment on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text) is
-  'Owes a webhook endpoint once more what failed since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues again what failed for a webhook endpoint since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text)
   to scope_events_write;
 
--- Tells one endpoint of itself. Security definer: the outbox is nobody's to write.
+-- Adds a test notification with its one delivery. Security definer: no role may write the outbox.
 create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -193,5 +193,5 @@ begin
 end
 $$;
 comment on function api.test_webhook_endpoint(uuid, text, text) is
-  'Owes a webhook endpoint a notification of type webhook_endpoint.test: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues a notification of type webhook_endpoint.test for a webhook endpoint: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_events_write;

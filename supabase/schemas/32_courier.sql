@@ -1,27 +1,26 @@
--- The courier's side of the outbox: it claims what is due, sends it, and says how that went. A claim is a lease: whoever dies
--- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
--- All security definer: the courier has no right to any table, and the api functions of 32_courier.sql to
--- 36_housekeeping.sql are all that it may call.
+-- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
+-- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
+-- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql.
 
--- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
--- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
--- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a
--- time, or two would each count without the other. Claimed rows are due again when the lease runs out. A little is fanned out
--- first, so that a webhook takes one call more than none: api.fan_out_webhooks does the rest.
--- No plan is kept: one made while there was little would be used when there is much. And it is that of the indexes, whatever
--- statistics say: a backlog comes between two of their updates.
+-- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
+-- other, an endpoint has v_most_per_endpoint in flight, and one while it is failing; an organisation has half of what a courier
+-- sends at a time, and all failing endpoints together a quarter. One courier claims at a time: two would not count each other's
+-- claims. Claimed rows are due again when the lease runs out. A small batch is fanned out first, so that a webhook costs no
+-- further call; api.fan_out_webhooks does the rest.
+-- No cached plan: one made for few rows would be used for many. The plan uses the indexes whatever the statistics say: a
+-- backlog builds up between two of their updates.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
   v_most_per_endpoint constant integer := 4;
-  -- Half and a quarter of the 64 that one courier sends at a time: `concurrency` in src/courier/webhooks.ts. They change together.
+  -- Half and a quarter of `concurrency` in src/courier/webhooks.ts (64 webhooks per courier): change them together.
   v_most_per_organisation constant integer := 32;
   v_most_failing constant integer := 16;
-  -- Deliveries to fan out: some 10 ms.
+  -- Deliveries to fan out first: about 10 ms.
   v_fan_out constant integer := 200;
-  -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  -- Ten attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
   v_now timestamptz;
@@ -41,12 +40,12 @@ begin
         w.organisation_id,
         w.failing_since is not null as failing,
         w.last_failed_at,
-        c.under_way,
-        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation,
-        sum(c.under_way) over (partition by w.organisation_id, w.failing_since is not null) as under_way_of_its_like
+        c.in_flight,
+        sum(c.in_flight) over (partition by w.organisation_id) as in_flight_of_organisation,
+        sum(c.in_flight) over (partition by w.organisation_id, w.failing_since is not null) as in_flight_of_its_kind
       from public.webhook_endpoints w
       cross join lateral (
-        select count(*)::integer as under_way
+        select count(*)::integer as in_flight
         from public.webhook_deliveries d
         where d.webhook_endpoint_id = w.id and d.claimed_until > v_now
       ) c
@@ -54,8 +53,8 @@ begin
     ),
     due as (
       select
-        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.organisation_id, e.under_way_of_organisation,
-        e.failing, e.last_failed_at, e.under_way_of_its_like
+        d.id, d.next_attempt_at, e.in_flight + d.place as turn, e.organisation_id, e.in_flight_of_organisation,
+        e.failing, e.last_failed_at, e.in_flight_of_its_kind
       from endpoints e
       cross join lateral (
         select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
@@ -64,12 +63,13 @@ begin
           from public.webhook_deliveries d
           where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
           order by d.webhook_endpoint_id, d.next_attempt_at
-          limit greatest(case when e.failing then 1 else v_most_per_endpoint end - e.under_way, 0)
+          limit greatest(case when e.failing then 1 else v_most_per_endpoint end - e.in_flight, 0)
         ) f
       ) d
     ),
-    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share. Among themselves
-    -- organisations take turns, and whoever was not tried for longest comes first: one failure among a thousand is soon over.
+    -- Failing endpoints are limited first, and organisations after that, so that failing ones delay no other. Among them
+    -- organisations take turns, and the endpoint that has not been tried for longest comes first: a single failure among a
+    -- thousand is soon over.
     failing as (
       select
         d.*,
@@ -77,29 +77,29 @@ begin
       from (
         select
           d.*,
-          d.under_way_of_its_like + row_number() over (
+          d.in_flight_of_its_kind + row_number() over (
             partition by d.organisation_id order by d.last_failed_at nulls first, d.next_attempt_at, d.id
           ) as turn_of_organisation
         from due d
         where d.failing
       ) d
     ),
-    but_few_failing as (
-      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.under_way_of_organisation from due d where not d.failing
+    admitted as (
+      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.in_flight_of_organisation from due d where not d.failing
       union all
-      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.under_way_of_organisation
+      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.in_flight_of_organisation
       from failing f
-      where f.place_of_failing <= v_most_failing - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+      where f.place_of_failing <= v_most_failing - (select coalesce(sum(e.in_flight), 0) from endpoints e where e.failing)
     ),
     placed as (
       select
         d.*,
         row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at, d.id) as place_of_organisation
-      from but_few_failing d
+      from admitted d
     )
     select p.id
     from placed p
-    where p.under_way_of_organisation + p.place_of_organisation <= v_most_per_organisation
+    where p.in_flight_of_organisation + p.place_of_organisation <= v_most_per_organisation
     order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );
@@ -107,16 +107,17 @@ begin
     return '[]';
   end if;
 
-  -- Waits for nobody, for it holds what others wait for.
+  -- Skips locked rows rather than wait: other couriers wait for the lock that this transaction holds.
   update public.webhook_deliveries d
-  set status = 'failed', last_error = 'It was sent again and again, and nobody could say how it went.'
+  set status = 'failed', last_error = format('Gave up after %s attempts without a recorded result.', v_most_claims)
   where d.id in (
     select f.id from public.webhook_deliveries f
     where f.id = any (v_candidates) and coalesce(f.next_attempt_at <= v_now, false) and f.attempts >= v_most_claims
     for no key update skip locked
   );
 
-  -- Still pending and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  -- Still pending and due. An expression, so that the planner does not scan the index of everything due; an array, because a
+  -- join might scan it, too.
   v_candidates := array(
     select d.id
     from public.webhook_deliveries d
@@ -162,8 +163,8 @@ comment on function api.claim_webhooks(integer, integer) is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks(integer, integer) to courier;
 
--- A batch of the fan-out, for a courier to repeat while there is a backlog: some 100 ms. In one transaction, so whoever dies in
--- it leaves it undone.
+-- One batch of the fan-out, about 100 ms, which a courier repeats while there is a backlog. One transaction: if the courier
+-- dies in it, nothing is done.
 create function api.fan_out_webhooks("limit" integer default 2000) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -172,10 +173,10 @@ begin
 end
 $$;
 comment on function api.fan_out_webhooks(integer) is
-  'Makes webhook deliveries, about "limit" of them, of notifications that await it: whether there is more to do at once.';
+  'Fans out about "limit" webhook deliveries of notifications in the queue: whether there is more to do at once.';
 grant execute on function api.fan_out_webhooks(integer) to courier;
 
--- Given back unsent, or broken off, by a courier that is told to stop: it was not an attempt, and is due at once.
+-- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
 create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -185,11 +186,11 @@ begin
   where d.id = release_webhook.webhook_delivery_id and d.claim = release_webhook.claim and d.status = 'pending';
 end
 $$;
-comment on function api.release_webhook(uuid, uuid) is 'Gives a claimed webhook back, for another courier to send.';
+comment on function api.release_webhook(uuid, uuid) is 'Returns a claimed webhook, for another courier to send.';
 grant execute on function api.release_webhook(uuid, uuid) to courier;
 
--- How long to wait after the attempt of this number; null after the last. A fifth more or less, so that what failed together
--- does not come back together.
+-- The delay after the attempt of this number; null after the last. A fifth more or less, so that what failed together is not
+-- retried together.
 create function private.retry_delay(attempts integer, pauses interval[]) returns interval
 language plpgsql volatile set search_path = ''
 as $$
@@ -198,9 +199,9 @@ begin
 end
 $$;
 
--- What the endpoint answered, or why it did not. 2xx is delivered; 410 says never again; everything else is tried again, not
--- before the endpoint asks for it. An endpoint that has failed for five days is disabled. What another address of it answered,
--- which it had when the webhook was claimed, is kept in the log and held against nobody: the new one has attempts of its own.
+-- The response of the endpoint, or why there was none. 2xx is delivered, 410 is final, anything else is retried, not before the
+-- endpoint asks for it. An endpoint that has failed for five days is disabled. A result from a URL that the endpoint had when
+-- the webhook was claimed, and has no longer, is logged but does not count: the new URL has attempts of its own.
 create function api.settle_webhook(
   webhook_delivery_id uuid,
   claim uuid,
@@ -215,26 +216,26 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_delivered constant boolean := coalesce(response_status between 200 and 299, false);
-  -- Ten attempts within some three days, as Standard Webhooks proposes.
+  -- Ten attempts within about three days, as Standard Webhooks proposes.
   v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
   v_endpoint public.webhook_endpoints;
-  v_moved boolean;
+  v_url_changed boolean;
   v_failing_since timestamptz;
   v_reason text;
 begin
-  -- The endpoint before its deliveries, as whoever changes or deletes it has them.
+  -- The endpoint is locked before its deliveries, as everywhere.
   select w.* into v_endpoint
   from public.webhook_endpoints w
   where w.id = (
     select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
   )
   for no key update;
-  v_moved := coalesce(v_endpoint.url <> settle_webhook.url, false);
+  v_url_changed := coalesce(v_endpoint.url <> settle_webhook.url, false);
 
   update public.webhook_deliveries d
   set claim = null,
     claimed_until = null,
-    attempts = case when v_moved and not v_delivered then 0 else d.attempts end,
+    attempts = case when v_url_changed and not v_delivered then 0 else d.attempts end,
     last_response_status = settle_webhook.response_status,
     last_response_body = left(settle_webhook.response_body, 1024),
     last_response_milliseconds = milliseconds,
@@ -242,18 +243,18 @@ begin
     delivered_at = case when v_delivered then now() else d.delivered_at end,
     status = case
       when v_delivered then 'delivered'
-      when v_moved then 'pending'
+      when v_url_changed then 'pending'
       when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
       else 'pending'
     end::public.webhook_delivery_status,
     next_attempt_at = case
-      when v_moved then now()
+      when v_url_changed then now()
       else greatest(
         now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
       )
     end
   where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending';
-  if not found or v_moved then
+  if not found or v_url_changed then
     return false;
   end if;
 
@@ -261,15 +262,14 @@ begin
     update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
     return false;
   end if;
-  -- A failure long after the one before it, for nothing was sent meanwhile, is the first of a new series: a retry comes within
-  -- thirty hours.
+  -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
   v_failing_since := case
     when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
   end;
   v_reason := case
     when v_endpoint.status = 'disabled' then null
     when response_status = 410 then 'It answered 410 Gone.'
-    when v_failing_since < now() - interval '5 days' then 'Nothing that was sent to it for five days succeeded.'
+    when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
   end;
   if v_reason is null then
     update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
@@ -282,5 +282,5 @@ begin
 end
 $$;
 comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
-  'Says how sending a claimed webhook went: whether that disabled its endpoint. Nothing happens when the claim has passed to somebody else.';
+  'Records the result of sending a claimed webhook: whether that disabled its endpoint. Ignored if another claim has replaced this one.';
 grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;

@@ -1,5 +1,5 @@
--- Ticket e-mails: one row for each that is owed, written when a ticket is queued, claimed and settled by the courier like a
--- webhook. What became of it is shown on the attendee as ticket_email.
+-- Ticket e-mails: one row per e-mail, added when a ticket is queued, claimed and settled by the courier like a webhook. The
+-- result is shown on the attendee as ticket_email.
 
 create table public.ticket_emails (
   id uuid not null default private.uuid_v7(),
@@ -24,12 +24,12 @@ create table public.ticket_emails (
     references public.organisations (id) on delete cascade,
   constraint ticket_emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null))
 );
-comment on table public.ticket_emails is 'Ticket e-mails, owed and sent. Written by Usher alone; queue one by setting ticket_email_status of the attendee.';
-comment on column public.ticket_emails.sent_to is 'The address it was claimed for, as the attendee had it then.';
-comment on column public.ticket_emails.sent_code is 'The ticket code it was claimed with: an e-mail that was overtaken by a new code is followed by another.';
-comment on column public.ticket_emails.message_id is 'What the mail service calls it.';
+comment on table public.ticket_emails is 'Ticket e-mails, pending and sent. Written by Usher only; queue one by setting ticket_email_status of the attendee.';
+comment on column public.ticket_emails.sent_to is 'The address of the attendee when it was claimed.';
+comment on column public.ticket_emails.sent_code is 'The ticket code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.ticket_emails.message_id is 'Its identifier at the mail service.';
 
--- None on next_attempt_at alone, as of webhook_deliveries.
+-- No index on next_attempt_at alone: see webhook_deliveries.
 create index ticket_emails_organisation_id_next_attempt_at_idx on public.ticket_emails (organisation_id, next_attempt_at)
   where status = 'queued';
 create index ticket_emails_organisation_id_claimed_idx on public.ticket_emails (organisation_id) where claimed_until is not null;
@@ -44,32 +44,32 @@ create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
 create trigger ticket_emails_900_updated_at before update on public.ticket_emails
   for each row execute function private.tg__set_updated_at();
 
--- Once a statement, so that cancelling an event cancels what is queued for it in one update. Before the totals, whose changes
--- queue others. Security definer: what is owed is nobody's to write.
+-- Once per statement, so that cancelling an event cancels its queued e-mails in one update. Fires before the totals, whose
+-- changes queue others. Security definer: no role may write ticket_emails.
 create function private.tg_attendees__queue_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_no_longer uuid[];
+  v_dequeued_ids uuid[];
 begin
   if tg_op = 'INSERT' then
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
     or exists (select from old_rows o where o.ticket_email_status = 'queued') then
-    -- No joins of the two: see tg_attendees__add_up.
+    -- Not joins of the two transition tables: see tg_attendees__add_up.
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
     except
     select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued';
-    v_no_longer := array(
+    v_dequeued_ids := array(
       select o.id from old_rows o where o.ticket_email_status = 'queued'
       except
       select n.id from new_rows n where n.ticket_email_status = 'queued'
     );
-    if v_no_longer <> '{}' then
+    if v_dequeued_ids <> '{}' then
       update public.ticket_emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-      where e.attendee_id = any (v_no_longer) and e.status = 'queued';
+      where e.attendee_id = any (v_dequeued_ids) and e.status = 'queued';
     end if;
   end if;
   return null;

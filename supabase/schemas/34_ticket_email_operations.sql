@@ -1,6 +1,6 @@
--- The courier's side of ticket e-mails, as 32_courier.sql is of webhooks.
+-- The courier's side of ticket e-mails, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
--- Organisations that have e-mails queued, by a loose index scan: one look-up each, however many there are.
+-- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are.
 create function private.organisations_with_queued_emails() returns uuid[]
 language plpgsql stable set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
@@ -27,17 +27,17 @@ begin
 end
 $$;
 
--- What is due, with all that the e-mail says. Organisations take turns: first whoever has the fewest under way, then whoever was
--- served the longest ago, and of one organisation its oldest. One courier claims at a time, or two would each count without the
--- other. Nobody's backlog is read: of each organisation no more than are claimed.
--- Security definer, like its twins in 32_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
--- between two of their updates, and reading and sorting what seems to be little takes minutes then.
+-- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
+-- the one served longest ago, and of each its oldest e-mail. One courier claims at a time: two would not count each other's
+-- claims. No backlog is read: of each organisation at most "limit" rows.
+-- Security definer, as 32_courier.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
+-- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
-  -- Thirteen attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  -- Thirteen attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
   v_now timestamptz;
@@ -54,11 +54,11 @@ begin
       select
         d.id,
         d.next_attempt_at,
-        u.under_way + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
+        u.in_flight + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
         l.last_attempt_at
       from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
-        select count(*) as under_way
+        select count(*) as in_flight
         from public.ticket_emails e
         where e.organisation_id = o.organisation_id and e.claimed_until > v_now
       ) u
@@ -87,12 +87,13 @@ begin
   end if;
 
   perform api.settle_ticket_email(
-    e.id, e.claim, error => 'It was sent again and again, and nobody could say how it went.', permanent => true
+    e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
   from public.ticket_emails e
   where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
-  -- Still queued and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
+  -- join might scan it, too.
   v_candidates := array(
     select e.id
     from public.ticket_emails e
@@ -139,8 +140,8 @@ comment on function api.claim_ticket_emails(integer, integer) is
   'Ticket e-mails that are due, claimed for lease_seconds: [{ id, claim, attempt, organisation, event, ticket_type, order, attendee }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
--- Sent, with what the mail service calls it; or failed, for good or for now. Transient failures are tried again for five days:
--- a password that expired on a Friday costs nobody a ticket.
+-- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
+-- days: an SMTP password that expires on a Friday loses no ticket.
 create function api.settle_ticket_email(
   ticket_email_id uuid,
   claim uuid,
@@ -156,7 +157,7 @@ declare
   v_email public.ticket_emails;
   v_attendee public.attendees;
 begin
-  -- The attendee before the e-mail, as whoever cancels or re-issues the ticket has them.
+  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued.
   select a.* into v_attendee
   from public.attendees a
   where a.id = (select e.attendee_id from public.ticket_emails e where e.id = settle_ticket_email.ticket_email_id)
@@ -185,7 +186,7 @@ begin
   if v_email.status = 'queued' then
     update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
   elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
-    -- Overtaken by a new code or address while it was under way: the ticket is still owed.
+    -- The code or address changed while the e-mail was in flight: queue another one.
     insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
   else
     update public.attendees a
@@ -197,12 +198,13 @@ begin
 end
 $$;
 comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
-  'Says how sending a claimed ticket e-mail went; nothing happens when the claim has passed to somebody else.';
+  'Records the result of sending a claimed ticket e-mail. Ignored if another claim has replaced this one.';
 grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
 
--- What the mail service tells later: delivered, or bounced and why. It knows an e-mail by its own id, and by ours with the number
--- of the attempt if these were sent along; by ours it may tell sooner than the courier that sent it, or in place of one that
--- died with its claim. What it tells of an attempt that another has followed is no news: that may have had another address.
+-- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
+-- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
+-- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
+-- address.
 create function api.record_ticket_email_event(
   message_id text,
   status public.ticket_email_status,
@@ -224,10 +226,10 @@ begin
   if not found or status is null or status not in ('delivered', 'bounced') then
     return;
   end if;
-  -- The attendee before the e-mail, as whoever settles it has them.
+  -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
   perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
 
-  -- It has been sent: whoever is sending it loses the claim, and whoever gave it up was wrong.
+  -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.ticket_emails e set claim = v_claim
   where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
   if found then
@@ -246,7 +248,7 @@ begin
   if not found then
     return;
   end if;
-  -- Of the latest that was sent: what becomes of an earlier one is no news.
+  -- Only the latest e-mail that was sent counts: a report on an earlier one leaves the attendee as it is.
   update public.attendees a
   set ticket_email_status = v_email.status,
     ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
@@ -260,5 +262,5 @@ begin
 end
 $$;
 comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) is
-  'Says what became of an e-mail that was sent: delivered or bounced. Known by our id and the attempt, or without these by message_id.';
+  'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
 grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) to courier;

@@ -1,8 +1,8 @@
--- How much the outbox holds, for monitoring.
+-- The depth of the outbox, for monitoring. Reads only.
 
--- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
--- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
--- owed to nobody. A notification that awaits its fan-out counts as one.
+-- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification that awaits its
+-- fan-out counts as one.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -10,22 +10,22 @@ begin
   return (
     select json_agg(json_build_object(
       'kind', k.kind,
-      'owed', k.owed,
+      'owed', k.pending,
       'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
       'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
     ))
     from (
       select
         'webhooks' as kind,
-        coalesce(sum(d.owed), 0) as owed,
+        coalesce(sum(d.pending), 0) as pending,
         min(d.oldest) as oldest,
         min(d.due) as due
       from (
-        select d.owed, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
+        select d.pending, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
         from (
           select
             d.webhook_endpoint_id,
-            count(*) as owed,
+            count(*) as pending,
             min(d.created_at) as oldest,
             min(d.next_attempt_at) as due,
             coalesce(bool_or(d.claimed_until > now()), false) as busy
@@ -35,10 +35,10 @@ begin
         ) d
         join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
         union all
-        select n.owed, q.created_at, q.created_at
+        select n.pending, q.created_at, q.created_at
         from private.notification_queue q
         cross join lateral (
-          select count(*) as owed
+          select count(*) as pending
           from public.notifications n
           where n.organisation_id = q.organisation_id
             and n.transaction_id = q.transaction_id
@@ -57,5 +57,5 @@ begin
 end
 $$;
 comment on function api.outbox_depth() is
-  'What is owed: [{ kind, owed, oldest_seconds, late_seconds }], late being how long what is due has waited.';
+  'What is pending: [{ kind, owed, oldest_seconds, late_seconds }]. late_seconds is how long what is due has waited.';
 grant execute on function api.outbox_depth() to courier;

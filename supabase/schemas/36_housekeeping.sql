@@ -1,8 +1,8 @@
--- What is kept for a while only: first outcomes under their idempotency keys, settled deliveries and e-mails, and the log of
--- notifications. Purged by the courier, a few at a time, so that nobody waits for it.
+-- Retention: idempotency records, settled deliveries and e-mails, and the log of notifications. The courier purges them in
+-- small batches, so that no other transaction waits for long.
 
--- Answers how many rows went, so that the caller goes on while there are more. What is still owed or awaits its fan-out is kept,
--- however old, unless its endpoint is disabled.
+-- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
+-- is kept, however old, unless its endpoint is disabled.
 create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -53,7 +53,7 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
-  -- A subscription that ended with a change is needed for transactions that had been committed by then.
+  -- A replaced subscription is needed only for queued transactions that had committed before it was replaced.
   delete from private.webhook_subscriptions s
   where s.id in (
     select c.id
@@ -79,5 +79,5 @@ begin
 end
 $$;
 comment on function api.purge(integer, integer) is
-  'Deletes what is older than its retention, at most "limit" rows of each kind: how many it were.';
+  'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
 grant execute on function api.purge(integer, integer) to courier;

@@ -1,7 +1,7 @@
--- Who calls the courier where it is an edge function: pg_cron, through pg_net, with what Vault keeps. Where a project has not
--- enabled these, as the embedded stack has not, there is nothing to call and nothing to schedule.
+-- Schedules the courier where it is an edge function: pg_cron calls it through pg_net, with URL and secret from Vault. Where
+-- these extensions are not enabled, as on the embedded stack, nothing is scheduled.
 
--- Calls the function if something is due, or in any case. A row of net._http_response tells what it answered.
+-- Calls the function if something is due, or in any case. Its response is in net._http_response.
 create function private.call_courier(in_any_case boolean default false) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -16,7 +16,7 @@ begin
       ) d
       where w.status = 'enabled'
     )
-    -- What happens where nobody is subscribed can wait for the call that is made in any case.
+    -- What no endpoint is subscribed to can wait for the call that is made in any case.
     and not exists (
       select from public.webhook_endpoints w
       where w.status = 'enabled'
@@ -39,13 +39,13 @@ begin
       'Content-Type', 'application/json',
       'Authorization', 'Bearer ' || (select s.decrypted_secret from vault.decrypted_secrets s where s.name = 'usher_courier_secret')
     ),
-    -- Longer than a run takes, so that its answer is kept.
+    -- Longer than a run takes, so that its response is recorded.
     timeout_milliseconds => 60000
   );
 end
 $$;
 
--- Answers in a sentence what it did, for whoever runs it in the SQL editor. Run again, it replaces what it scheduled.
+-- Run in the SQL editor: returns a sentence that says what it did. Run again, it replaces the schedule.
 create function private.schedule_courier(url text, secret text, every text default '10 seconds') returns text
 language plpgsql volatile set search_path = ''
 as $$
@@ -64,7 +64,7 @@ begin
   perform vault.create_secret(url, 'usher_courier_url');
   perform vault.create_secret(secret, 'usher_courier_secret');
   perform cron.schedule('usher-courier', every, 'select private.call_courier()');
-  -- It purges as well, also when nothing is due. What pg_cron notes of each call it would keep for ever.
+  -- The courier also purges, even when nothing is due. pg_cron would keep its run details for ever.
   perform cron.schedule('usher-courier-housekeeping', '*/10 * * * *', $job$
     select private.call_courier(in_any_case => true);
     delete from cron.job_run_details r using cron.job j

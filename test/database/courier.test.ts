@@ -271,7 +271,7 @@ describe('a settlement', () => {
       expect(await desk.settle(four, { error: 'No such host.' })).toBe(true)
       expect(await endpointOf(desk)).toMatchObject({
         status: 'disabled',
-        disabled_reason: 'Nothing that was sent to it for five days succeeded.',
+        disabled_reason: 'No delivery succeeded for five days.',
       })
       await desk.sql("update public.webhook_endpoints set status = 'enabled' where id = $1", [desk.endpointId])
       expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', disabled_reason: null, failing: false })
@@ -389,7 +389,7 @@ test('what is claimed again and again and never settled is given up', async () =
     expect(await desk.claim()).toEqual([])
     expect(await deliveryOf(desk, id)).toMatchObject({
       status: 'failed',
-      last_error: 'It was sent again and again, and nobody could say how it went.',
+      last_error: 'Gave up after 20 attempts without a recorded result.',
     })
   })
 })

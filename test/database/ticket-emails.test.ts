@@ -336,7 +336,7 @@ test('what is claimed again and again and never settled is given up', async () =
     }
     expect(await claim()).toEqual([])
     expect(await emails()).toEqual([{ status: 'failed', attempts: 20, wait: null }])
-    expect(await shown()).toMatchObject({ error: 'It was sent again and again, and nobody could say how it went.' })
+    expect(await shown()).toMatchObject({ error: 'Gave up after 20 attempts without a recorded result.' })
   })
 })
 
