@@ -10,6 +10,16 @@ import { run } from './processes.ts'
 
 const projectRoot = join(import.meta.dirname, '..', '..')
 
+// What there was before the baseline, which has taken their place: nobody can go on from a part of them.
+const replacedByBaseline = new Set([
+  '20261120000000',
+  '20261120210000',
+  '20261120230000',
+  '20261121003000',
+  '20261122010000',
+  '20261122020000',
+])
+
 type MigrateOptions = {
   /** The folder that contains supabase/. */
   projectDir?: string
@@ -20,6 +30,12 @@ type MigrateOptions = {
 export async function applyMigrations(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
   const { projectDir = projectRoot, progress, signal } = options
   const { pending, unknown } = await compareMigrations(databaseUrl, projectDir)
+  if (unknown.some((version) => replacedByBaseline.has(version))) {
+    throw new StartError(
+      'The database was made by a version of Usher from before its first release, and cannot be upgraded to this one. ' +
+        'Nothing in it was changed. Set USHER_DATA_DIR to another folder, or move this one away, to start with an empty database.',
+    )
+  }
   if (unknown.length > 0) {
     throw new StartError(
       `The database was made by a newer Usher: it has migrations that this one lacks (${unknown.join(', ')}). ` +
