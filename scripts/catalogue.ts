@@ -1,33 +1,186 @@
-// What a database consists of, as text: takes a connection, gives back one entry for each object of Usher's (its name, and
-// lines that define it), in an order that depends on nothing but the names. It must change nothing in the database.
+// What a database consists of, as text: read by pg-delta, and by ./catalogue-queries.ts where pg-delta does not look. Changes
+// nothing in the database. Nothing may be left out in silence: what neither sees is refused.
 
-import type { ClientBase } from 'pg'
+import {
+  buildFactBase,
+  type Diagnostic,
+  encodeId,
+  extract,
+  type Fact,
+  type FactBase,
+  type StableId,
+} from '@supabase/pg-delta'
+import { Pool, type PoolClient } from 'pg'
+import { StartError } from '../src/start-error.ts'
 import { catalogueQueries } from './catalogue-queries.ts'
 
 /** Object, such as `policy orders_select on public.orders`, to the lines that define it. */
 export type Snapshot = Map<string, string>
 
-export async function takeSnapshot(client: ClientBase): Promise<Snapshot> {
-  const entries: [string, string][] = []
-  await client.query('begin transaction isolation level repeatable read read only')
+export type Catalogue = { facts: FactBase; snapshot: Snapshot }
+
+export async function readCatalogue(databaseUrl: string): Promise<Catalogue> {
+  const pool = new Pool({ connectionString: databaseUrl })
+  // `end` does not wait until the connections are closed, and a scratch server that stops meanwhile ends them itself.
+  pool.on('error', () => {})
   try {
-    // With nothing on the path, Postgres writes every name with its schema.
-    await client.query("set local search_path = ''")
-    for (const query of catalogueQueries) {
-      const { rows } = await client.query<{ object: string; definition: string | null }>(query)
-      for (const row of rows) entries.push([row.object, row.definition ?? ''])
+    const { factBase, diagnostics } = await extract(pool)
+    refuseUncompared(diagnostics)
+    const facts = withoutBookkeeping(factBase)
+    const client = await pool.connect()
+    try {
+      const rest = await takeRest(client)
+      const rows = await takeReferenceRows(client)
+      return { facts, snapshot: new Map([...toSnapshot([...definitionsOf(facts), ...rest]), ...rows]) }
+    } finally {
+      client.release()
     }
   } finally {
-    await client.query('rollback')
+    await pool.end()
   }
-  return new Map(entries.sort(byName))
+}
+
+// The Supabase CLI notes in a schema of its own which migrations it applied.
+function withoutBookkeeping(facts: FactBase): FactBase {
+  return buildFactBase(
+    facts.facts().filter(({ id }) => !/[:.(]supabase_migrations\b/.test(encodeId(id))),
+    [...facts.edges],
+  )
+}
+
+type Definition = [object: string, lines: string]
+
+// pg-delta detects these without comparing them; ./catalogue-queries.ts compares them.
+const comparedHere = ['parameter ACL', 'statistics object']
+
+function refuseUncompared(diagnostics: Diagnostic[]): void {
+  const uncompared = diagnostics.filter(
+    ({ code, context }) => code === 'unmodeled_kind' && !comparedHere.includes(String(context?.kind)),
+  )
+  if (uncompared.length === 0) return
+  throw new StartError(
+    [
+      'These objects cannot be compared; add a query to scripts/catalogue-queries.ts:',
+      ...uncompared.map((d) => d.message),
+    ].join('\n  '),
+  )
+}
+
+function definitionsOf(facts: FactBase): Definition[] {
+  const owners = facts.edges.filter((edge) => edge.kind === 'owner')
+  return [
+    ...owners.map((edge): Definition => [objectOf(edge.from, facts), `owner: ${nameOf(edge.to)}`]),
+    ...facts.facts().flatMap((fact) => definitionOf(fact, facts)),
+  ]
+}
+
+function definitionOf({ id, payload }: Fact, facts: FactBase): Definition[] {
+  const object = objectOf(id, facts)
+  if (id.kind === 'acl' || id.kind === 'defaultPrivilege') {
+    const options = payload.grantable as string[]
+    const privileges = (payload.privileges as string[]).map((privilege) =>
+      options.includes(privilege) ? `${privilege} with grant option` : privilege,
+    )
+    return [[object, `grant ${privileges.join(', ') || 'nothing'} to ${id.grantee.toLowerCase()}`]]
+  }
+  if (id.kind === 'comment') return [[object, `comment: ${payload.text}`]]
+  if (id.kind === 'typeAttribute') return [[object, `${id.name}: ${JSON.stringify(payload)}`]]
+  if (id.kind === 'publicationRel') return [[object, `table ${id.schema}.${id.table}: ${JSON.stringify(payload)}`]]
+  if (id.kind === 'default') return [[object, `default: ${payload.expr}`]]
+  const { config, ...attributes } = payload
+  const settings = Array.isArray(config) ? config : []
+  return [
+    [
+      object,
+      Object.entries(attributes)
+        .flatMap(([name, value]) => linesOf(name, value))
+        .join('\n'),
+    ],
+    ...(settings.length > 0 ? [[`settings of ${nameOf(id)}`, settings.join('\n')] as Definition] : []),
+  ]
+}
+
+// What begins with an underscore is not part of the definition, such as a column's position: one that a table got later stands
+// last in it and among its like in the schema file.
+function linesOf(name: string, value: unknown): string[] {
+  if (value === null || value === false || name.startsWith('_')) return []
+  if (name === 'def') return [String(value).trim()]
+  if (name === 'values' && Array.isArray(value)) return value.map((label) => `'${label}'`)
+  if (value === true) return [name]
+  return [`${name}: ${typeof value === 'object' ? JSON.stringify(value) : value}`]
+}
+
+const objectTypes: Record<string, string> = { r: 'tables', S: 'sequences', f: 'functions', T: 'types', n: 'schemas' }
+
+/** What a difference is listed under: comments, grants and defaults belong to what they are about. */
+function objectOf(id: StableId, facts: FactBase): string {
+  switch (id.kind) {
+    case 'comment':
+      return objectOf(id.target, facts)
+    case 'acl':
+      return id.column === undefined || !('name' in id.target)
+        ? objectOf(id.target, facts)
+        : `column ${nameOf(id.target)}.${id.column}`
+    case 'default':
+      return `column ${id.schema}.${id.table}.${id.name}`
+    case 'column':
+      return `column ${id.schema}.${id.table}.${id.name}`
+    case 'constraint':
+    case 'trigger':
+    case 'rule':
+    case 'policy':
+      return `${id.kind} ${id.name} on ${id.schema}.${id.table}`
+    case 'membership':
+      return `membership of ${id.member} in ${id.role}`
+    case 'defaultPrivilege':
+      return `default privileges of ${id.role}${id.schema === null ? '' : ` in ${id.schema}`} on ${objectTypes[id.objtype]}`
+    case 'typeAttribute':
+      return objectOf({ kind: 'type', schema: id.schema, name: id.type }, facts)
+    case 'publicationRel':
+      return `publication ${id.publication}`
+    case 'type':
+      return `${facts.get(id)?.payload.variant ?? 'type'} ${nameOf(id)}`
+    default:
+      return `${id.kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)} ${nameOf(id)}`
+  }
+}
+
+function nameOf(id: StableId): string {
+  if ('args' in id) return `${id.schema}.${id.name}(${id.args.join(', ').replaceAll('"', '')})`
+  if ('schema' in id && 'name' in id) return `${id.schema}.${id.name}`
+  return 'name' in id ? id.name : encodeId(id)
+}
+
+function toSnapshot(definitions: Definition[]): Snapshot {
+  const objects = Map.groupBy(definitions, ([object]) => object)
+  return new Map(
+    [...objects]
+      .map(([object, parts]): [string, string] => [
+        object,
+        parts
+          .map(([, lines]) => lines)
+          .filter((lines) => lines !== '')
+          .sort()
+          .join('\n'),
+      ])
+      .sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)),
+  )
+}
+
+async function takeRest(client: PoolClient): Promise<Definition[]> {
+  const definitions: Definition[] = []
+  for (const query of catalogueQueries) {
+    const { rows } = await client.query<{ object: string; definition: string | null }>(query)
+    for (const row of rows) if (row.definition) definitions.push([row.object, row.definition])
+  }
+  return definitions
 }
 
 /**
  * The rows a fresh database already has (plans, defaults), for each table that has any. Columns that a default fills anew each
  * time, such as ids and timestamps, are left out.
  */
-export async function takeReferenceRows(client: ClientBase): Promise<Snapshot> {
+async function takeReferenceRows(client: PoolClient): Promise<Snapshot> {
   const { rows: tables } = await client.query<{ name: string; columns: string }>(`
     select format('%I.%I', n.nspname, c.relname) as name,
       string_agg(format('%L, t.%I', a.attname, a.attname), ', ' order by a.attnum) as columns
@@ -48,15 +201,4 @@ export async function takeReferenceRows(client: ClientBase): Promise<Snapshot> {
     if (rows.length > 0) entries.push([`rows of ${name}`, rows.map((row) => row.line).join('\n')])
   }
   return new Map(entries)
-}
-
-/** The whole of it, for reading or for keeping in a file. */
-export function formatSnapshot(snapshot: Snapshot): string {
-  return [...snapshot]
-    .map(([object, definition]) => [object, ...definition.split('\n').map((line) => `  ${line}`.trimEnd())].join('\n'))
-    .join('\n\n')
-}
-
-function byName([left]: [string, string], [right]: [string, string]): number {
-  return left < right ? -1 : left > right ? 1 : 0
 }

@@ -1,0 +1,71 @@
+// Two scratch clusters for a project folder, for roles belong to a cluster: one gets the schema files in the order of their
+// names, the other the migrations as they are applied everywhere, both as `postgres`. Nothing of them is kept.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { Client, DatabaseError } from 'pg'
+import { interruption } from '../src/embedded/interruption.ts'
+import { applyMigrations } from '../src/embedded/migrate.ts'
+import { type ScratchDatabase, startScratchDatabase } from '../src/embedded/scratch.ts'
+import { StartError } from '../src/start-error.ts'
+
+export type ProjectDatabases = { schemas: string; migrations: string; signal: AbortSignal }
+
+/** Gives the connection strings to `use`, and removes both clusters after it. */
+export async function withProjectDatabases<T>(
+  projectDir: string,
+  use: (databases: ProjectDatabases) => Promise<T>,
+): Promise<T> {
+  const { signal, release } = interruption()
+  const started: ScratchDatabase[] = []
+  const start = async (apply: (databaseUrl: string) => Promise<void>): Promise<string> => {
+    const database = await startScratchDatabase(signal)
+    started.push(database)
+    await apply(database.databaseUrl)
+    signal.throwIfAborted()
+    return database.databaseUrl
+  }
+  try {
+    const results = await Promise.allSettled([
+      start((databaseUrl) => applySchemas(databaseUrl, projectDir)),
+      start((databaseUrl) => applyMigrations(databaseUrl, { projectDir, signal })),
+    ])
+    const [schemas, migrations] = results.map((result) => {
+      if (result.status === 'rejected') throw result.reason
+      return result.value
+    })
+    if (schemas === undefined || migrations === undefined) throw new Error('two databases were expected')
+    return await use({ schemas, migrations, signal })
+  } finally {
+    await Promise.all(started.map((database) => database.remove()))
+    release()
+  }
+}
+
+async function applySchemas(databaseUrl: string, projectDir: string): Promise<void> {
+  const folder = join(projectDir, 'supabase', 'schemas')
+  const files = existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => name.endsWith('.sql'))
+        .sort()
+    : []
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    for (const name of files) await applyFile(client, join(folder, name))
+  } finally {
+    await client.end()
+  }
+}
+
+async function applyFile(client: Client, path: string): Promise<void> {
+  const sql = readFileSync(path, 'utf8')
+  try {
+    await client.query(sql)
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    const line = error.position === undefined ? '' : `:${sql.slice(0, Number(error.position)).split('\n').length}`
+    const more = [error.detail, error.hint, error.where].filter((text) => text !== undefined)
+    throw new StartError([`${relative('', path)}${line}: ${error.message}`, ...more].join('\n  '))
+  }
+}

@@ -1,0 +1,132 @@
+// That `db:migration` writes a migration which reaches the schema files, says what needs a person, and leaves alone what is
+// none of its business. In a copy of supabase/, never in the checkout's own.
+
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { writeMigration } from '../../scripts/db-migration.ts'
+import { cleanUp, temporaryFolder } from './support.ts'
+
+afterEach(cleanUp)
+
+const toys = `
+create type public.toy_mood as enum ('calm', 'glad');
+create table public.toys (
+  id bigint generated always as identity primary key,
+  name text not null,
+  mood public.toy_mood not null default 'calm'
+);
+alter table public.toys enable row level security;
+create policy toys_select on public.toys for select to courier using (name <> 'secret');
+revoke all on public.toys from anon, authenticated, service_role;
+grant select on public.toys to courier;
+
+create function private.greet_toy(name text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return 'Hello, ' || name;
+end
+$$;
+grant execute on function private.greet_toy(text) to courier;
+
+create function private.count_toys() returns bigint
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (select count(*) from public.toys);
+end
+$$;
+grant execute on function private.count_toys() to courier;
+comment on function private.count_toys() is 'How many toys there are.';
+`
+
+const changedToys = [
+  // A function body, with quotes and capitals that formatting must leave alone.
+  ["return 'Hello, ' || name;", `-- Who's there?\n  return 'It''s a "Greeting", ' || NAME;`],
+  // Arguments, and with them the signature.
+  ['private.count_toys() returns', 'private.count_toys(mood public.toy_mood) returns'],
+  ['from public.toys);', 'from public.toys t where t.mood = count_toys.mood);'],
+  ['on function private.count_toys() to', 'on function private.count_toys(public.toy_mood) to'],
+  ['on function private.count_toys() is', 'on function private.count_toys(public.toy_mood) is'],
+  // A value within the others.
+  ["('calm', 'glad')", "('calm', 'sleepy', 'glad')"],
+  [
+    "default 'calm'\n);",
+    "default 'calm',\n  colour text\n);\ncomment on column public.toys.colour is 'Any name of a colour.';",
+  ],
+].reduce((sql, [from = '', to = '']) => {
+  expect(sql).toContain(from)
+  return sql.replace(from, () => to)
+}, toys)
+
+const newObjects = `
+grant update (colour) on public.toys to courier;
+create policy toys_update on public.toys for update to courier using (mood <> 'glad') with check (colour is not null);
+comment on policy toys_update on public.toys is 'Glad toys stay as they are.';
+create view public.sleepy_toys with (security_invoker = true) as select t.id, t.colour from public.toys t where t.mood = 'sleepy';
+revoke all on public.sleepy_toys from anon, authenticated, service_role;
+grant select on public.sleepy_toys to courier;
+comment on view public.sleepy_toys is 'Toys that are not to be woken.';
+`
+
+test('db:migration writes what db:verify accepts: a body, arguments, a column, an enum value, a policy, a view', {
+  timeout: 60_000,
+}, async () => {
+  const { project, schemas } = toyProject(toys)
+  writeFileSync(schemas, changedToys + newObjects)
+  const { files, warnings, differences } = await writeMigration(project, 'toys_at_rest')
+  expect(differences).toBe('')
+  expect(files.map((file) => file.replace(/^.*\d{14}/, ''))).toEqual([
+    '_toys_at_rest_enum_values.sql',
+    '_toys_at_rest.sql',
+  ])
+  const versions = readdirSync(join(project, 'supabase', 'migrations')).map((name) => name.slice(0, 14))
+  expect(versions.toSorted().slice(-3)).toEqual([toyVersion, ...files.map((file) => /\d{14}/.exec(file)?.[0])])
+
+  const [first = '', second = ''] = files.map((file) => readFileSync(file, 'utf8'))
+  expect(first).toContain("alter type public.toy_mood add value 'sleepy' before 'glad';")
+  expect(second).not.toContain('add value')
+  for (const sql of [first, second]) {
+    expect(sql).toMatch(
+      /^-- toys at rest.* .*\n\nset local lock_timeout = '5s';\nset local statement_timeout = '60s';\n/,
+    )
+  }
+  const whole = first + second
+  expect(whole).toContain(`-- Who's there?\n  return 'It''s a "Greeting", ' || NAME;`)
+  expect(whole).toContain('drop function private.count_toys();')
+  expect(whole).toContain('grant execute on function private.count_toys(public.toy_mood) to courier;')
+  expect(whole).toContain('create policy toys_update on public.toys')
+  expect(whole).toContain("comment on view public.sleepy_toys is 'Toys that are not to be woken.';")
+  expect(warnings).toEqual(['drops: drop function private.count_toys();'])
+
+  const all = readdirSync(join(project, 'supabase', 'migrations'))
+  expect(await writeMigration(project, 'nothing_more')).toEqual({ files: [], warnings: [], differences: '' })
+  expect(readdirSync(join(project, 'supabase', 'migrations'))).toEqual(all)
+})
+
+test('db:migration says what loses data, and what is to be added by hand', { timeout: 60_000 }, async () => {
+  const { project, schemas } = toyProject(`${toys}alter table public.toys add column size int;`)
+  writeFileSync(schemas, `${toys}insert into public.toys (name) values ('bear');`)
+  const { files, warnings, differences } = await writeMigration(project, 'one_bear')
+  expect(warnings).toEqual(['loses data: alter table public.toys drop column size;'])
+  expect(readFileSync(files[0] ?? '', 'utf8')).toContain('-- This loses data.\nalter table public.toys')
+  expect(differences).toMatch(/^- rows of public\.toys$/)
+})
+
+test.each(['', 'Toys', 'two words', '../up', 'a__b', '1st'])('%j is no name for a migration', async (name) => {
+  const { project } = toyProject(toys)
+  await expect(writeMigration(project, name)).rejects.toThrow(/is no name for a migration/)
+})
+
+// Later than any clock, so that the order of the versions is tested and not the time of the test.
+const toyVersion = '20990101000000'
+
+function toyProject(sql: string): { project: string; schemas: string } {
+  const project = temporaryFolder()
+  cpSync(join(import.meta.dirname, '..', '..', 'supabase'), join(project, 'supabase'), { recursive: true })
+  const schemas = join(project, 'supabase', 'schemas', '99_toys.sql')
+  writeFileSync(schemas, sql)
+  writeFileSync(join(project, 'supabase', 'migrations', `${toyVersion}_toys.sql`), sql)
+  return { project, schemas }
+}
