@@ -50,20 +50,18 @@ const database = `
   from pg_database d
   where d.datname = current_database()`
 
-const parameters = `
-  select 'parameter ' || p.parname as object, ${grants('p.paracl')} as definition
-  from pg_parameter_acl p`
-
 const columns = `
   select format('column %s.%s.%s', n.nspname, c.relname, a.attname) as object,
     ${lines(
       `'compression: ' || nullif(a.attcompression, '')::text`,
+      `case when c.relkind in ('v', 'm') then 'default: ' || pg_get_expr(d.adbin, d.adrelid) end`,
       `case when c.relkind in ('v', 'm') then ${grants('a.attacl')} end`,
       `case when c.relkind in ('v', 'm') then 'comment: ' || col_description(c.oid, a.attnum) end`,
     )} as definition
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
   join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
   where ${ours('n')} and c.relkind in ('r', 'p', 'v', 'm')`
 
 // Of a primary key or a unique constraint pg-delta reads the constraint only.
@@ -85,4 +83,4 @@ const statistics = `
   join pg_namespace n on n.oid = s.stxnamespace
   where ${ours('n')}`
 
-export const catalogueQueries = [roles, memberships, settings, database, parameters, columns, indexes, statistics]
+export const catalogueQueries = [roles, memberships, settings, database, columns, indexes, statistics]

@@ -50,12 +50,13 @@ function withoutBookkeeping(facts: FactBase): FactBase {
 
 type Definition = [object: string, lines: string]
 
-// pg-delta detects these without comparing them; ./catalogue-queries.ts compares them.
-const comparedHere = ['parameter ACL', 'statistics object']
+// pg-delta detects these without comparing them. ./catalogue-queries.ts compares statistics; privileges on parameters come from
+// the bootstrap, and postgres cannot grant any.
+const detectedOnly = ['statistics object', 'parameter ACL']
 
 function refuseUncompared(diagnostics: Diagnostic[]): void {
   const uncompared = diagnostics.filter(
-    ({ code, context }) => code === 'unmodeled_kind' && !comparedHere.includes(String(context?.kind)),
+    ({ code, context }) => code === 'unmodeled_kind' && !detectedOnly.includes(String(context?.kind)),
   )
   if (uncompared.length === 0) return
   throw new StartError(
@@ -67,62 +68,67 @@ function refuseUncompared(diagnostics: Diagnostic[]): void {
 }
 
 function definitionsOf(facts: FactBase): Definition[] {
-  const owners = facts.edges.filter((edge) => edge.kind === 'owner')
+  const owners = facts.edges.filter(({ kind }) => kind === 'owner')
   return [
-    ...owners.map((edge): Definition => [objectOf(edge.from, facts), `owner: ${nameOf(edge.to)}`]),
+    ...owners.map(({ from, to }): Definition => [objectOf(from, facts), `owner: ${nameOf(to)}`]),
     ...facts.facts().flatMap((fact) => definitionOf(fact, facts)),
   ]
 }
 
-function definitionOf({ id, payload }: Fact, facts: FactBase): Definition[] {
+function definitionOf({ id, payload: { config, ...payload } }: Fact, facts: FactBase): Definition[] {
+  // What begins with an underscore is not part of the definition, such as a column's position: one that a table got later
+  // stands last in it and among its like in the schema file.
+  const attributes = Object.entries(payload).filter(
+    ([name, value]) => value !== null && value !== false && !name.startsWith('_'),
+  )
   const object = objectOf(id, facts)
-  if (id.kind === 'acl' || id.kind === 'defaultPrivilege') {
-    const options = payload.grantable as string[]
-    const privileges = (payload.privileges as string[]).map((privilege) =>
-      options.includes(privilege) ? `${privilege} with grant option` : privilege,
-    )
-    return [[object, `grant ${privileges.join(', ') || 'nothing'} to ${id.grantee.toLowerCase()}`]]
+  const label = labelOf(id)
+  if (label !== undefined) {
+    const values = attributes.map(([name, value], index) => (index === 0 ? textOf(value) : `${name} ${textOf(value)}`))
+    return [[object, `${label}: ${values.join(', ')}`]]
   }
-  if (id.kind === 'comment') return [[object, `comment: ${payload.text}`]]
-  if (id.kind === 'typeAttribute') return [[object, `${id.name}: ${JSON.stringify(payload)}`]]
-  if (id.kind === 'publicationRel') return [[object, `table ${id.schema}.${id.table}: ${JSON.stringify(payload)}`]]
-  if (id.kind === 'default') return [[object, `default: ${payload.expr}`]]
-  const { config, ...attributes } = payload
-  const settings = Array.isArray(config) ? config : []
+  const lines = attributes.flatMap(([name, value]) => {
+    if (name === 'def') return [String(value).trim()]
+    if (name === 'values' && Array.isArray(value)) return value.map((enumValue) => `'${enumValue}'`)
+    return [`${name}: ${textOf(value)}`]
+  })
+  const settings = textOf(config ?? [])
   return [
-    [
-      object,
-      Object.entries(attributes)
-        .flatMap(([name, value]) => linesOf(name, value))
-        .join('\n'),
-    ],
-    ...(settings.length > 0 ? [[`settings of ${nameOf(id)}`, settings.join('\n')] as Definition] : []),
+    [object, lines.join('\n')],
+    ...(settings === '' ? [] : [[`settings of ${nameOf(id)}`, settings] as Definition]),
   ]
 }
 
-// What begins with an underscore is not part of the definition, such as a column's position: one that a table got later stands
-// last in it and among its like in the schema file.
-function linesOf(name: string, value: unknown): string[] {
-  if (value === null || value === false || name.startsWith('_')) return []
-  if (name === 'def') return [String(value).trim()]
-  if (name === 'values' && Array.isArray(value)) return value.map((label) => `'${label}'`)
-  if (value === true) return [name]
-  return [`${name}: ${typeof value === 'object' ? JSON.stringify(value) : value}`]
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.map(textOf).join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Of what is a line among those of another object. */
+function labelOf(id: StableId): string | undefined {
+  switch (id.kind) {
+    case 'acl':
+    case 'defaultPrivilege':
+      return `grant to ${id.grantee.toLowerCase()}`
+    case 'comment':
+    case 'default':
+      return id.kind
+    case 'typeAttribute':
+      return id.name
+    case 'publicationRel':
+      return `table ${id.schema}.${id.table}`
+  }
 }
 
 const objectTypes: Record<string, string> = { r: 'tables', S: 'sequences', f: 'functions', T: 'types', n: 'schemas' }
 
-/** What a difference is listed under: comments, grants and defaults belong to what they are about. */
 function objectOf(id: StableId, facts: FactBase): string {
   switch (id.kind) {
     case 'comment':
       return objectOf(id.target, facts)
     case 'acl':
-      return id.column === undefined || !('name' in id.target)
-        ? objectOf(id.target, facts)
-        : `column ${nameOf(id.target)}.${id.column}`
+      return id.column === undefined ? objectOf(id.target, facts) : `column ${nameOf(id.target)}.${id.column}`
     case 'default':
-      return `column ${id.schema}.${id.table}.${id.name}`
     case 'column':
       return `column ${id.schema}.${id.table}.${id.name}`
     case 'constraint':
@@ -136,10 +142,10 @@ function objectOf(id: StableId, facts: FactBase): string {
       return `default privileges of ${id.role}${id.schema === null ? '' : ` in ${id.schema}`} on ${objectTypes[id.objtype]}`
     case 'typeAttribute':
       return objectOf({ kind: 'type', schema: id.schema, name: id.type }, facts)
-    case 'publicationRel':
-      return `publication ${id.publication}`
     case 'type':
       return `${facts.get(id)?.payload.variant ?? 'type'} ${nameOf(id)}`
+    case 'publicationRel':
+      return `publication ${id.publication}`
     default:
       return `${id.kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)} ${nameOf(id)}`
   }

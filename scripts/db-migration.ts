@@ -65,10 +65,20 @@ export async function writeMigration(
     const steps = planSteps(migrations, schemas, renames)
     const keywords = await readKeywords(databases.migrations)
     const files = writeFiles(projectDir, name, steps.actions, keywords)
-    await applyMigrations(databases.migrations, { projectDir, signal: databases.signal })
+    await applyWritten(files, () => applyMigrations(databases.migrations, { projectDir, signal: databases.signal }))
     const differences = diffCatalogues(schemas, await readCatalogue(databases.migrations))
     return { files, warnings: warningsOf(steps, keywords), differences }
   })
+}
+
+async function applyWritten(files: string[], apply: () => Promise<void>): Promise<void> {
+  try {
+    await apply()
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    const paths = files.map((file) => relative('', file)).join(' and ')
+    throw new StartError(`${paths} was written, but is to be mended by hand or deleted:\n${error.message}`)
+  }
 }
 
 function planSteps(migrations: Catalogue, schemas: Catalogue, renames: boolean): Plan {
@@ -153,7 +163,9 @@ function warningsOf({ actions, renameCandidates }: Plan, keywords: Set<string>):
     ...actions
       .filter(({ verb, dataLoss }) => verb === 'drop' && dataLoss !== 'destructive')
       .map((action) => say('drops', action)),
-    ...actions.filter(({ rewriteRisk }) => rewriteRisk).map((action) => say('may rewrite the table', action)),
+    ...actions
+      .filter(({ verb, rewriteRisk }) => verb === 'alter' && rewriteRisk)
+      .map((action) => say('may rewrite the table', action)),
     ...renameCandidates.map(
       ({ from, to, status }) => `may be a rename (${status}): ${encodeId(from)} to ${encodeId(to)}`,
     ),
@@ -173,6 +185,7 @@ if (import.meta.main) {
     if (files.length === 0) console.log('Nothing to do: the migrations reach the schemas.')
     for (const file of files) console.log(`wrote ${relative('', file)}`)
     if (warnings.length > 0) console.log(['\nLook at these before you commit:', ...warnings].join('\n  '))
+    if (files.length > 0 && differences === '') console.log('With it, the migrations reach the schemas.')
     if (differences !== '') {
       console.error(
         '\nThe migration does not reach the schemas yet: pg-delta does not plan what is below. Add it by hand, until ' +
