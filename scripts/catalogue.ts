@@ -5,11 +5,11 @@ import {
   buildFactBase,
   type Diagnostic,
   encodeId,
-  extract,
   type Fact,
   type FactBase,
   type StableId,
-} from '@supabase/pg-delta'
+} from '@supabase/pg-delta/core'
+import { extract } from '@supabase/pg-delta/extract'
 import { Pool, type PoolClient } from 'pg'
 import { StartError } from '../src/start-error.ts'
 import { catalogueQueries } from './catalogue-queries.ts'

@@ -2,7 +2,7 @@
 // contains supabase/ as its argument. Writes nothing.
 
 import { join, resolve } from 'node:path'
-import { diff, encodeId } from '@supabase/pg-delta'
+import { diff, encodeId } from '@supabase/pg-delta/core'
 import { StartError } from '../src/start-error.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 import { withProjectDatabases } from './project-databases.ts'

@@ -1,7 +1,7 @@
 // That `db:migration` writes a migration which reaches the schema files, says what needs a person, and leaves alone what is
 // none of its business. In a copy of supabase/, never in the checkout's own.
 
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { writeMigration } from '../../scripts/db-migration.ts'
@@ -106,8 +106,10 @@ test('db:migration writes what db:verify accepts: a body, arguments, a column, a
 })
 
 test('db:migration says what loses data, and what is to be added by hand', { timeout: 60_000 }, async () => {
-  const { project, schemas } = toyProject(`${toys}alter table public.toys add column size int;`)
-  writeFileSync(schemas, `${toys}insert into public.toys (name) values ('bear');`)
+  // Alone in its project, which is quicker.
+  const alone = `create role courier nologin; create schema private;${toys}`
+  const { project, schemas } = toyProject(`${alone}alter table public.toys add column size int;`, ['config.toml'])
+  writeFileSync(schemas, `${alone}insert into public.toys (name) values ('bear');`)
   const { files, warnings, differences } = await writeMigration(project, 'one_bear')
   expect(warnings).toEqual(['loses data: alter table public.toys drop column size;'])
   expect(readFileSync(files[0] ?? '', 'utf8')).toContain('-- This loses data.\nalter table public.toys')
@@ -115,18 +117,22 @@ test('db:migration says what loses data, and what is to be added by hand', { tim
 })
 
 test.each(['', 'Toys', 'two words', '../up', 'a__b', '1st'])('%j is no name for a migration', async (name) => {
-  const { project } = toyProject(toys)
-  await expect(writeMigration(project, name)).rejects.toThrow(/is no name for a migration/)
+  await expect(writeMigration(temporaryFolder(), name)).rejects.toThrow(/is no name for a migration/)
 })
 
 // Later than any clock, so that the order of the versions is tested and not the time of the test.
 const toyVersion = '20990101000000'
 
-function toyProject(sql: string): { project: string; schemas: string } {
+function toyProject(
+  sql: string,
+  parts = ['config.toml', 'schemas', 'migrations'],
+): { project: string; schemas: string } {
   const project = temporaryFolder()
-  cpSync(join(import.meta.dirname, '..', '..', 'supabase'), join(project, 'supabase'), { recursive: true })
-  const schemas = join(project, 'supabase', 'schemas', '99_toys.sql')
+  const [from, to] = [join(import.meta.dirname, '..', '..', 'supabase'), join(project, 'supabase')]
+  for (const part of parts) cpSync(join(from, part), join(to, part), { recursive: true })
+  for (const folder of ['schemas', 'migrations']) mkdirSync(join(to, folder), { recursive: true })
+  const schemas = join(to, 'schemas', '99_toys.sql')
   writeFileSync(schemas, sql)
-  writeFileSync(join(project, 'supabase', 'migrations', `${toyVersion}_toys.sql`), sql)
+  writeFileSync(join(to, 'migrations', `${toyVersion}_toys.sql`), sql)
   return { project, schemas }
 }
