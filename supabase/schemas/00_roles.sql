@@ -1,6 +1,6 @@
--- Who may knock. Every scope of an API key is a role of its own; the BFF calls the database as the one role an operation
--- declares, so what a key may do is written in grants and policies, not in the BFF.
--- Roles are shared by all databases of a cluster, so they are created only where they are missing.
+-- One database role per API-key scope. The gateway calls the database as the one role that an operation declares, so what a
+-- key may do is written in grants and policies, never in the gateway.
+-- Roles are shared by all databases of a cluster, so each is created only where it is missing.
 
 do $$
 declare
@@ -21,19 +21,19 @@ begin
     if not exists (select from pg_catalog.pg_roles r where r.rolname = v_role) then
       execute pg_catalog.format('create role %I nologin', v_role);
     end if;
-    -- What any key may do, a scoped call may do too.
+    -- A scope role may do whatever any valid key may do.
     if v_role like 'scope\_%' then
       execute pg_catalog.format('grant api_key to %I', v_role);
     end if;
-    -- PostgREST logs in as authenticator, which inherits nothing and becomes the role that the token names.
+    -- PostgREST logs in as authenticator, which inherits nothing and switches to the role that the token names.
     execute pg_catalog.format('grant %I to authenticator', v_role);
   end loop;
 end
 $$;
 
-comment on role gateway is 'The BFF before it knows who calls: it may resolve a key hash, and nothing else.';
+comment on role gateway is 'The gateway before authentication: may resolve a key hash, and nothing else.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
-comment on role courier is 'The delivery worker: claims and settles what is owed to the outside.';
+comment on role courier is 'The delivery worker: claims and settles pending webhook deliveries and ticket e-mails.';
 
 create schema api;
 comment on schema api is 'One function per operation: the only schema the Data API exposes.';
@@ -41,8 +41,8 @@ comment on schema api is 'One function per operation: the only schema the Data A
 create schema private;
 comment on schema private is 'Key hashes, idempotency records and the helpers of policies, triggers and operations. Never exposed.';
 
--- PostgreSQL lets everyone execute a new function. The global form is the one that takes that away; from here on every
--- function is closed until a grant beside it opens it.
+-- PostgreSQL grants execute on every new function to public. Only the form without a schema revokes that default; from here
+-- on a function can be executed only by the roles granted beside it.
 alter default privileges revoke execute on functions from public;
 
 grant usage on schema api to gateway, api_key, courier;

@@ -1,6 +1,6 @@
--- Who is calling, and from where.
+-- The caller of a request, read from the claims of its verified token.
 
--- The claims of the verified token, as PostgREST puts them; {} for a person at the SQL editor.
+-- The claims as PostgREST sets them; {} in a session without a token, such as the SQL editor of Studio.
 create function private.claims() returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -30,7 +30,7 @@ grant execute on function private.current_api_key_id() to api_key, authenticated
 
 create type public.request_source as enum ('api', 'mcp', 'studio');
 
--- By which door a row came in: the token says api or mcp; without a token it was a person.
+-- How a row was created: the token says api or mcp; a session without a token is a person.
 create function private.current_source() returns public.request_source
 language plpgsql stable set search_path = ''
 as $$

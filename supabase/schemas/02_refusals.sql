@@ -1,8 +1,8 @@
--- How a refusal is raised. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
+-- Raising errors. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
 
--- The one way to say no. The message is a constant ASCII sentence that an organiser in Studio understands (PostgREST puts
--- it into the HTTP reason phrase, so it never holds what a user sent); a program reads `code` and `param` in the detail.
--- SQLSTATE PT409 makes the Data API answer 409. Everything the transaction did is rolled back.
+-- Every error that a caller reads is raised here. The message is a constant ASCII sentence that an organiser in Studio
+-- understands: PostgREST puts it into the HTTP reason phrase, so it never contains user input. Programs read `code` and
+-- `param` in the detail. SQLSTATE PT409 makes the Data API answer 409. The transaction is rolled back.
 create function private.refuse(
   status integer,
   code text,
@@ -23,7 +23,7 @@ end
 $$;
 grant execute on function private.refuse(integer, text, text, text, jsonb, text) to api_key, authenticated;
 
--- The same answer for what does not exist and for what belongs to another organisation.
+-- One answer for an object that does not exist and for one of another organisation: the error does not reveal which.
 create function private.refuse_not_found(param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -36,7 +36,7 @@ end
 $$;
 grant execute on function private.refuse_not_found(text) to api_key, authenticated;
 
--- A value that a constraint would refuse, in a sentence: a constraint answers with the whole row. The constraint stays behind.
+-- A readable error for a value that a check constraint would reject too: the constraint's own error contains the whole row.
 create function private.refuse_value(param text, message text, hint text default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -49,8 +49,9 @@ end
 $$;
 grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
 
--- Another object has the value. One that was added by the same transaction goes with the refusal, so its id is not told.
--- A new row is asked about for API keys only: by hand it may say `on conflict`, which the unique index decides.
+-- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
+-- is left out. On insert, the guards check for API keys only: SQL by hand may use `on conflict`, which the unique index
+-- decides.
 create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -63,8 +64,8 @@ end
 $$;
 grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
 
--- For triggers that look further than their caller may: neither an API key nor a person who is signed in has any business
--- with rows of another organisation, and they must not learn from an error that those exist.
+-- For security definer triggers, which see more than their caller. A row of another organisation counts as missing, for API
+-- keys and signed-in members alike, so that no error reveals that it exists.
 create function private.is_foreign(organisation_id uuid) returns boolean
 language plpgsql stable set search_path = ''
 as $$
@@ -74,7 +75,7 @@ begin
   if organisation_id is null or organisation_id <> (v_claims ->> 'organisation_id')::uuid then
     return true;
   end if;
-  -- By itself: an expression with a query in it costs every registration, even where the query is not run.
+  -- A statement of its own: an expression that contains a query costs every registration, even where the query is not run.
   if v_claims ->> 'role' = 'authenticated' then
     return organisation_id not in (select private.member_organisation_ids());
   end if;
@@ -103,7 +104,7 @@ end
 $$;
 grant execute on function private.assert_valid_name(text) to api_key, authenticated;
 
--- Who registers, and who comes: for the guards of orders and attendees.
+-- For the guards of orders and attendees.
 create function private.assert_valid_contact(name text, email text) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -115,20 +116,21 @@ begin
 end
 $$;
 
--- The first field of a new row that is not as Usher gives it. Both are rows as JSON; the second has only the given fields.
+-- Refuses a new row in which a field that Usher sets is neither null nor as given. Both arguments are rows as JSON; `given`
+-- has only the fields to check.
 create function private.assert_as_given("row" jsonb, given jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'read_only_field', 'Usher gives a new row this field itself.', g.key, hint => 'Leave it out.'
+    409, 'read_only_field', 'Usher sets this field of a new row itself.', g.key, hint => 'Leave it out.'
   )
   from jsonb_each(given) g
   where jsonb_strip_nulls("row") -> g.key <> g.value;
 end
 $$;
 
--- Null is no condition; of a list any may match.
+-- Null means no condition; otherwise one of the listed versions must match.
 create function private.assert_version(version integer, if_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -136,7 +138,7 @@ begin
   if version <> all (if_versions) then
     perform private.refuse(
       412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
-      jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
+      jsonb_build_object('version', version), 'Read it again, and apply your change to the current version.'
     );
   end if;
 end

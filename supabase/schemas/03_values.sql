@@ -1,8 +1,7 @@
--- How ids, codes, times, addresses and metadata look.
+-- Generators, formats and validity of values: ids, codes, times, e-mail addresses and metadata. Reads no table.
 
--- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of what is left of the microseconds (its method 3), then
--- random. So ids sort by creation, also the guests of one registration, and keyset pages walk them. PostgreSQL has its own
--- from version 18 on.
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of sub-millisecond precision (its method 3), then random bits.
+-- Ids sort by creation, also within one registration; keyset pages rely on it. PostgreSQL has its own from version 18 on.
 create function private.uuid_v7() returns uuid
 language plpgsql volatile set search_path = ''
 as $$
@@ -19,8 +18,8 @@ end
 $$;
 grant execute on function private.uuid_v7() to api_key, authenticated;
 
--- Crockford's base 32 leaves out I, L, O and U, so that a code survives being read aloud and typed. Five bits a character,
--- drawn through sha256 from one random UUID (122 bits): safe up to 24 characters.
+-- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken
+-- from the sha256 of one random UUID (122 bits): safe up to 24 characters.
 create function private.random_code(length integer) returns text
 language plpgsql volatile set search_path = ''
 as $$
@@ -32,7 +31,7 @@ begin
 end
 $$;
 
--- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
+-- RFC 3339 in UTC with milliseconds, independent of the time zone of the session.
 create function private.rfc3339(moment timestamptz) returns text
 language plpgsql immutable strict set search_path = ''
 as $$
@@ -42,7 +41,8 @@ end
 $$;
 grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
 
--- What a header of an e-mail can hold without quotes or another alphabet: all that zod's z.email() takes, and a little more.
+-- Addresses that fit an e-mail header without quotes or another alphabet: everything that zod's z.email() accepts, and a
+-- little more.
 create function private.is_email_address(address text) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
@@ -53,8 +53,8 @@ end
 $$;
 grant execute on function private.is_email_address(text) to api_key, authenticated;
 
--- Whether a number is the same after a client has read it as a double and written it again. Whole numbers beyond 2^53 - 1
--- are not, and below the least double Postgres would refuse the cast.
+-- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
+-- Postgres rejects the cast.
 create function private.is_double(number numeric) returns boolean
 language plpgsql immutable set search_path = '' set extra_float_digits = 1
 as $$
@@ -68,8 +68,9 @@ end
 $$;
 grant execute on function private.is_double(numeric) to api_key, authenticated;
 
--- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside. It holds
--- nothing that a JSON client would change or lose: no number that is no double, and no key that JavaScript takes for another.
+-- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
+-- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which
+-- JavaScript treats as the prototype.
 create function private.is_metadata(value jsonb) returns boolean
 language plpgsql immutable set search_path = ''
 as $$

@@ -1,7 +1,7 @@
--- Pages of a list: the cursor, and the bounds in number and in bytes.
+-- Pages of a list: the cursor, and the limits in rows and in bytes.
 
--- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
--- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
+-- A cursor is the last id of a page in base64url: opaque to clients, validated here. Ids never change, so paging neither
+-- skips nor repeats a row that exists throughout, whatever is edited meanwhile.
 create function private.encode_cursor(id uuid) returns text
 language plpgsql immutable set search_path = ''
 as $$
@@ -17,7 +17,7 @@ as $$
 begin
   if cursor !~ '^[A-Za-z0-9_-]{22}$' then
     perform private.refuse(
-      422, 'validation_failed', 'The cursor is not one that a list answered.', 'cursor',
+      422, 'validation_failed', 'The cursor is not valid.', 'cursor',
       hint => 'Send next_cursor of the previous page unchanged, or leave the cursor out to start again.'
     );
   end if;
@@ -35,7 +35,7 @@ end
 $$;
 grant execute on function private.page_size(integer) to api_key;
 
--- How many bytes the items of a page may have together; a list stops there, with at least one item.
+-- Most bytes that the items of a page have together; a page has at least one item, however large.
 create function private.page_bytes() returns integer
 language plpgsql immutable set search_path = ''
 as $$
@@ -45,8 +45,8 @@ end
 $$;
 grant execute on function private.page_bytes() to api_key;
 
--- A list operation makes items until there is one more than the page holds, in number or in bytes; the surplus item says that
--- there is more. Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
+-- A list operation builds items until it has one more than fits the page, in number or in bytes; the surplus item shows that
+-- there is more. Answers are json, not jsonb, throughout: the fields keep the order in which they are written.
 create function private.page(items json[], size integer) returns json
 language plpgsql stable set search_path = ''
 as $$

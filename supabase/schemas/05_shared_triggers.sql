@@ -1,8 +1,8 @@
--- Trigger functions of several tables. private.tg__assert_* raise unless the condition in their name holds; private.tg__refuse_*
--- always raise.
+-- Trigger functions that several tables share. private.tg__assert_* raise unless the condition in their name holds;
+-- private.tg__refuse_* always raise.
 
--- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
--- no other update pays for it.
+-- Arguments: columns that are fixed once the row exists. The trigger is `before update of` the same columns, so that no
+-- other update pays for it.
 create function private.tg__assert_unchanged() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -18,8 +18,8 @@ begin
 end
 $$;
 
--- Fields that Usher keeps itself, named after a hint as arguments of a trigger on those very columns. Saving a row as it is
--- passes; another value would be overwritten without a word. A new row has none of them.
+-- Arguments: a hint, then columns that Usher maintains. Writing back the present value passes; any other value is refused,
+-- because it would be overwritten silently. On insert they must be null.
 create function private.tg__assert_derived_untouched() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -28,7 +28,7 @@ declare
 begin
   foreach v_column in array tg_argv[1:] loop
     if to_jsonb(new) -> v_column is distinct from coalesce(to_jsonb(old) -> v_column, 'null')
-      -- What SQL that keeps updated_at itself sets it to is what it becomes.
+      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
       and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
       perform private.refuse(
         409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0]
@@ -48,8 +48,8 @@ begin
 end
 $$;
 
--- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
--- stay behind it.
+-- Refuses to delete a row that is referenced. Arguments: message, hint, and each `table.column` that may refer to the row.
+-- The foreign keys remain behind it.
 create function private.tg__assert_not_in_use() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -69,7 +69,7 @@ begin
 end
 $$;
 
--- For triggers whose `when` says which value is refused. Arguments: param, message and, if there is one, a hint.
+-- For triggers whose `when` says which value is refused. Arguments: param, message and an optional hint.
 create function private.tg__refuse_value() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -79,16 +79,16 @@ begin
 end
 $$;
 
--- Truncating fires no row triggers, so that counts and logs would miss it.
+-- Truncate fires no row triggers, so counts and logs would miss it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.refuse(409, 'append_only', 'This table cannot be emptied at one stroke.', hint => 'Delete or cancel rows instead.');
+  perform private.refuse(409, 'append_only', 'This table cannot be truncated.', hint => 'Delete or cancel rows instead.');
 end
 $$;
 
--- Rows below an event belong to the event's organisation; whoever adds one need not say so.
+-- Rows below an event belong to its organisation, so an insert may leave the organisation out.
 create function private.tg__inherit_organisation() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -109,7 +109,7 @@ begin
 end
 $$;
 
--- The version of a row is the ETag of its object: whoever edits it may say which version they saw.
+-- The version is the ETag of the object; an edit may name the version it is based on.
 create function private.tg__count_version() returns trigger
 language plpgsql volatile set search_path = ''
 as $$

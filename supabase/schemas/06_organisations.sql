@@ -1,4 +1,5 @@
--- Organisations own everything. A plan sets how fast their keys may call; members are the people who sign in.
+-- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
+-- the people who sign in.
 
 create type public.organisation_role as enum ('owner', 'member');
 
@@ -9,7 +10,7 @@ create table public.plans (
   constraint plans_name_is_a_slug check (name ~ '^[a-z][a-z0-9_-]{0,39}$'),
   constraint plans_rate_limit_is_positive check (rate_limit_per_minute > 0)
 );
-comment on table public.plans is 'What an organisation may use. Add a row to offer another plan.';
+comment on table public.plans is 'Plans of organisations, with their limits. Add a row to offer another plan.';
 comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan.';
 
 insert into public.plans (name, rate_limit_per_minute) values
@@ -32,7 +33,7 @@ create table public.organisations (
   constraint organisations_reply_to_email_is_an_address check (private.is_email_address(reply_to_email)),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
-comment on table public.organisations is 'The owners of events. Nothing is ever visible across organisations.';
+comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
@@ -47,11 +48,11 @@ create table public.organisation_members (
   constraint organisation_members_user_id_fkey foreign key (user_id)
     references auth.users (id) on delete cascade
 );
-comment on table public.organisation_members is 'Who may sign in for an organisation. Owners also manage members and API keys.';
+comment on table public.organisation_members is 'People who may sign in for an organisation. Owners also manage members and API keys.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
 
--- Security definer: a policy on organisation_members that read organisation_members would call itself for ever.
+-- Security definer: a policy on organisation_members that reads organisation_members would recurse.
 create function private.member_organisation_ids() returns setof uuid
 language sql stable security definer set search_path = ''
 as $$
@@ -79,12 +80,12 @@ create trigger organisations_300_name before insert or update of name on public.
 create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
   for each row when (not private.is_email_address(new.reply_to_email))
   execute function private.tg__refuse_value(
-    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
+    'reply_to_email', 'This is not an e-mail address.', 'Write it as in name@example.com, or leave it empty.'
   );
 create trigger organisations_900_updated_at before update on public.organisations
   for each row execute function private.tg__set_updated_at();
 
--- The default privileges of a Supabase project open every new table to these three. Each table closes itself first.
+-- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
 
 alter table public.plans enable row level security;

@@ -1,5 +1,6 @@
--- API keys: made once, shown once, kept as a SHA-256 hash. The gateway resolves a hash to a principal; from then on every
--- request carries the key's id in its token and is checked again in its own transaction, so a revocation holds at once.
+-- API keys: created once, shown once, stored as a SHA-256 hash. The gateway resolves a hash to a principal; from then on
+-- every request carries the key's id in its token and is checked again in its own transaction, so a revocation takes effect
+-- at once.
 
 create type public.api_scope as enum (
   'events:read',
@@ -33,13 +34,13 @@ create table public.api_keys (
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
 comment on column public.api_keys.family_id is
-  'Keys that replace one another by rotation share it. Idempotency keys and the rate limit belong to the family, so a rotation in the middle of a retry neither doubles an order nor the allowance.';
-comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored anywhere.';
+  'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance.';
+comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored.';
 comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 
--- In private, so that no table an organiser may read holds anything of the secret.
+-- In schema private: no table that an organiser may read contains anything of the secret.
 create table private.api_key_hashes (
   key_hash bytea not null,
   api_key_id uuid not null,
@@ -51,7 +52,9 @@ create table private.api_key_hashes (
 );
 comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
 
--- What the calling key may do, as of now.
+alter table private.api_key_hashes enable row level security;
+
+-- Scopes of the calling key as they are now.
 create function private.current_scopes() returns public.api_scope[]
 language plpgsql stable set search_path = ''
 as $$
@@ -61,7 +64,7 @@ end
 $$;
 grant execute on function private.current_scopes() to api_key;
 
--- scope_events_read is events:read, and so on for all seven.
+-- scope_events_read stands for events:read, and so on for all seven.
 create function private.scope_of_role(role text) returns public.api_scope
 language plpgsql immutable set search_path = ''
 as $$
@@ -70,7 +73,7 @@ begin
 end
 $$;
 
--- The three ways a known key is of no use. Raises 401, or does nothing.
+-- Raises 401 when the key is unknown, revoked or expired.
 create function private.assert_usable_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''
 as $$
@@ -96,7 +99,7 @@ begin
       409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
     );
   elsif old.revoked_at is null and new.revoked_at is not null then
-    -- Now, whatever moment was meant: a key is revoked or it is not. For a later end there is expires_at.
+    -- Always now(), whatever moment was given: a key is revoked or it is not. A later end is set in expires_at.
     new.revoked_at := now();
   end if;
   return new;
@@ -112,7 +115,6 @@ create trigger api_keys_900_updated_at before update of name, scopes, expires_at
   for each row execute function private.tg__set_updated_at();
 
 revoke all on public.api_keys from anon, authenticated, service_role;
-alter table private.api_key_hashes enable row level security;
 
 alter table public.api_keys enable row level security;
 create policy api_keys_select_itself on public.api_keys for select to api_key
@@ -124,9 +126,8 @@ create policy api_keys_update_ownership on public.api_keys for update to authent
 grant select on public.api_keys to api_key, authenticated;
 grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
 
--- Who holds this key? Security definer: gateway may read no table at all. Stamps the use of the key here, and not in the
--- check of every request, because most requests are reads, in transactions that may not write; a BFF resolves a key again
--- every minute.
+-- Security definer: gateway may read no table. last_used_at is stamped here and not in check_request, because most requests
+-- are reads, in transactions that may not write; the gateway resolves a key again every minute.
 create function api.resolve_api_key(key_hash text) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -161,8 +162,8 @@ comment on function api.resolve_api_key(text) is
   'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
 grant execute on function api.resolve_api_key(text) to gateway;
 
--- Runs first in every request that PostgREST serves, in the same transaction and as the role of the token. A token of a
--- scope is worth no more than its key is now: the BFF may cache a principal for a minute, this may not.
+-- PostgREST runs it first in every request, in the same transaction and as the role of the token. It checks the key as it is
+-- now: the gateway may cache a principal for a minute, this function may not.
 -- Security definer: it must see the key whatever the role may see.
 create function private.check_request() returns void
 language plpgsql stable security definer set search_path = ''
@@ -229,7 +230,7 @@ $$;
 comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
 grant execute on function api.get_api_key() to api_key;
 
--- For the command line, which makes the key and passes its hash: the key itself never reaches the database.
+-- For the command line, which generates the key and passes its hash: the key itself never reaches the database.
 create function private.create_api_key(
   organisation_slug text,
   name text,

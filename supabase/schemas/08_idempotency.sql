@@ -1,5 +1,5 @@
--- Idempotency: the first outcome of a write, kept with its effect in one transaction and answered again to whoever repeats
--- the request. A refusal that rolled back left no effect and no record, so repeating it simply tries again.
+-- Idempotency: the first outcome of a write is stored in the same transaction as its effect, and replayed when the request
+-- is repeated. An error rolls back effect and record alike, so repeating the request tries again.
 
 create table private.idempotency_records (
   organisation_id uuid not null,
@@ -14,14 +14,15 @@ create table private.idempotency_records (
     references public.organisations (id) on delete cascade,
   constraint idempotency_records_key_is_bounded check (length(idempotency_key) between 1 and 255)
 );
-comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. A key belongs to a family of API keys: rotation keeps it, another integration cannot hit it.';
+comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. An idempotency key belongs to a family of API keys: it survives a rotation, and another integration cannot collide with it.';
 
 create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
 create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
 
 alter table private.idempotency_records enable row level security;
 
--- An answer given to one scope is never replayed to another, whatever fingerprint comes with the key.
+-- The role is part of the fingerprint: an outcome is never replayed to another scope, whatever fingerprint comes with the
+-- key.
 create function private.fingerprint_for_role(request_fingerprint text) returns text
 language plpgsql stable set search_path = ''
 as $$
@@ -30,9 +31,9 @@ begin
 end
 $$;
 
--- Security definer, like its twin below: records are read and written only through these two.
--- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
--- the first is done, and then finds its record.
+-- The outcome to replay, or null to go ahead. A concurrent request with the same key waits here until the first ends, and
+-- then finds its record.
+-- Security definer, as record_outcome is: records are read and written only through these two.
 create function private.replay_outcome(idempotency_key text, request_fingerprint text) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -61,14 +62,14 @@ begin
       hint => 'Repeat the first request unchanged, or send a new key.'
     );
   end if;
-  -- As text, so that the fields keep their order.
+  -- Built as text, so that the fields keep their order.
   return ('{"replayed": true, ' || substr(v_record.outcome::text, 2))::json;
 end
 $$;
 grant execute on function private.replay_outcome(text, text) to api_key;
 
--- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way. Of a dry run
--- nothing is kept, for nothing happened.
+-- Stores the outcome under the key and returns it. An expired record that is not purged yet is overwritten. A dry run has no
+-- effect and stores nothing.
 create function private.record_outcome(
   idempotency_key text,
   request_fingerprint text,
@@ -99,7 +100,7 @@ end
 $$;
 grant execute on function private.record_outcome(text, text, json, boolean) to api_key;
 
--- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
+-- Last step of a dry run: raises UD001, which the operation itself catches, so that all its effects are rolled back.
 create function private.undo_if_dry_run(dry_run boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
