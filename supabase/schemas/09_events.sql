@@ -1,4 +1,4 @@
--- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
+-- Events: draft -> published -> cancelled | completed; back to draft only while there is no order.
 
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
 
@@ -51,15 +51,15 @@ create table public.events (
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
-comment on table public.events is 'Something people come to. Draft until it has dates and a ticket type and is published.';
-comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: no limit but theirs.';
+comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
+comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
 
--- Partial, and so no keys in the eyes of Postgres: editing a slug or an external_id does not lock the row against whoever
--- registers and therefore refers to it.
+-- Partial indexes, whose columns Postgres does not count as keys: an edit of slug or external_id then does not take the row
+-- lock that conflicts with the foreign keys of concurrent registrations.
 create unique index events_organisation_id_slug_key on public.events (organisation_id, slug) where slug <> '';
 create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
   where external_id is not null;
@@ -81,7 +81,7 @@ end
 $$;
 grant execute on function private.refuse_transition(public.event_status, public.event_status) to scope_events_write;
 
--- Nobody is sold a ticket for what is over.
+-- No ticket is issued for an event that has ended, and none is published.
 create function private.refuse_ended(param text, ends_at timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -93,7 +93,7 @@ begin
 end
 $$;
 
--- A slug of the name, with a few random characters where another event has it.
+-- The slug of a name, with six random characters appended where another event has it.
 create function private.free_event_slug(organisation_id uuid, name text) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -111,7 +111,7 @@ begin
 end
 $$;
 
--- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
+-- Security definer: it counts orders and tickets, which the editing role may not be allowed to read.
 create function private.tg_events__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -125,10 +125,12 @@ begin
       );
     end if;
   else
+    -- Registrations hold the event lock shared: none is in flight during the checks below.
     if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
       perform private.lock_event_exclusive(new.id);
     end if;
 
+    -- Status transitions.
     if new.status <> old.status and (old.status, new.status) not in (
       ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
     ) then
@@ -160,6 +162,7 @@ begin
       end if;
     end if;
 
+    -- Currency and capacity, against what is sold already.
     if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
       perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
     end if;
@@ -172,7 +175,8 @@ begin
     end if;
   end if;
 
-  -- Row level security refuses a foreign row only after this: until then, nothing is told of it.
+  -- Unique values. Row level security refuses a foreign row only after this trigger, so nothing is looked up for one: the
+  -- answer would reveal values of another organisation.
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else (new.slug, new.external_id) is distinct from (old.slug, old.external_id) end)
     and not private.is_foreign(new.organisation_id) then
     perform private.refuse_taken('slug', e.id, e.created_at)
@@ -184,7 +188,7 @@ begin
   end if;
 
   if tg_op = 'INSERT' or new.timezone <> old.timezone then
-    -- The list of zones is read from files, in some 20 ms: a zone that an event is in already is one.
+    -- pg_timezone_names reads files, in some 20 ms, so a zone that another event has is accepted without it.
     if not exists (select from public.events e where e.timezone = new.timezone)
       and not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
       perform private.refuse(
@@ -193,7 +197,7 @@ begin
     end if;
   end if;
 
-  -- The moments belong to the status; nobody sets them by hand.
+  -- The timestamps follow the status.
   new.published_at := case
     when tg_op = 'INSERT' or new.status = 'draft' then null
     when old.status = 'draft' then now()
@@ -212,7 +216,7 @@ create trigger events_050_derived_insert before insert on public.events
 create trigger events_050_derived_update
   before update of published_at, cancelled_at, completed_at, version, created_at, updated_at on public.events
   for each row execute function private.tg__assert_derived_untouched(
-    'Leave it as it is; the moments of an event go with its status.',
+    'Leave it as it is; the timestamps of an event follow its status.',
     'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
   );
 create trigger events_100_in_use before delete on public.events
@@ -245,7 +249,7 @@ create trigger events_900_version before update on public.events
 revoke all on public.events from anon, authenticated, service_role;
 
 alter table public.events enable row level security;
--- Registering and scanning need to know the event, too; what they may know of it is in the column grants.
+-- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
   to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));

@@ -1,4 +1,5 @@
--- Reading, making, changing, publishing, completing and cancelling events.
+-- Operations on events. The rules are in the triggers of 09_events.sql, so that they hold for Studio as well. Every change
+-- of status goes through private.set_event_status.
 
 create function api.list_events(
   status public.event_status default null,
@@ -53,8 +54,8 @@ $$;
 comment on function api.get_event(uuid) is 'One event. 404 not_found.';
 grant execute on function api.get_event(uuid) to scope_events_read;
 
--- The columns that a venue sets, by RFC 7396: a member that its object leaves out stays as it is, null clears one, and no
--- object at all clears them all.
+-- The columns that a venue sets, by RFC 7396: a member that the object leaves out keeps its value, null clears it, and null
+-- in place of the object clears all of them.
 create function private.venue_columns(venue jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
@@ -142,7 +143,7 @@ begin
   end if;
   perform private.assert_version(v_event.version, if_version);
 
-  -- An absent key leaves its field, null clears it; so do the members of the venue.
+  -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
   v_new := jsonb_populate_record(
     v_event,
     changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
@@ -176,7 +177,7 @@ comment on function api.update_event(uuid, jsonb, integer[], text, text) is
   'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
 
--- The one way from status to status; the guard says which are allowed.
+-- The only path from status to status; the guard decides which are allowed.
 create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
@@ -187,7 +188,7 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  -- Studio may save a row as it is; a caller who cancels what is cancelled should be told.
+  -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
   if v_event.status = set_event_status.status then
     perform private.refuse_transition(v_event.status, set_event_status.status);
   end if;
@@ -234,10 +235,10 @@ begin
 end
 $$;
 comment on function api.complete_event(uuid, text, text) is
-  'Closes an event, so that nobody can be registered any more: 200. 404 not_found; 409 invalid_transition.';
+  'Closes an event to further registrations: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
 
--- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
+-- Number of orders and attendees that a change of an event affects. Security definer: an editing key may not read them.
 create function private.event_effect(event_id uuid, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -281,13 +282,13 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.unpublish_event(uuid, boolean, text, text) is
-  'Takes an event without orders back to draft, or says what that would do: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+  'Takes an event without orders back to draft, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
 grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
 
 create function api.cancel_event(
@@ -310,7 +311,7 @@ begin
     if not found then
       perform private.refuse_not_found('event_id');
     end if;
-    -- Counted before there is nothing left to count, and under the exclusive event lock, so that it is what is cancelled.
+    -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
     perform private.lock_event_exclusive(event_id);
     v_effect := private.event_effect(event_id, dry_run);
     v_outcome := json_build_object(
@@ -320,11 +321,11 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_event(uuid, boolean, text, text) is
-  'Cancels an event and with it its orders and tickets, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an event with its orders and tickets, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;

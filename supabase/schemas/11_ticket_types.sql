@@ -1,4 +1,4 @@
--- Ticket types: what can be had for an event, at which price, how often.
+-- Ticket types: what an event offers, at which price, how many, and when. Never oversold.
 
 create type public.ticket_type_status as enum ('active', 'archived');
 create type public.ticket_type_visibility as enum ('public', 'hidden');
@@ -43,13 +43,13 @@ create table public.ticket_types (
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
-comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop it being issued; tickets already issued stay good.';
+comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
-comment on column public.ticket_types.quantity is 'How many there are. Empty: no limit. Cannot be set below quantity_sold.';
+comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
-comment on column public.ticket_types.min_per_order is 'How many of them an order that has any must have at least.';
-comment on column public.ticket_types.max_per_order is 'How many of them an order may have. Empty: no limit.';
-comment on column public.ticket_types.position is 'Where it stands in the list of the event''s ticket types, from 0.';
+comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
+comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
+comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;
@@ -59,7 +59,7 @@ create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an API; the count itself comes from the trigger on attendees, one deeper.
+  -- Depth 1 is a statement of a person or an operation; the trigger that counts attendees runs one level deeper.
   if pg_trigger_depth() = 1
     and new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
     perform private.refuse(
@@ -117,7 +117,7 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
   );
 create trigger ticket_types_900_updated_at before update on public.ticket_types
   for each row execute function private.tg__set_updated_at();
--- Not for quantity_sold: an organiser's edit must not fail because somebody bought a ticket meanwhile.
+-- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
 create trigger ticket_types_900_version before update of
     name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at,
     visibility, status, position, external_id, metadata
@@ -152,7 +152,7 @@ grant update (
   sales_end_at, visibility, status, position, external_id, metadata
 ) on public.ticket_types to scope_events_write, authenticated;
 
--- places_left: what the event's own capacity still allows, or null.
+-- places_left: what the event's own capacity still allows; null without one.
 create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
 returns json
 language plpgsql stable set search_path = ''
@@ -192,7 +192,7 @@ begin
       'updated_at', private.rfc3339(ticket_type.updated_at)
     )
     from (
-      -- The lesser of what there is; null, which least passes over, is no limit. greatest would pass it over, too.
+      -- Null is no limit, and least() ignores it. So would greatest(places_left, 0), and turn no limit into 0.
       select least(
         ticket_type.quantity - ticket_type.quantity_sold,
         case when places_left < 0 then 0 else places_left end
@@ -203,7 +203,7 @@ end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
 
--- One ticket type with what it takes from its event.
+-- One ticket type, with the currency and the places left of its event.
 create function private.ticket_type_json(ticket_type public.ticket_types) returns json
 language plpgsql stable set search_path = ''
 as $$

@@ -1,7 +1,7 @@
--- Reading, making and changing ticket types.
+-- Operations on ticket types. The rules are in the triggers of 11_ticket_types.sql, so that they hold for Studio as well.
 
--- In the organiser's order. A cursor is the id of the last one, and stands for wherever that is now. A hundred when no limit is
--- given: an event has a handful, and whoever asks for no page gets them all.
+-- In the organiser's order. A cursor is the id of the last item, and stands for the present position of that item. The
+-- default limit is 100: an event has a handful, so a caller that does not page gets all of them.
 create function api.list_ticket_types(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -24,7 +24,7 @@ begin
     select t.* into v_last from public.ticket_types t where t.id = v_last_id and t.event_id = v_event.id;
     if not found then
       perform private.refuse(
-        404, 'not_found', 'There is no such ticket type of the event any more.', 'cursor', hint => 'Leave it out to start again.'
+        404, 'not_found', 'The ticket type of this cursor no longer exists.', 'cursor', hint => 'Leave it out to start again.'
       );
     end if;
   end if;

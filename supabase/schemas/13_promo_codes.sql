@@ -1,4 +1,5 @@
--- Promo codes: a percentage off the price of some or all ticket types of an event, for a while, so many times.
+-- Promo codes: a percentage off the price of some or all ticket types of an event, limited in time and in uses. Never
+-- overused.
 
 create type public.promo_code_status as enum ('active', 'disabled');
 
@@ -33,18 +34,18 @@ create table public.promo_codes (
   constraint promo_codes_are_not_overused check (times_redeemed <= max_redemptions),
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
-comment on table public.promo_codes is 'Discounts that buyers name by a code. Disable one to refuse it from now on.';
-comment on column public.promo_codes.code is 'What the buyer types; upper and lower case are the same.';
+comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
+comment on column public.promo_codes.code is 'What the buyer types; case does not matter.';
 comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
-comment on column public.promo_codes.max_redemptions is 'How many tickets may have it. Empty: no limit.';
-comment on column public.promo_codes.times_redeemed is 'Tickets that have it. Counted from the attendees, not edited.';
-comment on column public.promo_codes.ticket_type_ids is 'Ticket types it is good for. Empty: all of the event.';
+comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that use it. Counted from the attendees, not edited.';
+comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 
--- Takes uses of a code, or gives them back, exactly, under any concurrency: the update of the row is what makes two buyers
--- of the last use wait for one another.
--- Security definer: counting is no right of whoever registers.
+-- Takes uses of a code (negative: returns them), exactly, under any concurrency: the row update makes two buyers of the last
+-- use wait for one another.
+-- Security definer: a key that registers may not update promo codes.
 create function private.move_redemptions(promo_code_id uuid, uses integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -57,7 +58,7 @@ begin
   returning * into v_promo_code;
   if not found then
     perform private.refuse(
-      409, 'promo_code_used_up', 'The promo code has not enough uses left for these tickets.', 'promo_code',
+      409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
       hint => 'Register without it, or raise its max_redemptions.'
     );
   end if;
@@ -75,26 +76,26 @@ begin
     );
   elsif now() >= v_promo_code.valid_until then
     perform private.refuse(
-      409, 'promo_code_expired', 'The promo code is not valid any more.', 'promo_code',
+      409, 'promo_code_expired', 'The promo code has expired.', 'promo_code',
       jsonb_build_object('valid_until', private.rfc3339(v_promo_code.valid_until))
     );
   end if;
 end
 $$;
 
--- With the rights of whoever edits: row level security hides another organisation's event, so it is one that does not exist.
+-- Not security definer: row level security hides another organisation's event, so it counts as missing.
 create function private.tg_promo_codes__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an API; the count itself comes from a trigger, one deeper.
+  -- Depth 1 is a statement of a person or an operation; the trigger that counts redemptions runs one level deeper.
   if pg_trigger_depth() = 1
     and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
     perform private.refuse(
       409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
     );
   end if;
-  -- Before the unique index, which would tell who has the code.
+  -- Before the unique index, whose error would reveal that a code of another organisation exists.
   if tg_op = 'INSERT' and not exists (
     select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
   ) then
@@ -105,7 +106,7 @@ begin
     from public.promo_codes c
     where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
   end if;
-  -- Only when the list is set: a ticket type that is deleted later leaves a code that can still be disabled.
+  -- Only when the list is set: a code whose ticket type was deleted can still be edited and disabled.
   if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
     new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
     if exists (
@@ -116,7 +117,7 @@ begin
       )
     ) then
       perform private.refuse(
-        422, 'validation_failed', 'A ticket type of the list is not one of the event.', 'ticket_type_ids',
+        422, 'validation_failed', 'A listed ticket type does not belong to the event.', 'ticket_type_ids',
         hint => 'List the ticket types of the event to find their identifiers.'
       );
     end if;

@@ -1,4 +1,4 @@
--- Reading, making and changing promo codes.
+-- Operations on promo codes. The rules are in the triggers of 13_promo_codes.sql, so that they hold for Studio as well.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''

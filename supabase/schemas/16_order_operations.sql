@@ -1,7 +1,8 @@
--- Reading, paying and cancelling orders. An order is answered with its attendees and payments.
+-- Operations on orders. The rules are in the triggers of 15_orders.sql, so that they hold for Studio as well. An order is
+-- answered with its attendees and payments.
 
--- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
--- the order is theirs to read.
+-- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
+-- access to the order.
 create function private.attendees_of_order_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -14,7 +15,7 @@ begin
 end
 $$;
 
--- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
+-- The same with that check, for keys that may read orders. Security definer: such a key has no other right to attendees.
 create function private.order_attendees_json(order_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -144,7 +145,7 @@ comment on function api.record_invoice_payment(uuid, bigint, public.payment_meth
 grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
   to scope_orders_write;
 
--- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
+-- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
 create function private.order_effect(order_id uuid, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -196,11 +197,11 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_order(uuid, boolean, text, text) is
-  'Cancels an order and its tickets, or says what that would do; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an order and its tickets, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;

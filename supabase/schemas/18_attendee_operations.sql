@@ -1,4 +1,5 @@
--- Reading, correcting, transferring and cancelling attendees, and their tickets.
+-- Operations on attendees and their tickets. The rules are in the triggers of 17_attendees.sql, so that they hold for Studio
+-- as well.
 
 create function api.list_attendees(
   event_id uuid default null,
@@ -19,8 +20,8 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
-  -- First, so that the list is walked by the index on order_id.
-  v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  -- Looked up first, so that the list uses the index on order_id.
+  v_order_id uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
   v_item json;
@@ -31,7 +32,7 @@ begin
     from public.attendees a
     where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
       and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
-      and (list_attendees.reference is null or a.order_id = v_referred)
+      and (list_attendees.reference is null or a.order_id = v_order_id)
       and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
       and (list_attendees.status is null or a.status = list_attendees.status)
       and (checked_in is null or (a.checked_in_at is not null) = checked_in)
@@ -97,7 +98,7 @@ begin
   );
 end
 $$;
-comment on function api.get_ticket_qr(uuid) is 'What the QR code of a ticket holds. 404 not_found; 409 ticket_not_active.';
+comment on function api.get_ticket_qr(uuid) is 'Content of the QR code of a ticket. 404 not_found; 409 ticket_not_active.';
 grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
 
 create function api.update_attendee(
@@ -144,7 +145,7 @@ comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
   'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
 
--- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
+-- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
 -- Security definer: a key for attendees has no right to orders.
 create function private.lock_order_of(attendee_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -187,7 +188,8 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
-    -- The order is cancelled with its last ticket, and costs less without one that had a price.
+    -- Whether the order changes, too: cancelling its last ticket cancels it, and cancelling one with a price lowers its
+    -- totals.
     v_orders := (v_attendee.price > 0 or not exists (
       select from public.attendees a
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
@@ -200,13 +202,13 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_attendee(uuid, boolean, text, text) is
-  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
