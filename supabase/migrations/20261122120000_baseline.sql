@@ -4,9 +4,9 @@
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
 
--- Who may knock. Every scope of an API key is a role of its own; the BFF calls the database as the one role an operation
--- declares, so what a key may do is written in grants and policies, not in the BFF.
--- Roles are shared by all databases of a cluster, so they are created only where they are missing.
+-- One database role per API-key scope. The gateway calls the database as the one role that an operation declares, so what a
+-- key may do is written in grants and policies, never in the gateway.
+-- Roles are shared by all databases of a cluster, so each is created only where it is missing.
 
 do $$
 declare
@@ -27,19 +27,19 @@ begin
     if not exists (select from pg_catalog.pg_roles r where r.rolname = v_role) then
       execute pg_catalog.format('create role %I nologin', v_role);
     end if;
-    -- What any key may do, a scoped call may do too.
+    -- A scope role may do whatever any valid key may do.
     if v_role like 'scope\_%' then
       execute pg_catalog.format('grant api_key to %I', v_role);
     end if;
-    -- PostgREST logs in as authenticator, which inherits nothing and becomes the role that the token names.
+    -- PostgREST logs in as authenticator, which inherits nothing and switches to the role that the token names.
     execute pg_catalog.format('grant %I to authenticator', v_role);
   end loop;
 end
 $$;
 
-comment on role gateway is 'The BFF before it knows who calls: it may resolve a key hash, and nothing else.';
+comment on role gateway is 'The gateway before authentication: may resolve a key hash, and nothing else.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
-comment on role courier is 'The delivery worker: claims and settles what is owed to the outside.';
+comment on role courier is 'The delivery worker: claims and settles pending webhook deliveries and ticket e-mails.';
 
 create schema api;
 comment on schema api is 'One function per operation: the only schema the Data API exposes.';
@@ -47,16 +47,16 @@ comment on schema api is 'One function per operation: the only schema the Data A
 create schema private;
 comment on schema private is 'Key hashes, idempotency records and the helpers of policies, triggers and operations. Never exposed.';
 
--- PostgreSQL lets everyone execute a new function. The global form is the one that takes that away; from here on every
--- function is closed until a grant beside it opens it.
+-- PostgreSQL grants execute on every new function to public. Only the form without a schema revokes that default; from here
+-- on a function can be executed only by the roles granted beside it.
 alter default privileges revoke execute on functions from public;
 
 grant usage on schema api to gateway, api_key, courier;
 grant usage on schema private to gateway, api_key, courier, authenticated, service_role;
 
--- Who is calling, and from where.
+-- The caller of a request, read from the claims of its verified token.
 
--- The claims of the verified token, as PostgREST puts them; {} for a person at the SQL editor.
+-- The claims as PostgREST sets them; {} in a session without a token, such as the SQL editor of Studio.
 create function private.claims() returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -86,7 +86,7 @@ grant execute on function private.current_api_key_id() to api_key, authenticated
 
 create type public.request_source as enum ('api', 'mcp', 'studio');
 
--- By which door a row came in: the token says api or mcp; without a token it was a person.
+-- How a row was created: the token says api or mcp; a session without a token is a person.
 create function private.current_source() returns public.request_source
 language plpgsql stable set search_path = ''
 as $$
@@ -96,11 +96,11 @@ end
 $$;
 grant execute on function private.current_source() to api_key, authenticated;
 
--- How a refusal is raised. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
+-- Raising errors. private.refuse_* always raises; private.assert_* raises unless the condition in its name holds.
 
--- The one way to say no. The message is a constant ASCII sentence that an organiser in Studio understands (PostgREST puts
--- it into the HTTP reason phrase, so it never holds what a user sent); a program reads `code` and `param` in the detail.
--- SQLSTATE PT409 makes the Data API answer 409. Everything the transaction did is rolled back.
+-- Every error that a caller reads is raised here. The message is a constant ASCII sentence that an organiser in Studio
+-- understands: PostgREST puts it into the HTTP reason phrase, so it never contains user input. Programs read `code` and
+-- `param` in the detail. SQLSTATE PT409 makes the Data API answer 409. The transaction is rolled back.
 create function private.refuse(
   status integer,
   code text,
@@ -121,7 +121,7 @@ end
 $$;
 grant execute on function private.refuse(integer, text, text, text, jsonb, text) to api_key, authenticated;
 
--- The same answer for what does not exist and for what belongs to another organisation.
+-- One answer for an object that does not exist and for one of another organisation: the error does not reveal which.
 create function private.refuse_not_found(param text) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -134,7 +134,7 @@ end
 $$;
 grant execute on function private.refuse_not_found(text) to api_key, authenticated;
 
--- A value that a constraint would refuse, in a sentence: a constraint answers with the whole row. The constraint stays behind.
+-- A readable error for a value that a check constraint would reject too: the constraint's own error contains the whole row.
 create function private.refuse_value(param text, message text, hint text default null) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -147,8 +147,9 @@ end
 $$;
 grant execute on function private.refuse_value(text, text, text) to api_key, authenticated;
 
--- Another object has the value. One that was added by the same transaction goes with the refusal, so its id is not told.
--- A new row is asked about for API keys only: by hand it may say `on conflict`, which the unique index decides.
+-- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
+-- is left out. On insert, the guards check for API keys only: SQL by hand may use `on conflict`, which the unique index
+-- decides.
 create function private.refuse_taken(param text, id uuid, created_at timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -161,8 +162,8 @@ end
 $$;
 grant execute on function private.refuse_taken(text, uuid, timestamptz) to api_key, authenticated;
 
--- For triggers that look further than their caller may: neither an API key nor a person who is signed in has any business
--- with rows of another organisation, and they must not learn from an error that those exist.
+-- For security definer triggers, which see more than their caller. A row of another organisation counts as missing, for API
+-- keys and signed-in members alike, so that no error reveals that it exists.
 create function private.is_foreign(organisation_id uuid) returns boolean
 language plpgsql stable set search_path = ''
 as $$
@@ -172,7 +173,7 @@ begin
   if organisation_id is null or organisation_id <> (v_claims ->> 'organisation_id')::uuid then
     return true;
   end if;
-  -- By itself: an expression with a query in it costs every registration, even where the query is not run.
+  -- A statement of its own: an expression that contains a query costs every registration, even where the query is not run.
   if v_claims ->> 'role' = 'authenticated' then
     return organisation_id not in (select private.member_organisation_ids());
   end if;
@@ -201,7 +202,7 @@ end
 $$;
 grant execute on function private.assert_valid_name(text) to api_key, authenticated;
 
--- Who registers, and who comes: for the guards of orders and attendees.
+-- For the guards of orders and attendees.
 create function private.assert_valid_contact(name text, email text) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -213,20 +214,21 @@ begin
 end
 $$;
 
--- The first field of a new row that is not as Usher gives it. Both are rows as JSON; the second has only the given fields.
+-- Refuses a new row in which a field that Usher sets is neither null nor as given. Both arguments are rows as JSON; `given`
+-- has only the fields to check.
 create function private.assert_as_given("row" jsonb, given jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'read_only_field', 'Usher gives a new row this field itself.', g.key, hint => 'Leave it out.'
+    409, 'read_only_field', 'Usher sets this field of a new row itself.', g.key, hint => 'Leave it out.'
   )
   from jsonb_each(given) g
   where jsonb_strip_nulls("row") -> g.key <> g.value;
 end
 $$;
 
--- Null is no condition; of a list any may match.
+-- Null means no condition; otherwise one of the listed versions must match.
 create function private.assert_version(version integer, if_versions integer[]) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -234,18 +236,17 @@ begin
   if version <> all (if_versions) then
     perform private.refuse(
       412, 'version_mismatch', 'The object was changed since you read it.', 'if_version',
-      jsonb_build_object('version', version), 'Read it again, and apply your change to what it is now.'
+      jsonb_build_object('version', version), 'Read it again, and apply your change to the current version.'
     );
   end if;
 end
 $$;
 grant execute on function private.assert_version(integer, integer[]) to api_key;
 
--- How ids, codes, times, addresses and metadata look.
+-- Generators, formats and validity of values: ids, codes, times, e-mail addresses and metadata. Reads no table.
 
--- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of what is left of the microseconds (its method 3), then
--- random. So ids sort by creation, also the guests of one registration, and keyset pages walk them. PostgreSQL has its own
--- from version 18 on.
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of sub-millisecond precision (its method 3), then random bits.
+-- Ids sort by creation, also within one registration; keyset pages rely on it. PostgreSQL has its own from version 18 on.
 create function private.uuid_v7() returns uuid
 language plpgsql volatile set search_path = ''
 as $$
@@ -262,8 +263,8 @@ end
 $$;
 grant execute on function private.uuid_v7() to api_key, authenticated;
 
--- Crockford's base 32 leaves out I, L, O and U, so that a code survives being read aloud and typed. Five bits a character,
--- drawn through sha256 from one random UUID (122 bits): safe up to 24 characters.
+-- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken
+-- from the sha256 of one random UUID (122 bits): safe up to 24 characters.
 create function private.random_code(length integer) returns text
 language plpgsql volatile set search_path = ''
 as $$
@@ -275,7 +276,7 @@ begin
 end
 $$;
 
--- RFC 3339, UTC, milliseconds, whatever time zone the session is in.
+-- RFC 3339 in UTC with milliseconds, independent of the time zone of the session.
 create function private.rfc3339(moment timestamptz) returns text
 language plpgsql immutable strict set search_path = ''
 as $$
@@ -285,7 +286,8 @@ end
 $$;
 grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
 
--- What a header of an e-mail can hold without quotes or another alphabet: all that zod's z.email() takes, and a little more.
+-- Addresses that fit an e-mail header without quotes or another alphabet: everything that zod's z.email() accepts, and a
+-- little more.
 create function private.is_email_address(address text) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
@@ -296,8 +298,8 @@ end
 $$;
 grant execute on function private.is_email_address(text) to api_key, authenticated;
 
--- Whether a number is the same after a client has read it as a double and written it again. Whole numbers beyond 2^53 - 1
--- are not, and below the least double Postgres would refuse the cast.
+-- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
+-- Postgres rejects the cast.
 create function private.is_double(number numeric) returns boolean
 language plpgsql immutable set search_path = '' set extra_float_digits = 1
 as $$
@@ -311,8 +313,9 @@ end
 $$;
 grant execute on function private.is_double(numeric) to api_key, authenticated;
 
--- Metadata is a flat object of at most 50 keys, so that every system can hold it and nobody builds a database inside. It holds
--- nothing that a JSON client would change or lose: no number that is no double, and no key that JavaScript takes for another.
+-- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
+-- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which
+-- JavaScript treats as the prototype.
 create function private.is_metadata(value jsonb) returns boolean
 language plpgsql immutable set search_path = ''
 as $$
@@ -337,10 +340,10 @@ end
 $$;
 grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
 
--- Pages of a list: the cursor, and the bounds in number and in bytes.
+-- Pages of a list: the cursor, and the limits in rows and in bytes.
 
--- A cursor is the last id of a page in base64url: opaque to the caller, checked here. Ids never change, so a walk neither
--- skips nor repeats a row that existed throughout, whatever is edited meanwhile.
+-- A cursor is the last id of a page in base64url: opaque to clients, validated here. Ids never change, so paging neither
+-- skips nor repeats a row that exists throughout, whatever is edited meanwhile.
 create function private.encode_cursor(id uuid) returns text
 language plpgsql immutable set search_path = ''
 as $$
@@ -356,7 +359,7 @@ as $$
 begin
   if cursor !~ '^[A-Za-z0-9_-]{22}$' then
     perform private.refuse(
-      422, 'validation_failed', 'The cursor is not one that a list answered.', 'cursor',
+      422, 'validation_failed', 'The cursor is not valid.', 'cursor',
       hint => 'Send next_cursor of the previous page unchanged, or leave the cursor out to start again.'
     );
   end if;
@@ -374,7 +377,7 @@ end
 $$;
 grant execute on function private.page_size(integer) to api_key;
 
--- How many bytes the items of a page may have together; a list stops there, with at least one item.
+-- Most bytes that the items of a page have together; a page has at least one item, however large.
 create function private.page_bytes() returns integer
 language plpgsql immutable set search_path = ''
 as $$
@@ -384,8 +387,8 @@ end
 $$;
 grant execute on function private.page_bytes() to api_key;
 
--- A list operation makes items until there is one more than the page holds, in number or in bytes; the surplus item says that
--- there is more. Answers are json rather than jsonb throughout: the fields keep the order in which they are written.
+-- A list operation builds items until it has one more than fits the page, in number or in bytes; the surplus item shows that
+-- there is more. Answers are json, not jsonb, throughout: the fields keep the order in which they are written.
 create function private.page(items json[], size integer) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -412,11 +415,11 @@ end
 $$;
 grant execute on function private.page(json[], integer) to api_key;
 
--- Trigger functions of several tables. private.tg__assert_* raise unless the condition in their name holds; private.tg__refuse_*
--- always raise.
+-- Trigger functions that several tables share. private.tg__assert_* raise unless the condition in their name holds;
+-- private.tg__refuse_* always raise.
 
--- Fields that are fixed once the row exists, named as arguments of a trigger `before update of` those very columns, so that
--- no other update pays for it.
+-- Arguments: columns that are fixed once the row exists. The trigger is `before update of` the same columns, so that no
+-- other update pays for it.
 create function private.tg__assert_unchanged() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -432,8 +435,8 @@ begin
 end
 $$;
 
--- Fields that Usher keeps itself, named after a hint as arguments of a trigger on those very columns. Saving a row as it is
--- passes; another value would be overwritten without a word. A new row has none of them.
+-- Arguments: a hint, then columns that Usher maintains. Writing back the present value passes; any other value is refused,
+-- because it would be overwritten silently. On insert they must be null.
 create function private.tg__assert_derived_untouched() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -442,7 +445,7 @@ declare
 begin
   foreach v_column in array tg_argv[1:] loop
     if to_jsonb(new) -> v_column is distinct from coalesce(to_jsonb(old) -> v_column, 'null')
-      -- What SQL that keeps updated_at itself sets it to is what it becomes.
+      -- SQL that sets updated_at = now() itself passes: that is the value it gets.
       and not (v_column = 'updated_at' and (to_jsonb(new) ->> v_column)::timestamptz is not distinct from now()) then
       perform private.refuse(
         409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', v_column, hint => tg_argv[0]
@@ -462,8 +465,8 @@ begin
 end
 $$;
 
--- What is in use is not deleted. Arguments: message, hint, and each `table.column` that may refer to the row. The foreign keys
--- stay behind it.
+-- Refuses to delete a row that is referenced. Arguments: message, hint, and each `table.column` that may refer to the row.
+-- The foreign keys remain behind it.
 create function private.tg__assert_not_in_use() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -483,7 +486,7 @@ begin
 end
 $$;
 
--- For triggers whose `when` says which value is refused. Arguments: param, message and, if there is one, a hint.
+-- For triggers whose `when` says which value is refused. Arguments: param, message and an optional hint.
 create function private.tg__refuse_value() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -493,16 +496,16 @@ begin
 end
 $$;
 
--- Truncating fires no row triggers, so that counts and logs would miss it.
+-- Truncate fires no row triggers, so counts and logs would miss it.
 create function private.tg__refuse_truncate() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  perform private.refuse(409, 'append_only', 'This table cannot be emptied at one stroke.', hint => 'Delete or cancel rows instead.');
+  perform private.refuse(409, 'append_only', 'This table cannot be truncated.', hint => 'Delete or cancel rows instead.');
 end
 $$;
 
--- Rows below an event belong to the event's organisation; whoever adds one need not say so.
+-- Rows below an event belong to its organisation, so an insert may leave the organisation out.
 create function private.tg__inherit_organisation() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -523,7 +526,7 @@ begin
 end
 $$;
 
--- The version of a row is the ETag of its object: whoever edits it may say which version they saw.
+-- The version is the ETag of the object; an edit may name the version it is based on.
 create function private.tg__count_version() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -533,7 +536,8 @@ begin
 end
 $$;
 
--- Organisations own everything. A plan sets how fast their keys may call; members are the people who sign in.
+-- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
+-- the people who sign in.
 
 create type public.organisation_role as enum ('owner', 'member');
 
@@ -544,7 +548,7 @@ create table public.plans (
   constraint plans_name_is_a_slug check (name ~ '^[a-z][a-z0-9_-]{0,39}$'),
   constraint plans_rate_limit_is_positive check (rate_limit_per_minute > 0)
 );
-comment on table public.plans is 'What an organisation may use. Add a row to offer another plan.';
+comment on table public.plans is 'Plans of organisations, with their limits. Add a row to offer another plan.';
 comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan.';
 
 insert into public.plans (name, rate_limit_per_minute) values
@@ -567,7 +571,7 @@ create table public.organisations (
   constraint organisations_reply_to_email_is_an_address check (private.is_email_address(reply_to_email)),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
-comment on table public.organisations is 'The owners of events. Nothing is ever visible across organisations.';
+comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
@@ -582,11 +586,11 @@ create table public.organisation_members (
   constraint organisation_members_user_id_fkey foreign key (user_id)
     references auth.users (id) on delete cascade
 );
-comment on table public.organisation_members is 'Who may sign in for an organisation. Owners also manage members and API keys.';
+comment on table public.organisation_members is 'People who may sign in for an organisation. Owners also manage members and API keys.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
 
--- Security definer: a policy on organisation_members that read organisation_members would call itself for ever.
+-- Security definer: a policy on organisation_members that reads organisation_members would recurse.
 create function private.member_organisation_ids() returns setof uuid
 language sql stable security definer set search_path = ''
 as $$
@@ -614,12 +618,12 @@ create trigger organisations_300_name before insert or update of name on public.
 create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
   for each row when (not private.is_email_address(new.reply_to_email))
   execute function private.tg__refuse_value(
-    'reply_to_email', 'This is not an e-mail address that people can reply to.', 'Write it as in name@example.com, or leave it empty.'
+    'reply_to_email', 'This is not an e-mail address.', 'Write it as in name@example.com, or leave it empty.'
   );
 create trigger organisations_900_updated_at before update on public.organisations
   for each row execute function private.tg__set_updated_at();
 
--- The default privileges of a Supabase project open every new table to these three. Each table closes itself first.
+-- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;
 
 alter table public.plans enable row level security;
@@ -649,8 +653,9 @@ grant select, delete on public.organisation_members to authenticated;
 grant insert (organisation_id, user_id, role) on public.organisation_members to authenticated;
 grant update (role) on public.organisation_members to authenticated;
 
--- API keys: made once, shown once, kept as a SHA-256 hash. The gateway resolves a hash to a principal; from then on every
--- request carries the key's id in its token and is checked again in its own transaction, so a revocation holds at once.
+-- API keys: created once, shown once, stored as a SHA-256 hash. The gateway resolves a hash to a principal; from then on
+-- every request carries the key's id in its token and is checked again in its own transaction, so a revocation takes effect
+-- at once.
 
 create type public.api_scope as enum (
   'events:read',
@@ -684,13 +689,13 @@ create table public.api_keys (
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
 comment on column public.api_keys.family_id is
-  'Keys that replace one another by rotation share it. Idempotency keys and the rate limit belong to the family, so a rotation in the middle of a retry neither doubles an order nor the allowance.';
-comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored anywhere.';
+  'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance.';
+comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored.';
 comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
 
--- In private, so that no table an organiser may read holds anything of the secret.
+-- In schema private: no table that an organiser may read contains anything of the secret.
 create table private.api_key_hashes (
   key_hash bytea not null,
   api_key_id uuid not null,
@@ -702,7 +707,9 @@ create table private.api_key_hashes (
 );
 comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
 
--- What the calling key may do, as of now.
+alter table private.api_key_hashes enable row level security;
+
+-- Scopes of the calling key as they are now.
 create function private.current_scopes() returns public.api_scope[]
 language plpgsql stable set search_path = ''
 as $$
@@ -712,7 +719,7 @@ end
 $$;
 grant execute on function private.current_scopes() to api_key;
 
--- scope_events_read is events:read, and so on for all seven.
+-- scope_events_read stands for events:read, and so on for all seven.
 create function private.scope_of_role(role text) returns public.api_scope
 language plpgsql immutable set search_path = ''
 as $$
@@ -721,7 +728,7 @@ begin
 end
 $$;
 
--- The three ways a known key is of no use. Raises 401, or does nothing.
+-- Raises 401 when the key is unknown, revoked or expired.
 create function private.assert_usable_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''
 as $$
@@ -747,7 +754,7 @@ begin
       409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
     );
   elsif old.revoked_at is null and new.revoked_at is not null then
-    -- Now, whatever moment was meant: a key is revoked or it is not. For a later end there is expires_at.
+    -- Always now(), whatever moment was given: a key is revoked or it is not. A later end is set in expires_at.
     new.revoked_at := now();
   end if;
   return new;
@@ -763,7 +770,6 @@ create trigger api_keys_900_updated_at before update of name, scopes, expires_at
   for each row execute function private.tg__set_updated_at();
 
 revoke all on public.api_keys from anon, authenticated, service_role;
-alter table private.api_key_hashes enable row level security;
 
 alter table public.api_keys enable row level security;
 create policy api_keys_select_itself on public.api_keys for select to api_key
@@ -775,9 +781,8 @@ create policy api_keys_update_ownership on public.api_keys for update to authent
 grant select on public.api_keys to api_key, authenticated;
 grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
 
--- Who holds this key? Security definer: gateway may read no table at all. Stamps the use of the key here, and not in the
--- check of every request, because most requests are reads, in transactions that may not write; a BFF resolves a key again
--- every minute.
+-- Security definer: gateway may read no table. last_used_at is stamped here and not in check_request, because most requests
+-- are reads, in transactions that may not write; the gateway resolves a key again every minute.
 create function api.resolve_api_key(key_hash text) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -812,8 +817,8 @@ comment on function api.resolve_api_key(text) is
   'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
 grant execute on function api.resolve_api_key(text) to gateway;
 
--- Runs first in every request that PostgREST serves, in the same transaction and as the role of the token. A token of a
--- scope is worth no more than its key is now: the BFF may cache a principal for a minute, this may not.
+-- PostgREST runs it first in every request, in the same transaction and as the role of the token. It checks the key as it is
+-- now: the gateway may cache a principal for a minute, this function may not.
 -- Security definer: it must see the key whatever the role may see.
 create function private.check_request() returns void
 language plpgsql stable security definer set search_path = ''
@@ -880,7 +885,7 @@ $$;
 comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
 grant execute on function api.get_api_key() to api_key;
 
--- For the command line, which makes the key and passes its hash: the key itself never reaches the database.
+-- For the command line, which generates the key and passes its hash: the key itself never reaches the database.
 create function private.create_api_key(
   organisation_slug text,
   name text,
@@ -945,8 +950,8 @@ begin
 end
 $$;
 
--- Idempotency: the first outcome of a write, kept with its effect in one transaction and answered again to whoever repeats
--- the request. A refusal that rolled back left no effect and no record, so repeating it simply tries again.
+-- Idempotency: the first outcome of a write is stored in the same transaction as its effect, and replayed when the request
+-- is repeated. An error rolls back effect and record alike, so repeating the request tries again.
 
 create table private.idempotency_records (
   organisation_id uuid not null,
@@ -961,14 +966,15 @@ create table private.idempotency_records (
     references public.organisations (id) on delete cascade,
   constraint idempotency_records_key_is_bounded check (length(idempotency_key) between 1 and 255)
 );
-comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. A key belongs to a family of API keys: rotation keeps it, another integration cannot hit it.';
+comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. An idempotency key belongs to a family of API keys: it survives a rotation, and another integration cannot collide with it.';
 
 create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
 create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
 
 alter table private.idempotency_records enable row level security;
 
--- An answer given to one scope is never replayed to another, whatever fingerprint comes with the key.
+-- The role is part of the fingerprint: an outcome is never replayed to another scope, whatever fingerprint comes with the
+-- key.
 create function private.fingerprint_for_role(request_fingerprint text) returns text
 language plpgsql stable set search_path = ''
 as $$
@@ -977,9 +983,9 @@ begin
 end
 $$;
 
--- Security definer, like its twin below: records are read and written only through these two.
--- Returns the outcome to answer again, or null to go ahead. Whoever sends the same key at the same time waits here until
--- the first is done, and then finds its record.
+-- The outcome to replay, or null to go ahead. A concurrent request with the same key waits here until the first ends, and
+-- then finds its record.
+-- Security definer, as record_outcome is: records are read and written only through these two.
 create function private.replay_outcome(idempotency_key text, request_fingerprint text) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -1008,14 +1014,14 @@ begin
       hint => 'Repeat the first request unchanged, or send a new key.'
     );
   end if;
-  -- As text, so that the fields keep their order.
+  -- Built as text, so that the fields keep their order.
   return ('{"replayed": true, ' || substr(v_record.outcome::text, 2))::json;
 end
 $$;
 grant execute on function private.replay_outcome(text, text) to api_key;
 
--- Keeps the outcome under the key and returns it. A record that expired, and that nobody has purged yet, gives way. Of a dry run
--- nothing is kept, for nothing happened.
+-- Stores the outcome under the key and returns it. An expired record that is not purged yet is overwritten. A dry run has no
+-- effect and stores nothing.
 create function private.record_outcome(
   idempotency_key text,
   request_fingerprint text,
@@ -1046,7 +1052,7 @@ end
 $$;
 grant execute on function private.record_outcome(text, text, json, boolean) to api_key;
 
--- What a dry run ends with, so that everything it did is undone: it is raised, and caught by the operation itself.
+-- Last step of a dry run: raises UD001, which the operation itself catches, so that all its effects are rolled back.
 create function private.undo_if_dry_run(dry_run boolean) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -1058,7 +1064,7 @@ end
 $$;
 grant execute on function private.undo_if_dry_run(boolean) to api_key;
 
--- Events: draft -> published -> cancelled | completed; back to draft only while nobody has an order.
+-- Events: draft -> published -> cancelled | completed; back to draft only while there is no order.
 
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
 
@@ -1111,15 +1117,15 @@ create table public.events (
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
-comment on table public.events is 'Something people come to. Draft until it has dates and a ticket type and is published.';
-comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: no limit but theirs.';
+comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
+comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
 
--- Partial, and so no keys in the eyes of Postgres: editing a slug or an external_id does not lock the row against whoever
--- registers and therefore refers to it.
+-- Partial indexes, whose columns Postgres does not count as keys: an edit of slug or external_id then does not take the row
+-- lock that conflicts with the foreign keys of concurrent registrations.
 create unique index events_organisation_id_slug_key on public.events (organisation_id, slug) where slug <> '';
 create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
   where external_id is not null;
@@ -1141,7 +1147,7 @@ end
 $$;
 grant execute on function private.refuse_transition(public.event_status, public.event_status) to scope_events_write;
 
--- Nobody is sold a ticket for what is over.
+-- No ticket is issued for an event that has ended, and none is published.
 create function private.refuse_ended(param text, ends_at timestamptz) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -1153,7 +1159,7 @@ begin
 end
 $$;
 
--- A slug of the name, with a few random characters where another event has it.
+-- The slug of a name, with six random characters appended where another event has it.
 create function private.free_event_slug(organisation_id uuid, name text) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -1171,7 +1177,7 @@ begin
 end
 $$;
 
--- Security definer: it counts orders and tickets that the editing role may not be allowed to read.
+-- Security definer: it counts orders and tickets, which the editing role may not be allowed to read.
 create function private.tg_events__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -1185,10 +1191,12 @@ begin
       );
     end if;
   else
+    -- Registrations hold the event lock shared: none is in flight during the checks below.
     if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
       perform private.lock_event_exclusive(new.id);
     end if;
 
+    -- Status transitions.
     if new.status <> old.status and (old.status, new.status) not in (
       ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
     ) then
@@ -1220,6 +1228,7 @@ begin
       end if;
     end if;
 
+    -- Currency and capacity, against what is sold already.
     if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
       perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
     end if;
@@ -1232,7 +1241,8 @@ begin
     end if;
   end if;
 
-  -- Row level security refuses a foreign row only after this: until then, nothing is told of it.
+  -- Unique values. Row level security refuses a foreign row only after this trigger, so nothing is looked up for one: the
+  -- answer would reveal values of another organisation.
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else (new.slug, new.external_id) is distinct from (old.slug, old.external_id) end)
     and not private.is_foreign(new.organisation_id) then
     perform private.refuse_taken('slug', e.id, e.created_at)
@@ -1244,7 +1254,7 @@ begin
   end if;
 
   if tg_op = 'INSERT' or new.timezone <> old.timezone then
-    -- The list of zones is read from files, in some 20 ms: a zone that an event is in already is one.
+    -- pg_timezone_names reads files, in some 20 ms, so a zone that another event has is accepted without it.
     if not exists (select from public.events e where e.timezone = new.timezone)
       and not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
       perform private.refuse(
@@ -1253,7 +1263,7 @@ begin
     end if;
   end if;
 
-  -- The moments belong to the status; nobody sets them by hand.
+  -- The timestamps follow the status.
   new.published_at := case
     when tg_op = 'INSERT' or new.status = 'draft' then null
     when old.status = 'draft' then now()
@@ -1272,7 +1282,7 @@ create trigger events_050_derived_insert before insert on public.events
 create trigger events_050_derived_update
   before update of published_at, cancelled_at, completed_at, version, created_at, updated_at on public.events
   for each row execute function private.tg__assert_derived_untouched(
-    'Leave it as it is; the moments of an event go with its status.',
+    'Leave it as it is; the timestamps of an event follow its status.',
     'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
   );
 create trigger events_100_in_use before delete on public.events
@@ -1305,7 +1315,7 @@ create trigger events_900_version before update on public.events
 revoke all on public.events from anon, authenticated, service_role;
 
 alter table public.events enable row level security;
--- Registering and scanning need to know the event, too; what they may know of it is in the column grants.
+-- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
   to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
@@ -1377,7 +1387,8 @@ end
 $$;
 grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
 
--- Reading, making, changing, publishing, completing and cancelling events.
+-- Operations on events. The rules are in the triggers of 09_events.sql, so that they hold for Studio as well. Every change
+-- of status goes through private.set_event_status.
 
 create function api.list_events(
   status public.event_status default null,
@@ -1432,8 +1443,8 @@ $$;
 comment on function api.get_event(uuid) is 'One event. 404 not_found.';
 grant execute on function api.get_event(uuid) to scope_events_read;
 
--- The columns that a venue sets, by RFC 7396: a member that its object leaves out stays as it is, null clears one, and no
--- object at all clears them all.
+-- The columns that a venue sets, by RFC 7396: a member that the object leaves out keeps its value, null clears it, and null
+-- in place of the object clears all of them.
 create function private.venue_columns(venue jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
@@ -1521,7 +1532,7 @@ begin
   end if;
   perform private.assert_version(v_event.version, if_version);
 
-  -- An absent key leaves its field, null clears it; so do the members of the venue.
+  -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
   v_new := jsonb_populate_record(
     v_event,
     changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
@@ -1555,7 +1566,7 @@ comment on function api.update_event(uuid, jsonb, integer[], text, text) is
   'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
 
--- The one way from status to status; the guard says which are allowed.
+-- The only path from status to status; the guard decides which are allowed.
 create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
 language plpgsql volatile set search_path = ''
 as $$
@@ -1566,7 +1577,7 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  -- Studio may save a row as it is; a caller who cancels what is cancelled should be told.
+  -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
   if v_event.status = set_event_status.status then
     perform private.refuse_transition(v_event.status, set_event_status.status);
   end if;
@@ -1613,10 +1624,10 @@ begin
 end
 $$;
 comment on function api.complete_event(uuid, text, text) is
-  'Closes an event, so that nobody can be registered any more: 200. 404 not_found; 409 invalid_transition.';
+  'Closes an event to further registrations: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
 
--- How many orders and people a change of an event touches. Security definer: an editing key may not read them.
+-- Number of orders and attendees that a change of an event affects. Security definer: an editing key may not read them.
 create function private.event_effect(event_id uuid, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -1660,13 +1671,13 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.unpublish_event(uuid, boolean, text, text) is
-  'Takes an event without orders back to draft, or says what that would do: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+  'Takes an event without orders back to draft, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
 grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
 
 create function api.cancel_event(
@@ -1689,7 +1700,7 @@ begin
     if not found then
       perform private.refuse_not_found('event_id');
     end if;
-    -- Counted before there is nothing left to count, and under the exclusive event lock, so that it is what is cancelled.
+    -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
     perform private.lock_event_exclusive(event_id);
     v_effect := private.event_effect(event_id, dry_run);
     v_outcome := json_build_object(
@@ -1699,16 +1710,16 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_event(uuid, boolean, text, text) is
-  'Cancels an event and with it its orders and tickets, or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an event with its orders and tickets, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;
 
--- Ticket types: what can be had for an event, at which price, how often.
+-- Ticket types: what an event offers, at which price, how many, and when. Never oversold.
 
 create type public.ticket_type_status as enum ('active', 'archived');
 create type public.ticket_type_visibility as enum ('public', 'hidden');
@@ -1753,13 +1764,13 @@ create table public.ticket_types (
   constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
-comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop it being issued; tickets already issued stay good.';
+comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
-comment on column public.ticket_types.quantity is 'How many there are. Empty: no limit. Cannot be set below quantity_sold.';
+comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
-comment on column public.ticket_types.min_per_order is 'How many of them an order that has any must have at least.';
-comment on column public.ticket_types.max_per_order is 'How many of them an order may have. Empty: no limit.';
-comment on column public.ticket_types.position is 'Where it stands in the list of the event''s ticket types, from 0.';
+comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
+comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
+comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
 
 create unique index ticket_types_organisation_id_external_id_key on public.ticket_types (organisation_id, external_id)
   where external_id is not null;
@@ -1769,7 +1780,7 @@ create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an API; the count itself comes from the trigger on attendees, one deeper.
+  -- Depth 1 is a statement of a person or an operation; the trigger that counts attendees runs one level deeper.
   if pg_trigger_depth() = 1
     and new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
     perform private.refuse(
@@ -1827,7 +1838,7 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
   );
 create trigger ticket_types_900_updated_at before update on public.ticket_types
   for each row execute function private.tg__set_updated_at();
--- Not for quantity_sold: an organiser's edit must not fail because somebody bought a ticket meanwhile.
+-- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
 create trigger ticket_types_900_version before update of
     name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at,
     visibility, status, position, external_id, metadata
@@ -1862,7 +1873,7 @@ grant update (
   sales_end_at, visibility, status, position, external_id, metadata
 ) on public.ticket_types to scope_events_write, authenticated;
 
--- places_left: what the event's own capacity still allows, or null.
+-- places_left: what the event's own capacity still allows; null without one.
 create function private.ticket_type_json(ticket_type public.ticket_types, currency text, places_left bigint)
 returns json
 language plpgsql stable set search_path = ''
@@ -1902,7 +1913,7 @@ begin
       'updated_at', private.rfc3339(ticket_type.updated_at)
     )
     from (
-      -- The lesser of what there is; null, which least passes over, is no limit. greatest would pass it over, too.
+      -- Null is no limit, and least() ignores it. So would greatest(places_left, 0), and turn no limit into 0.
       select least(
         ticket_type.quantity - ticket_type.quantity_sold,
         case when places_left < 0 then 0 else places_left end
@@ -1913,7 +1924,7 @@ end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types, text, bigint) to scope_events_read, scope_events_write;
 
--- One ticket type with what it takes from its event.
+-- One ticket type, with the currency and the places left of its event.
 create function private.ticket_type_json(ticket_type public.ticket_types) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -1931,10 +1942,10 @@ end
 $$;
 grant execute on function private.ticket_type_json(public.ticket_types) to scope_events_read, scope_events_write;
 
--- Reading, making and changing ticket types.
+-- Operations on ticket types. The rules are in the triggers of 11_ticket_types.sql, so that they hold for Studio as well.
 
--- In the organiser's order. A cursor is the id of the last one, and stands for wherever that is now. A hundred when no limit is
--- given: an event has a handful, and whoever asks for no page gets them all.
+-- In the organiser's order. A cursor is the id of the last item, and stands for the present position of that item. The
+-- default limit is 100: an event has a handful, so a caller that does not page gets all of them.
 create function api.list_ticket_types(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -1957,7 +1968,7 @@ begin
     select t.* into v_last from public.ticket_types t where t.id = v_last_id and t.event_id = v_event.id;
     if not found then
       perform private.refuse(
-        404, 'not_found', 'There is no such ticket type of the event any more.', 'cursor', hint => 'Leave it out to start again.'
+        404, 'not_found', 'The ticket type of this cursor no longer exists.', 'cursor', hint => 'Leave it out to start again.'
       );
     end if;
   end if;
@@ -2112,7 +2123,8 @@ comment on function api.update_ticket_type(uuid, jsonb, integer[], text, text) i
   'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_ticket_type(uuid, jsonb, integer[], text, text) to scope_events_write;
 
--- Promo codes: a percentage off the price of some or all ticket types of an event, for a while, so many times.
+-- Promo codes: a percentage off the price of some or all ticket types of an event, limited in time and in uses. Never
+-- overused.
 
 create type public.promo_code_status as enum ('active', 'disabled');
 
@@ -2147,18 +2159,18 @@ create table public.promo_codes (
   constraint promo_codes_are_not_overused check (times_redeemed <= max_redemptions),
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
-comment on table public.promo_codes is 'Discounts that buyers name by a code. Disable one to refuse it from now on.';
-comment on column public.promo_codes.code is 'What the buyer types; upper and lower case are the same.';
+comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
+comment on column public.promo_codes.code is 'What the buyer types; case does not matter.';
 comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
-comment on column public.promo_codes.max_redemptions is 'How many tickets may have it. Empty: no limit.';
-comment on column public.promo_codes.times_redeemed is 'Tickets that have it. Counted from the attendees, not edited.';
-comment on column public.promo_codes.ticket_type_ids is 'Ticket types it is good for. Empty: all of the event.';
+comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that use it. Counted from the attendees, not edited.';
+comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 
--- Takes uses of a code, or gives them back, exactly, under any concurrency: the update of the row is what makes two buyers
--- of the last use wait for one another.
--- Security definer: counting is no right of whoever registers.
+-- Takes uses of a code (negative: returns them), exactly, under any concurrency: the row update makes two buyers of the last
+-- use wait for one another.
+-- Security definer: a key that registers may not update promo codes.
 create function private.move_redemptions(promo_code_id uuid, uses integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -2171,7 +2183,7 @@ begin
   returning * into v_promo_code;
   if not found then
     perform private.refuse(
-      409, 'promo_code_used_up', 'The promo code has not enough uses left for these tickets.', 'promo_code',
+      409, 'promo_code_used_up', 'The promo code does not have enough uses left for these tickets.', 'promo_code',
       hint => 'Register without it, or raise its max_redemptions.'
     );
   end if;
@@ -2189,26 +2201,26 @@ begin
     );
   elsif now() >= v_promo_code.valid_until then
     perform private.refuse(
-      409, 'promo_code_expired', 'The promo code is not valid any more.', 'promo_code',
+      409, 'promo_code_expired', 'The promo code has expired.', 'promo_code',
       jsonb_build_object('valid_until', private.rfc3339(v_promo_code.valid_until))
     );
   end if;
 end
 $$;
 
--- With the rights of whoever edits: row level security hides another organisation's event, so it is one that does not exist.
+-- Not security definer: row level security hides another organisation's event, so it counts as missing.
 create function private.tg_promo_codes__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an API; the count itself comes from a trigger, one deeper.
+  -- Depth 1 is a statement of a person or an operation; the trigger that counts redemptions runs one level deeper.
   if pg_trigger_depth() = 1
     and new.times_redeemed is distinct from (case when tg_op = 'INSERT' then 0 else old.times_redeemed end) then
     perform private.refuse(
       409, 'read_only_field', 'times_redeemed is counted from the attendees and cannot be edited.', 'times_redeemed'
     );
   end if;
-  -- Before the unique index, which would tell who has the code.
+  -- Before the unique index, whose error would reveal that a code of another organisation exists.
   if tg_op = 'INSERT' and not exists (
     select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
   ) then
@@ -2219,7 +2231,7 @@ begin
     from public.promo_codes c
     where c.event_id = new.event_id and lower(c.code) = lower(new.code) and c.id <> new.id;
   end if;
-  -- Only when the list is set: a ticket type that is deleted later leaves a code that can still be disabled.
+  -- Only when the list is set: a code whose ticket type was deleted can still be edited and disabled.
   if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
     new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
     if exists (
@@ -2230,7 +2242,7 @@ begin
       )
     ) then
       perform private.refuse(
-        422, 'validation_failed', 'A ticket type of the list is not one of the event.', 'ticket_type_ids',
+        422, 'validation_failed', 'A listed ticket type does not belong to the event.', 'ticket_type_ids',
         hint => 'List the ticket types of the event to find their identifiers.'
       );
     end if;
@@ -2331,7 +2343,7 @@ end
 $$;
 grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
 
--- Reading, making and changing promo codes.
+-- Operations on promo codes. The rules are in the triggers of 13_promo_codes.sql, so that they hold for Studio as well.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -2477,14 +2489,14 @@ comment on function api.update_promo_code(uuid, jsonb, integer[], text, text) is
 grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, text) to scope_events_write;
 
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
--- Its money is that of its tickets: 19_totals.sql adds up their prices and discounts, 21_payments.sql what was paid.
+-- Its amounts are derived: the totals from its tickets (19_totals.sql), amount_paid from its payments (21_payments.sql).
 
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
 
--- Half of each page is left free: an update stays on its page then and writes to none of the indexes, also where an event is
--- cancelled and with it every order.
+-- Fillfactor 50 leaves half of each page free: an update then stays on its page and writes to none of the indexes, also
+-- where an event is cancelled with all its orders.
 create table public.orders (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -2531,25 +2543,25 @@ create table public.orders (
   constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
-comment on table public.orders is 'Who registered, and what is owed for it. The people who come are its attendees.';
-comment on column public.orders.reference is 'Short and readable over the telephone: no I, L, O or U. Given by Usher.';
+comment on table public.orders is 'Registrations: the contact, and the amounts due and paid. The people who come are its attendees.';
+comment on column public.orders.reference is 'Short code that can be read over the telephone: no I, L, O or U. Generated by Usher.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
-comment on column public.orders.amount_paid is 'Added up from the payments, not edited.';
-comment on column public.orders.subtotal is 'In minor units of currency, like all amounts. Added up from the prices of its tickets, not edited; once it is cancelled, as it was then.';
-comment on column public.orders.discount_total is 'Added up from the discounts of its tickets, not edited.';
-comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment, how the latest came in.';
-comment on column public.orders.promo_code is 'The code the buyer gave, in upper or lower case; it needs a payment method.';
+comment on column public.orders.amount_paid is 'Sum of the payments, not edited.';
+comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
+comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
+comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
+comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
 create index orders_promo_code_id_idx on public.orders (promo_code_id);
 create index orders_event_id_idx on public.orders (event_id, id desc);
 create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
--- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
+-- A generated column, because row level security keeps the planner from an index on lower(): the function is not leakproof.
 create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower);
 
--- Whether nothing is due: an order that is to be paid completes with its tickets, not before it has any.
--- A generated column has no value yet in a BEFORE trigger, hence the sum in place of total.
+-- Whether nothing is due. An order that is to be paid completes only once it has tickets.
+-- The generated column total has no value yet in a BEFORE trigger, hence the difference.
 create function private.is_settled("order" public.orders) returns boolean
 language plpgsql stable set search_path = ''
 as $$
@@ -2559,7 +2571,7 @@ begin
 end
 $$;
 
--- For a new order, and for each place that is taken.
+-- Checked for a new order, and for each place that is taken.
 create function private.assert_takes_registrations(event public.events) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -2575,7 +2587,7 @@ begin
 end
 $$;
 
--- Security definer: it reads event, promo code and references beyond what a registering key may see.
+-- Security definer: it reads events, promo codes and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -2583,6 +2595,7 @@ declare
   v_event public.events;
 begin
   if tg_op = 'INSERT' then
+    -- A new order: its event, the fields that Usher sets, its promo code, its reference.
     v_event := private.lock_event_shared(new.event_id);
     perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
     perform private.assert_takes_registrations(v_event);
@@ -2604,7 +2617,7 @@ begin
     new.currency := v_event.currency;
 
     if new.promo_code is not null then
-      -- As the organiser writes it. Whether it is valid is asked when a ticket takes a use of it.
+      -- Stored as the organiser spells it. Its validity is checked when a ticket takes a use of it.
       select c.id, c.code into new.promo_code_id, new.promo_code
       from public.promo_codes c
       where c.event_id = new.event_id and lower(c.code) = lower(new.promo_code);
@@ -2620,7 +2633,7 @@ begin
       );
     end loop;
   else
-    -- Depth 1 is a statement of a person or an API; the sums themselves come from triggers, one deeper.
+    -- Depth 1 is a statement of a person or an operation; the triggers that maintain the sums run one level deeper.
     if pg_trigger_depth() = 1 then
       if new.amount_paid <> old.amount_paid then
         perform private.refuse(
@@ -2634,8 +2647,8 @@ begin
         );
       elsif (new.payment_method is null) <> (old.payment_method is null) then
         perform private.refuse(
-          409, 'read_only_field', 'Whether an order is to be paid is fixed: its tickets have their prices by it.', 'payment_method',
-          hint => 'Make a new order.'
+          409, 'read_only_field', 'Whether an order is to be paid is fixed: the prices of its tickets depend on it.', 'payment_method',
+          hint => 'Create a new order.'
         );
       end if;
     end if;
@@ -2644,6 +2657,7 @@ begin
       from public.orders o
       where o.organisation_id = new.organisation_id and o.external_id = new.external_id and o.id <> new.id;
     end if;
+    -- Status transitions.
     if new.status <> old.status and (old.status, new.status) not in (
       ('pending', 'completed'), ('pending', 'cancelled'), ('completed', 'cancelled')
     ) then
@@ -2655,7 +2669,7 @@ begin
     end if;
     if old.status = 'pending' and new.status = 'completed' and not private.is_settled(new) then
       perform private.refuse(
-        409, 'payment_due', 'An order completes with its tickets, when nothing is due.', 'status',
+        409, 'payment_due', 'An order completes once it has tickets and nothing is due.', 'status',
         hint => 'Record the payment instead.'
       );
     end if;
@@ -2665,6 +2679,7 @@ begin
     perform private.assert_valid_contact(new.name, new.email);
   end if;
 
+  -- Derived fields: completion, payment status and timestamps.
   if new.status = 'pending' and private.is_settled(new) then
     new.status := 'completed';
   end if;
@@ -2715,7 +2730,7 @@ create trigger orders_900_version before update of
   on public.orders
   for each row execute function private.tg__count_version();
 
--- An event that does not take place has no orders that stand. Under the exclusive event lock, which the guard took: none is in flight.
+-- Cancelling an event cancels its orders. The guard holds the exclusive event lock, so no registration is in flight.
 create function private.tg_events__cancel_orders() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -2731,7 +2746,7 @@ create trigger events_500_cancel_orders after update on public.events
 revoke all on public.orders from anon, authenticated, service_role;
 
 alter table public.orders enable row level security;
--- A registering key sees the order that it is making, in this very transaction, and no other.
+-- A registering key sees only the order that its own transaction creates.
 create policy orders_select_new on public.orders for select to scope_attendees_write
   using (organisation_id = (select private.current_organisation_id()) and created_at = now());
 create policy orders_select_own on public.orders for select to scope_orders_read, scope_orders_write, scope_attendees_read
@@ -2745,7 +2760,7 @@ create policy orders_select_membership on public.orders for select to authentica
 create policy orders_update_membership on public.orders for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
--- To find attendees by the reference of their order.
+-- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
 grant update (status) on public.orders to scope_orders_write;
 grant insert (
@@ -2790,10 +2805,11 @@ end
 $$;
 grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
 
--- Reading, paying and cancelling orders. An order is answered with its attendees and payments.
+-- Operations on orders. The rules are in the triggers of 15_orders.sql, so that they hold for Studio as well. An order is
+-- answered with its attendees and payments.
 
--- The attendees of an order without their ticket codes, which are no business of finance. Its callers have seen to it that
--- the order is theirs to read.
+-- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
+-- access to the order.
 create function private.attendees_of_order_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -2806,7 +2822,7 @@ begin
 end
 $$;
 
--- The same for whoever may read orders. Security definer: a key for orders has no other right to attendees.
+-- The same with that check, for keys that may read orders. Security definer: such a key has no other right to attendees.
 create function private.order_attendees_json(order_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -2936,7 +2952,7 @@ comment on function api.record_invoice_payment(uuid, bigint, public.payment_meth
 grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
   to scope_orders_write;
 
--- How many people a change of an order touches. Security definer: a key for orders may not read attendees.
+-- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
 create function private.order_effect(order_id uuid, dry_run boolean) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -2988,13 +3004,13 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_order(uuid, boolean, text, text) is
-  'Cancels an order and its tickets, or says what that would do; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels an order and its tickets, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;
 
 -- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled is a line of the order
@@ -3005,7 +3021,7 @@ create type public.ticket_email_status as enum (
   'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
 );
 
--- Half of each page is left free, as for orders: most updates, such as a check-in, write to none of the indexes then.
+-- Fillfactor 50, as for orders: most updates, such as a check-in, then write to none of the indexes.
 create table public.attendees (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -3048,36 +3064,36 @@ create table public.attendees (
   constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
-comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: the place is free again and the ticket stops scanning.';
-comment on column public.attendees.ticket_code is 'What the QR code holds: 80 random bits, given by Usher. Clear it to have a new one given; the old one then stops scanning.';
-comment on column public.attendees.price is 'What the ticket cost when it was registered, in minor units; 0 where the order has no payment method.';
-comment on column public.attendees.discount is 'What the promo code took off the price, rounded half up.';
-comment on column public.attendees.checked_in_at is 'When they came in. Kept by check_ins, not edited.';
+comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket.';
+comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
+comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
+comment on column public.attendees.discount is 'Discount of the promo code on the price, rounded half up.';
+comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
 create index attendees_event_id_idx on public.attendees (event_id, id desc);
 create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
--- A column, because behind row level security no index on lower() is used: the function might leak what it is given.
+-- A generated column, because row level security keeps the planner from an index on lower(): the function is not leakproof.
 create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower);
 create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
 create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
 
--- Nobody is handed a ticket that would not let them in.
+-- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
 create function private.refuse_inactive_ticket(status public.attendee_status) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    409, 'ticket_not_active', 'Only the ticket of an active attendee is handed out.', 'status',
-    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one is good when it is paid.'
+    409, 'ticket_not_active', 'The ticket is not active.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one becomes active when it is paid.'
   );
 end
 $$;
 grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
 
--- Security definer: it reads order and ticket type beyond what a registering key may see.
+-- Security definer: it reads orders and ticket types beyond what a registering key may see.
 create function private.tg_attendees__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3085,8 +3101,8 @@ declare
   v_order public.orders;
 begin
   if tg_op = 'INSERT' then
-    -- The event lock before the order, as everywhere; then the order, so that it is not cancelled or completed past a ticket
-    -- it does not know of, and its totals are added up by one at a time.
+    -- The event lock before the order, as everywhere. The order is locked so that it is neither cancelled nor completed
+    -- without this ticket, and so that its totals are updated by one transaction at a time.
     perform private.lock_event_shared(o.event_id) from public.orders o where o.id = new.order_id;
     select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
     perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
@@ -3098,6 +3114,7 @@ begin
       from public.attendees a
       where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
     end if;
+    -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
     if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
       or new.currency <> v_order.currency
       or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at) > 0 then
@@ -3112,7 +3129,7 @@ begin
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
         409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
-        hint => 'Make a new order.'
+        hint => 'Create a new order.'
       );
     end if;
     new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
@@ -3125,7 +3142,7 @@ begin
   else
     if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
       perform private.refuse(
-        409, 'read_only_field', 'checked_in_at is kept by the check-ins and cannot be edited.', 'checked_in_at',
+        409, 'read_only_field', 'checked_in_at is derived from the check-ins and cannot be edited.', 'checked_in_at',
         hint => 'Add a check-in, or set undone_at of the accepted one.'
       );
     end if;
@@ -3137,11 +3154,11 @@ begin
     end if;
 
     if new.ticket_code is null then
-      -- A ticket is re-issued: the new code goes to whoever holds it now.
+      -- Reissue: the new code is e-mailed to the present holder.
       if new.checked_in_at is not null or new.status = 'cancelled' then
         perform private.refuse(
-          409, 'ticket_not_reissuable', 'A ticket that was used or cancelled cannot be issued anew.', 'ticket_code',
-          hint => 'Undo the check-in first, or register the person anew.'
+          409, 'ticket_not_reissuable', 'A used or cancelled ticket cannot be reissued.', 'ticket_code',
+          hint => 'Undo the check-in first, or register the person again.'
         );
       end if;
       new.ticket_code := private.random_code(16);
@@ -3152,10 +3169,11 @@ begin
       end::public.ticket_email_status;
     elsif new.ticket_code <> old.ticket_code then
       perform private.refuse(
-        409, 'read_only_field', 'Ticket codes are given, not chosen.', 'ticket_code', hint => 'Clear it to have a new one given.'
+        409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.', 'ticket_code', hint => 'Clear it to generate a new one.'
       );
     end if;
 
+    -- Status transitions, then the status of the ticket e-mail.
     if new.status <> old.status then
       if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
         perform private.refuse(
@@ -3168,7 +3186,7 @@ begin
         select o.* into v_order from public.orders o where o.id = new.order_id for share;
         if v_order.status <> 'completed' then
           perform private.refuse(
-            409, 'payment_due', 'The ticket is good once its order is completed.', 'status', hint => 'Record the payment instead.'
+            409, 'payment_due', 'The ticket becomes active when its order is completed.', 'status', hint => 'Record the payment instead.'
           );
         end if;
       end if;
@@ -3215,19 +3233,19 @@ create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
--- Not for checked_in_at and the state of the e-mail: those are news, not edits.
+-- Not for checked_in_at and the state of the e-mail: these are not edits.
 create trigger attendees_900_version before update of
     name, email, company, status, ticket_type_id, ticket_code, external_id, metadata
   on public.attendees
   for each row execute function private.tg__count_version();
 
--- What happens to an order happens to its tickets: for all orders of a statement at once, so that cancelling an event is
--- one update of its attendees.
+-- Tickets follow the status of their order. Once a statement, so that cancelling an event is one update of its attendees.
 create function private.tg_orders__update_attendees() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  -- Arrays and no join: its plan would be that of the first call, and after a cancelled event scan the table for every order.
+  -- Arrays, not a join: a join would keep the plan of its first call, which after a cancelled event scans the table for
+  -- every order.
   v_completed uuid[] := array(select n.id from new_rows n where n.status = 'completed');
   v_cancelled uuid[] := array(select n.id from new_rows n where n.status = 'cancelled');
 begin
@@ -3259,7 +3277,7 @@ create policy attendees_select_membership on public.attendees for select to auth
 create policy attendees_update_membership on public.attendees for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.attendees to scope_attendees_read, scope_attendees_write, authenticated;
--- The door learns who stands before it, not how to reach them.
+-- Check-in shows who holds a ticket, not how to reach them.
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
@@ -3270,7 +3288,7 @@ grant update (name, email, company, status, ticket_code, ticket_email_status, ex
   to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
 
--- The ticket code lets people in, and is told only to those who handle tickets.
+-- The ticket code admits its holder: with_code only for roles that handle tickets.
 create function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -3306,7 +3324,8 @@ end
 $$;
 grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
 
--- Reading, correcting, transferring and cancelling attendees, and their tickets.
+-- Operations on attendees and their tickets. The rules are in the triggers of 17_attendees.sql, so that they hold for Studio
+-- as well.
 
 create function api.list_attendees(
   event_id uuid default null,
@@ -3327,8 +3346,8 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.decode_cursor(cursor);
-  -- First, so that the list is walked by the index on order_id.
-  v_referred uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  -- Looked up first, so that the list uses the index on order_id.
+  v_order_id uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
   v_item json;
@@ -3339,7 +3358,7 @@ begin
     from public.attendees a
     where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
       and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
-      and (list_attendees.reference is null or a.order_id = v_referred)
+      and (list_attendees.reference is null or a.order_id = v_order_id)
       and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
       and (list_attendees.status is null or a.status = list_attendees.status)
       and (checked_in is null or (a.checked_in_at is not null) = checked_in)
@@ -3405,7 +3424,7 @@ begin
   );
 end
 $$;
-comment on function api.get_ticket_qr(uuid) is 'What the QR code of a ticket holds. 404 not_found; 409 ticket_not_active.';
+comment on function api.get_ticket_qr(uuid) is 'Content of the QR code of a ticket. 404 not_found; 409 ticket_not_active.';
 grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
 
 create function api.update_attendee(
@@ -3452,7 +3471,7 @@ comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
   'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
 
--- The order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
+-- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
 -- Security definer: a key for attendees has no right to orders.
 create function private.lock_order_of(attendee_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -3495,7 +3514,8 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
-    -- The order is cancelled with its last ticket, and costs less without one that had a price.
+    -- Whether the order changes, too: cancelling its last ticket cancels it, and cancelling one with a price lowers its
+    -- totals.
     v_orders := (v_attendee.price > 0 or not exists (
       select from public.attendees a
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
@@ -3508,13 +3528,13 @@ begin
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
-    null; -- Everything above is undone; what it would have answered is kept.
+    null; -- The effects are rolled back; the variable keeps the answer.
   end;
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.cancel_attendee(uuid, boolean, text, text) is
-  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or says what that would do: 200. 404 not_found; 409 invalid_transition.';
+  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
@@ -3547,11 +3567,11 @@ comment on function api.resend_ticket(uuid, text, text) is
   'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
 grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;
 
--- Totals: what a ticket costs, and what follows from the tickets of an order: how many there may be, its sums, and the uses of
--- its promo code. Kept by triggers on attendees, from wherever a row is changed.
+-- Totals: the price of a ticket, the number of tickets per order, the sums of an order, and the uses of its promo code.
+-- Kept by triggers on attendees, so they hold wherever a row is changed.
 
--- The price of a ticket, and what the promo code of its order takes off it: half up, on each ticket, so that an order is
--- always the sum of its lines. A code is used by the tickets it makes cheaper, and by no others.
+-- The price of a ticket and its discount, rounded half up for each ticket, so that an order is always the sum of its lines. A
+-- promo code is used by the tickets it makes cheaper, and by no others.
 create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3566,7 +3586,7 @@ begin
     return attendee;
   end if;
 
-  -- Of this event only: the price of another organisation's ticket type is not to be told by what follows from it.
+  -- Only ticket types of this event: otherwise the totals would reveal the price of another organisation's ticket type.
   attendee.price := coalesce((
     select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
   ), 0);
@@ -3584,7 +3604,7 @@ begin
 end
 $$;
 
--- How many of a ticket type an order may have, or must: asked once a statement, so that a group comes in as one.
+-- min_per_order and max_per_order of a ticket type. Checked once per statement, so that a group counts as a whole.
 create function private.tg_attendees__limit_per_order() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3620,8 +3640,8 @@ create trigger attendees_300_limit_per_order after insert on public.attendees
 
 create type private.use_move as (promo_code_id uuid, uses integer);
 
--- Keeps what follows from the lines of an order: uses of promo codes, and its totals. An order that loses its last ticket
--- is cancelled; one that is cancelled keeps the totals it had. Security definer: adding up is no right of whoever registers.
+-- Keeps the totals of orders and the uses of promo codes. An order that loses its last ticket is cancelled; a cancelled order
+-- keeps its totals. Security definer: callers may not change these sums.
 create function private.tg_attendees__add_up() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3641,8 +3661,8 @@ begin
       where o.promo_code_id is not null and o.status <> 'cancelled'
     );
   else
-    -- Who is cancelled and was not. No join of the two: its plan would be that of the first call, which sees one row, and a
-    -- nested loop over the ten thousand of a cancelled event takes minutes.
+    -- Attendees that became cancelled. Not a join of the two transition tables: its plan would be that of the first call, which
+    -- sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
     select coalesce(array_agg(distinct c.order_id), '{}'),
       coalesce(array_agg(row(c.promo_code_id, -1)::private.use_move) filter (where c.promo_code_id is not null), '{}')
     into v_order_ids, v_uses
@@ -3651,12 +3671,12 @@ begin
       except
       select o.id, o.order_id, o.promo_code_id from old_rows o where o.status = 'cancelled'
     ) c;
-    -- An order that is cancelled keeps its totals: where an event is cancelled, none is left to be locked and added up.
+    -- A cancelled order keeps its totals, so cancelling an event locks and adds up no order here.
     v_order_ids := array(select o.id from public.orders o where o.id = any (v_order_ids) and o.status <> 'cancelled');
   end if;
 
   if v_order_ids <> '{}' then
-    -- Locked before they are added up: an update that waits for a row sees its new version, but goes on with the sums it had.
+    -- Lock before adding up: an update that waited for a row sees its new version, but uses the sums computed before the wait.
     perform 1 from public.orders o where o.id = any (v_order_ids) order by o.id for no key update;
     update public.orders o
     set subtotal = s.subtotal, discount_total = s.discount_total
@@ -3668,7 +3688,7 @@ begin
     ) s
     where o.id = s.order_id
       and o.status <> 'cancelled'
-      -- A new ticket may complete an order also where it costs nothing.
+      -- A new ticket may complete an order even if it is free.
       and (tg_op = 'INSERT' and o.status = 'pending' or (o.subtotal, o.discount_total) <> (s.subtotal, s.discount_total));
     if tg_op <> 'INSERT' then
       update public.orders o
@@ -3705,16 +3725,16 @@ create trigger attendees_400_add_up_delete after delete on public.attendees
   referencing old table as old_rows
   for each statement execute function private.tg_attendees__add_up();
 
--- Places: an attendee who is not cancelled holds one, of the ticket type and of the event. Counted by triggers on attendees,
--- from wherever a row is changed; no more are taken than there are. Here, too, are the locks of an event, under which that holds.
+-- Places: an attendee who is not cancelled holds one place of the ticket type and of the event. Triggers on attendees count
+-- them, wherever a row is changed, and never exceed the limits. The locks of an event, under which this holds, are here, too.
 
--- The event lock. Registrations hold it shared; a change of status, capacity or currency takes it exclusively until the end of
--- the transaction. So a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
--- its queue is fair: in an on-sale there is always somebody holding the row shared, and the organiser's edit would wait for ever.
--- Where the event has a capacity of its own, registrations then go one by one: that is a second lock, because two who hold the
--- first one shared could never both make it exclusive.
--- Order of locks, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock
--- of the event, ticket type; several of a kind in the order of their ids.
+-- The event lock. Registrations hold it shared; a change of status, capacity or currency holds it exclusively until the end of
+-- the transaction, so a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
+-- its queue is fair: during an on-sale some transaction always holds the row shared, and the organiser's edit would starve.
+-- Where the event has a capacity, registrations go one by one under a second lock: two transactions that hold the first one
+-- shared could never both upgrade it.
+-- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock of
+-- the event, ticket type; several of a kind in the order of their ids.
 create function private.lock_event_exclusive(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -3731,7 +3751,7 @@ declare
   v_event public.events;
 begin
   perform pg_advisory_xact_lock_shared(1, hashtext(event_id::text));
-  -- Read only now, when nobody can change it.
+  -- Read under the lock: no other transaction can change it now.
   select e.* into v_event from public.events e where e.id = lock_event_shared.event_id;
   return v_event;
 end
@@ -3745,7 +3765,7 @@ begin
 end
 $$;
 
--- How many people hold a ticket of the event. Volatile, so that it sees what was committed before its caller got the event lock.
+-- Tickets of the event that are not cancelled. Volatile, so that it sees what was committed before its caller got the event lock.
 create function private.places_taken(event_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3756,9 +3776,9 @@ begin
 end
 $$;
 
--- Takes places of one ticket type, or gives them back, exactly, under any concurrency. The update of the row is what makes
--- two buyers of the last place wait for one another, so it comes as late in the transaction as it can.
--- Security definer: counting is no right of whoever registers.
+-- Takes places of one ticket type, or releases them if negative, exactly under any concurrency. The update locks the row, so
+-- two buyers of the last place wait for each other; it comes as late in the transaction as possible.
+-- Security definer: callers may not change quantity_sold.
 create function private.move_places(ticket_type_id uuid, places integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3801,8 +3821,8 @@ $$;
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
 
--- Once a statement, not once a row: cancelling an event of ten thousand is one update of each ticket type. All event
--- locks before all ticket types, in the order of their ids.
+-- Once per statement: cancelling an event of 10,000 attendees is one update per ticket type. Takes all event locks before all
+-- ticket types, each in the order of their ids.
 create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3861,8 +3881,8 @@ create trigger attendees_500_count_places_delete after delete on public.attendee
   referencing old table as old_rows
   for each statement execute function private.tg_attendees__count_places();
 
--- Payments: what was received for an order, one row each. They add up to amount_paid of the order, which completes with the
--- last of them. Like the log of the door they are never changed or deleted: money that came in, came in.
+-- Payments: what was received for an order, one row each. Their sum is amount_paid of the order, which completes when nothing
+-- is due. Append-only: payments are never changed or deleted.
 
 create table public.payments (
   id uuid not null default private.uuid_v7(),
@@ -3891,13 +3911,13 @@ create table public.payments (
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
-comment on column public.payments.external_reference is 'What the payment goes by elsewhere, such as the invoice or bank reference.';
-comment on column public.payments.recorded_by is 'The API key that recorded it, if it was one.';
+comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
+comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
 
--- Security definer: it adds up the order, which a recording key may not change beyond its status.
+-- Security definer: it updates the order, of which a key with orders:write may change only the status.
 create function private.tg_payments__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -3906,7 +3926,7 @@ declare
   v_due bigint;
 begin
   if tg_op <> 'INSERT' then
-    -- A key may be deleted, and then its payments forget it.
+    -- Deleting an API key empties recorded_by of its payments.
     if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
       return new;
     end if;
@@ -3938,7 +3958,7 @@ begin
     );
   end if;
 
-  -- Here and not after the insert, so that a second payment in the same statement finds the first.
+  -- Before the insert, so that a second payment in the same statement sees the first.
   update public.orders o
   set amount_paid = o.amount_paid + new.amount, payment_method = new.method
   where o.id = v_order.id;
@@ -3994,12 +4014,13 @@ end
 $$;
 grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
 
--- Registering guests: one order with its attendees, complimentary and completed at once, or to be paid and pending until it
--- is. Everything that must hold (event published, places left, sale open, promo code valid) is held by the triggers of
--- orders and attendees, so that a row added in Studio meets the same rules.
+-- Registration: one order with its attendees, either complimentary and completed at once, or payable and pending until paid.
+-- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
+-- row added in Studio meets the same ones.
 
--- The external_ids of a registration, in one order for everybody: two groups that name the same ones crosswise would each wait
--- for an index entry of the other. Before every other lock of a registration, and so the second finds what the first has added.
+-- Locks the external_ids of a registration in one global order: two groups that name the same ones crosswise would otherwise
+-- each wait for an index entry of the other. Taken before every other lock of a registration, so that the second finds what the
+-- first has added.
 create function private.lock_external_ids(organisation_id uuid, order_external_id text, guests jsonb) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -4019,7 +4040,7 @@ begin
   loop
     if v_external_id.times > 1 then
       perform private.refuse(
-        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each of them once.'
+        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
       );
     end if;
     perform pg_advisory_xact_lock(6, v_external_id.key);
@@ -4028,9 +4049,9 @@ end
 $$;
 grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
 
--- One guest, named by the fields of their own, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email,
--- company, external_id, metadata }]. What a guest of a group leaves out, the ticket type, comes from beside the list; name,
--- e-mail address and company there are the buyer's, who is the first guest unless they are given.
+-- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
+-- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
+-- and company are the buyer's; without them the first guest is the buyer.
 create function api.register_attendee(
   event_id uuid,
   ticket_type_id uuid default null,
@@ -4063,7 +4084,7 @@ begin
   end if;
 
   if jsonb_array_length(v_guests) not between 1 and 50 then
-    perform private.refuse(422, 'validation_failed', 'A group is of 1 to 50 attendees.', 'attendees');
+    perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
   end if;
   select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
   if not found then
@@ -4118,7 +4139,7 @@ begin
     ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
   );
 
-  -- The tickets decide what there is to pay, and with it whether they are good already.
+  -- The triggers of attendees have set the totals of the order, and with them its status.
   if v_order.payment_method is not null then
     select o.* into v_order from public.orders o where o.id = v_order.id;
   end if;
@@ -4134,13 +4155,13 @@ begin
 end
 $$;
 comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
-  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary, or to be paid where there is a payment method. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
   to scope_attendees_write;
 
--- Check-ins: every scan is a row, and the row itself is the judgement. Whoever adds one, by the API or in Studio, gives
--- event and code; the trigger below finds the attendee, locks them, and says accepted or rejected and why.
--- Append-only: an acceptance can be undone once, and nothing is ever deleted.
+-- Check-ins: every scan is a row that holds its verdict. A caller adds event and code, through the API or in Studio; the
+-- trigger finds the attendee, locks them, and sets accepted, or rejected with a reason.
+-- Append-only: an acceptance can be undone once, and no row is ever deleted.
 
 create type public.check_in_result as enum ('accepted', 'rejected');
 create type public.check_in_reason as enum (
@@ -4176,11 +4197,11 @@ create table public.check_ins (
   constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
 );
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id and code to scan by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.code is 'What was scanned, also when no ticket has such a code.';
-comment on column public.check_ins.scan_id is 'What a scanner that works offline calls the scan, so that sending it twice counts once.';
+comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code.';
+comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 
--- One acceptance that stands, whatever else goes wrong.
+-- At most one standing acceptance per attendee, whatever else goes wrong.
 create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id)
   where result = 'accepted' and undone_at is null;
 create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
@@ -4189,7 +4210,7 @@ create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
 create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
--- A code read aloud or typed may come in lower case, with blanks or hyphens.
+-- A typed code may be in lower case, with spaces or hyphens.
 create function private.as_ticket_code(code text) returns text
 language plpgsql immutable set search_path = ''
 as $$
@@ -4199,7 +4220,7 @@ end
 $$;
 grant execute on function private.as_ticket_code(text) to scope_checkin_write;
 
--- Security definer: it changes the attendee, which a scanning key may not.
+-- Security definer: it updates the attendee, which a key with checkin:write may not.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4210,7 +4231,7 @@ begin
   select e.* into v_event from public.events e where e.id = new.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
-  -- A scanner's clock may be ahead of ours; nobody came in tomorrow.
+  -- A scanner's clock may be ahead: no scan is later than now.
   new.scanned_at := least(new.scanned_at, now());
 
   select a.* into v_attendee
@@ -4231,7 +4252,7 @@ begin
   new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
   new.undone_at := null;
 
-  -- Here and not after the insert, so that a second scan in the same statement finds the first.
+  -- Before the insert, so that a second scan in the same statement sees the first.
   if new.result = 'accepted' then
     update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
   end if;
@@ -4250,7 +4271,7 @@ begin
       409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
     );
   end if;
-  -- A key may be deleted, and then its scans forget it; nothing else is ever forgotten.
+  -- Deleting an API key empties api_key_id of its scans; besides undone_at, no other column may change.
   if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id'
     or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
     perform private.refuse(
@@ -4259,7 +4280,7 @@ begin
   end if;
   if new.undone_at is distinct from old.undone_at then
     if old.result = 'rejected' then
-      perform private.refuse(409, 'check_in_not_accepted', 'A rejected scan let nobody in: there is nothing to undo.', 'check_in_id');
+      perform private.refuse(409, 'check_in_not_accepted', 'A rejected check-in cannot be undone.', 'check_in_id');
     elsif old.undone_at is not null then
       perform private.refuse(
         409, 'check_in_already_undone', 'This check-in was undone before.', 'check_in_id',
@@ -4278,7 +4299,7 @@ create trigger check_ins_100_no_truncate before truncate on public.check_ins
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 
--- Security definer, like the judgement.
+-- Security definer, as tg_check_ins__judge.
 create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4347,115 +4368,7 @@ end
 $$;
 grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
 
--- Checking in, one ticket or a batch of offline scans, undoing it, and the log of the door.
-
--- What the person at the door reads. A rejected scan is not an error of the transaction, which commits the row of the log:
--- it is an outcome whose status is not 2xx, so that a careless client lets nobody in.
-create function private.rejected_check_in(check_in json) returns json
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return json_build_object(
-    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
-    'error', json_build_object(
-      'code', check_in ->> 'reason',
-      'message', case check_in ->> 'reason'
-        when 'not_found' then 'No ticket has this code.'
-        when 'wrong_event' then 'This ticket is for another event.'
-        when 'already_checked_in' then 'This ticket was checked in before.'
-        when 'cancelled' then 'This ticket was cancelled.'
-        when 'unpaid' then 'This ticket is not paid for yet.'
-        when 'event_cancelled' then 'The event was cancelled.'
-      end,
-      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
-      'details', json_build_object('check_in', check_in),
-      'hint', case check_in ->> 'reason'
-        when 'not_found' then 'Scan again, or look the person up by name.'
-        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
-        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
-        when 'cancelled' then 'The person needs a new ticket.'
-        when 'unpaid' then 'Record the payment of the order first.'
-        when 'event_cancelled' then 'Nobody can be checked in.'
-      end
-    )
-  );
-end
-$$;
-grant execute on function private.rejected_check_in(json) to scope_checkin_write;
-
-create function api.check_in(
-  event_id uuid,
-  code text,
-  device text default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_check_in public.check_ins;
-  v_json json;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  if not exists (select from public.events e where e.id = check_in.event_id) then
-    perform private.refuse_not_found('event_id');
-  end if;
-
-  insert into public.check_ins (event_id, code, device)
-  values (check_in.event_id, check_in.code, check_in.device)
-  returning * into v_check_in;
-
-  -- Read after the insert, so that it shows the attendee as the scan left them.
-  v_json := private.check_in_json(v_check_in);
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    case v_check_in.result
-      when 'accepted' then json_build_object('status', 200, 'data', v_json)
-      else private.rejected_check_in(v_json)
-    end
-  );
-end
-$$;
-comment on function api.check_in(uuid, text, text, text, text) is
-  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
-grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
-
-create function api.undo_check_in(
-  check_in_id uuid,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_check_in public.check_ins;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-
-  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
-  returning * into v_check_in;
-  if not found then
-    perform private.refuse_not_found('check_in_id');
-  end if;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
-  );
-end
-$$;
-comment on function api.undo_check_in(uuid, text, text) is
-  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
-grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+-- Check-in operations: the log, checking in one ticket or a batch of offline scans, and undo.
 
 create function api.list_check_ins(
   event_id uuid default null,
@@ -4493,13 +4406,89 @@ begin
 end
 $$;
 comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
-  'The log of the door, newest first, rejected scans included: { data, has_more, next_cursor }.';
+  'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
--- Whoever cancels an order or pays for it locks it, and then its attendees in whichever order. So a batch, which locks many
--- attendees, first waits for the event lock and the orders, as everywhere, and holds them meanwhile; and then it locks the attendees,
--- all of them before it judges the first, in the order of their ids: two batches, also of two events, take theirs in one order.
--- Security definer: a scanning key has no right to orders.
+-- The outcome of a rejected scan, with the message that is read at the door. The transaction commits, for the scan is logged;
+-- the status is not 2xx, so that a client that checks only the status admits no guest.
+create function private.rejected_check_in(check_in json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in ->> 'reason',
+      'message', case check_in ->> 'reason'
+        when 'not_found' then 'No ticket has this code.'
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+      end,
+      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
+      'details', json_build_object('check_in', check_in),
+      'hint', case check_in ->> 'reason'
+        when 'not_found' then 'Scan again, or look the person up by name.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'No ticket of this event can be checked in.'
+      end
+    )
+  );
+end
+$$;
+grant execute on function private.rejected_check_in(json) to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text,
+  device text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+  v_json json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.events e where e.id = check_in.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.check_ins (event_id, code, device)
+  values (check_in.event_id, check_in.code, check_in.device)
+  returning * into v_check_in;
+
+  -- Built after the insert, so that it shows the attendee as updated by the scan.
+  v_json := private.check_in_json(v_check_in);
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    case v_check_in.result
+      when 'accepted' then json_build_object('status', 200, 'data', v_json)
+      else private.rejected_check_in(v_json)
+    end
+  );
+end
+$$;
+comment on function api.check_in(uuid, text, text, text, text) is
+  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
+grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
+
+-- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
+-- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
+-- order of their ids, before it judges the first scan: two batches, even of two events, take theirs in one order.
+-- Security definer: a key with checkin:write has no right to orders.
 create function private.lock_orders_of(event_id uuid, codes text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4522,8 +4511,8 @@ end
 $$;
 grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
 
--- Scans of a scanner that was offline, judged in the order in which they were made. Each has an id of the scanner's own, and
--- one that is known already is answered again, so the same batch may be sent until it arrives.
+-- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
+-- one is answered again, so the same batch may be sent until it arrives.
 create function api.check_in_batch(
   event_id uuid,
   scans jsonb,
@@ -4547,7 +4536,7 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
 
-  -- One batch of an event at a time: between looking for a known scan and adding it nobody else may add it.
+  -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
   perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
   perform private.lock_orders_of(
     event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
@@ -4595,10 +4584,42 @@ comment on function api.check_in_batch(uuid, jsonb, text, text) is
   'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
 
--- Webhook endpoints: addresses that are notified of what happens, each of the types it subscribes to. Signed with a secret of
--- their own (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
 
--- What can happen. The object of a type's name is what its data holds, as the API answers it.
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in(uuid, text, text) is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
+grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+
+-- Webhook endpoints: URLs that are notified of the types they subscribe to. Webhooks are signed with a secret per endpoint
+-- (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
+
+-- The first part of a type names the object in its data, which has the JSON shape of the API.
 create type public.notification_type as enum (
   'order.created',
   'order.completed',
@@ -4631,7 +4652,7 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  -- No credentials in it, for it is shown in lists. Without TLS only to this machine, where the courier allows that.
+  -- No credentials: the URL is shown in lists. http only for localhost, where the courier allows that.
   constraint webhook_endpoints_url_is_https check (
     url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
     and length(url) <= 2000
@@ -4644,15 +4665,15 @@ create table public.webhook_endpoints (
   ),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
-comment on table public.webhook_endpoints is 'Addresses that are notified of what happens. Set status to disabled to stop sending, delete the row to forget it.';
-comment on column public.webhook_endpoints.url is 'An https address. http only for this machine, while developing.';
-comment on column public.webhook_endpoints.types is 'What it subscribes to.';
-comment on column public.webhook_endpoints.failing_since is 'Since when nothing that was sent to it succeeded. Kept by the courier.';
-comment on column public.webhook_endpoints.disabled_reason is 'Why Usher stopped sending. Empty where a person did.';
+comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
+comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
+comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to.';
+comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
+comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 
 create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
 
--- One that signs, and for a while after a rotation the one before it.
+-- The current secret, and for a while after a rotation the previous one.
 create table private.webhook_secrets (
   id uuid not null default private.uuid_v7(),
   webhook_endpoint_id uuid not null,
@@ -4664,12 +4685,12 @@ create table private.webhook_secrets (
     references public.webhook_endpoints (id) on delete cascade,
   constraint webhook_secrets_secret_is_standard check (secret ~ '^whsec_[A-Za-z0-9+/]{43}=$')
 );
-comment on table private.webhook_secrets is 'What webhooks are signed with. It has to be known to sign, so it is kept as it is, where no role may read it.';
+comment on table private.webhook_secrets is 'Secrets that sign webhooks. Signing needs the plain text, so it is stored as it is, in a table that no role may read.';
 
 create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
 alter table private.webhook_secrets enable row level security;
 
--- Whoever subscribes to an object must be allowed to read it.
+-- The scope that a key needs to subscribe to a type: the one that reads its object.
 create function private.scope_to_read(type public.notification_type) returns public.api_scope
 language plpgsql immutable set search_path = ''
 as $$
@@ -4684,7 +4705,7 @@ end
 $$;
 grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
 
--- What an endpoint of a key is told, the key must be allowed to read, also when it changes where that goes.
+-- An API key may subscribe only to what it may read. The same holds when it changes the URL.
 create function private.assert_scopes_to_read(types public.notification_type[]) returns void
 language plpgsql stable set search_path = ''
 as $$
@@ -4697,7 +4718,7 @@ begin
   limit 1;
   if found then
     perform private.refuse(
-      403, 'missing_scope', 'The API key lacks a scope that reading what the endpoint subscribes to needs.', 'types',
+      403, 'missing_scope', 'The API key lacks a scope that is needed to read what the endpoint subscribes to.', 'types',
       jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
     );
   end if;
@@ -4705,7 +4726,7 @@ end
 $$;
 grant execute on function private.assert_scopes_to_read(public.notification_type[]) to scope_events_write;
 
--- 256 bits, drawn through sha256 from two random UUIDs, in the form that libraries for Standard Webhooks take.
+-- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
 create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4725,7 +4746,7 @@ declare
   v_most_endpoints constant integer := 50;
 begin
   if tg_op = 'INSERT' then
-    -- One at a time, or two would count without each other.
+    -- One at a time: two concurrent inserts would not count each other.
     perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
     if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
       perform private.refuse(
@@ -4734,7 +4755,7 @@ begin
       );
     end if;
   end if;
-  -- What was owed before is still sent, so the types before count, too. Anybody may make an endpoint be silent.
+  -- What is already pending is still sent, so the old types count, too. Disabling needs none of these scopes.
   if private.current_api_key_id() is not null then
     if tg_op = 'INSERT' then
       perform private.assert_scopes_to_read(new.types);
@@ -4745,7 +4766,7 @@ begin
   new.types := array(select distinct t from unnest(new.types) t order by t);
   if new.status = 'enabled' then
     new.disabled_reason := null;
-    -- Enabled again, or at another address, it gets its five days again.
+    -- Once enabled again or given a new URL, an endpoint has five days again before it is disabled.
     if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
       new.failing_since := null;
     end if;
@@ -4765,14 +4786,14 @@ create trigger webhook_endpoints_300_url before insert or update of url on publi
     or new.url !~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
   )
   execute function private.tg__refuse_value(
-    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is for this machine only.'
+    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
   );
 create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
   for each row execute function private.tg__set_updated_at();
 create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
   for each row execute function private.tg__count_version();
 
--- Security definer: secrets are nobody's to write.
+-- Security definer: no role may write secrets.
 create function private.tg_webhook_endpoints__add_secret() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4829,10 +4850,10 @@ end
 $$;
 grant execute on function private.webhook_endpoint_json(public.webhook_endpoints, text) to scope_events_write;
 
--- Reading, making, changing and deleting webhook endpoints, and rotating their secrets.
+-- Webhook endpoint operations: list, get, create, update, delete, and rotate the secret.
 
--- The secret that signs, if it was made in this very transaction: at creation and rotation, and never again.
--- Security definer: secrets are nobody's to read.
+-- The current secret if this transaction made it (creation and rotation), and otherwise null.
+-- Security definer: no role may read secrets.
 create function private.new_webhook_secret(webhook_endpoint_id uuid) returns text
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -5007,11 +5028,11 @@ begin
 end
 $$;
 comment on function api.delete_webhook_endpoint(uuid, text, text) is
-  'Forgets a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
+  'Deletes a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
 grant execute on function api.delete_webhook_endpoint(uuid, text, text) to scope_events_write;
 
--- The secret that signs goes on signing beside its successor for so many hours; any before it stops now.
--- Security definer: secrets are nobody's to write.
+-- The current secret signs beside its successor for overlap_hours; an older one stops now.
+-- Security definer: no role may write secrets.
 create function private.replace_webhook_secret(webhook_endpoint_id uuid, overlap_hours integer) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -5064,12 +5085,12 @@ begin
 end
 $$;
 comment on function api.rotate_webhook_secret(uuid, integer, text, text) is
-  'Gives a webhook endpoint a new secret; the one before it signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
+  'Gives a webhook endpoint a new secret; the previous one signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
 grant execute on function api.rotate_webhook_secret(uuid, integer, text, text) to scope_events_write;
 
--- The outbox. A change writes its notifications and one row of a queue in its own transaction, however many webhook endpoints
--- there are. Behind the commit the courier fans them out: one delivery for each endpoint that was subscribed. Nothing is sent
--- from here.
+-- The log of notifications. A change writes its notifications and one row of a queue in its own transaction, however many
+-- webhook endpoints there are; after the commit the courier fans them out to one delivery per subscribed endpoint. Nothing is
+-- sent from here.
 
 create table public.notifications (
   id uuid not null default private.uuid_v7(),
@@ -5083,16 +5104,16 @@ create table public.notifications (
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade
 );
-comment on table public.notifications is 'What happened, oldest first: the outbox, readable as a log. Written by Usher alone.';
-comment on column public.notifications.data is 'The object as the API answered it then: an order as it was at the end of that transaction, and without ticket codes.';
+comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.transaction_id is
-  'Ids are given before a transaction ends and may become visible out of order; whoever reads on from the last they saw must miss none. So the log is in the order of transactions, and shows those before which none is open.';
+  'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 
--- A key reads of the log what it might read of the objects.
+-- An API key reads notifications of the objects that it may read.
 create function private.readable_types() returns public.notification_type[]
 language plpgsql stable set search_path = ''
 as $$
@@ -5117,8 +5138,8 @@ create policy notifications_select_membership on public.notifications for select
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.notifications to scope_events_write, authenticated;
 
--- Oldest first, to read on from the last one seen: `after` is the id of a notification, which is also the webhook-id of what
--- was delivered; `cursor` walks the pages as in any list.
+-- Oldest first, to continue from the last one seen: `after` is the id of a notification, which is also the webhook-id of its
+-- deliveries; `cursor` walks the pages as in any list.
 create function api.list_notifications(
   type public.notification_type default null,
   after uuid default null,
@@ -5171,13 +5192,13 @@ begin
 end
 $$;
 comment on function api.list_notifications(public.notification_type, uuid, text, integer) is
-  'What happened, oldest first, from after the notification that is named, as far as the key may read it: { data, has_more, next_cursor }. 404 not_found.';
+  'Notifications that the key may read, oldest first, after a given one if any: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_notifications(public.notification_type, uuid, text, integer) to scope_events_write;
 
--- The triggers that write notifications: what happens to orders, attendees, check-ins and events. All security definer: the
--- outbox is nobody's to write.
+-- The triggers that write notifications of orders, attendees, check-ins and events.
+-- All security definer: no role may write the outbox.
 
--- Orders notify when the transaction ends: only then are their attendees and payments all there. A new order has a deferred
+-- Orders notify at the end of the transaction: only then are their attendees and payments complete. A new order has a deferred
 -- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
 -- here, whose deferred trigger notifies of all of them at once.
 create table private.order_notices (
@@ -5186,7 +5207,7 @@ create table private.order_notices (
   order_ids uuid[] not null,
   constraint order_notices_pkey primary key (id)
 );
-comment on table private.order_notices is 'Orders that the running transaction tells of when it ends. Nobody else ever sees a row.';
+comment on table private.order_notices is 'Orders that the running transaction notifies of when it ends. Rows are deleted before it commits.';
 alter table private.order_notices enable row level security;
 
 create function private.tg_orders__notify_insert() returns trigger
@@ -5220,7 +5241,7 @@ create function private.tg_orders__notice() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  -- No join of the two: see tg_attendees__add_up.
+  -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
     array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
@@ -5245,7 +5266,7 @@ begin
   insert into public.notifications (organisation_id, type, data)
   select o.organisation_id, t.type, o.data
   from unnest(new.order_ids) n (order_id)
-  -- One index look-up an order, however many there are; an order that is gone is not told of.
+  -- One index look-up per order, however many there are; a deleted order is skipped.
   cross join lateral (
     select
       o.organisation_id,
@@ -5267,13 +5288,13 @@ create constraint trigger order_notices_600_notify after insert on private.order
   deferrable initially deferred
   for each row execute function private.tg_order_notices__notify();
 
--- Who comes with a new order is told of with it; who is added to one that was there is told of here. Before the totals, whose
--- changes tell of others.
+-- Notifies of attendees added to an existing order; those of a new order are in its order.created. Fires before the totals,
+-- whose changes notify of other attendees.
 create function private.tg_attendees__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  -- A scalar subquery is a look-up for each row under any plan.
+  -- A scalar subquery is one look-up per row under any plan.
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     insert into public.notifications (organisation_id, type, data)
     select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
@@ -5288,13 +5309,13 @@ create trigger attendees_350_notify_insert after insert on public.attendees
   referencing new table as new_rows
   for each statement execute function private.tg_attendees__notify_insert();
 
--- The plan is kept, and made for the one row of the first call: without nested loops it serves the 25,000 of a cancelled event
--- as well.
+-- The plan is cached, and made for the one row of the first call: without nested loops it serves the 25,000 rows of a cancelled
+-- event as well.
 create function private.tg_attendees__notify_update() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
-  -- Every change of these columns counts the version: a check-in, say, leaves nothing to compare.
+  -- Every change of these columns increments the version; a check-in, for example, leaves nothing to compare.
   if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
     return null;
   end if;
@@ -5339,7 +5360,7 @@ create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  -- A row that is saved as it was is no news.
+  -- An update that changes nothing notifies of nothing.
   if to_jsonb(new) - 'version' - 'updated_at' = to_jsonb(old) - 'version' - 'updated_at' then
     return null;
   end if;
@@ -5359,11 +5380,11 @@ $$;
 create trigger events_600_notify after update on public.events
   for each row execute function private.tg_events__notify();
 
--- From notifications to webhook deliveries: the queue of transactions that await it, what each endpoint was subscribed to and
--- when, and the fan-out itself. All but private.after_restore are security definer: the outbox is nobody's to write.
+-- The fan-out from notifications to webhook deliveries: the queue of transactions, the history of subscriptions, and the
+-- fan-out itself. All but private.after_restore are security definer: no role may write the outbox.
 
--- Transactions whose notifications are not fanned out yet: one row each, however much happened in it. No foreign key: checking
--- it would cost every write something, and what went with its organisation is merely not found.
+-- Transactions whose notifications are not fanned out yet, one row each. No foreign key: checking it would slow every write,
+-- and of a deleted organisation the fan-out finds nothing.
 create table private.notification_queue (
   organisation_id uuid not null,
   transaction_id xid8 not null,
@@ -5372,10 +5393,10 @@ create table private.notification_queue (
   constraint notification_queue_pkey primary key (organisation_id, transaction_id)
 );
 comment on table private.notification_queue is 'Transactions whose notifications await their fan-out to webhook deliveries.';
-comment on column private.notification_queue.after_id is 'The last notification of it that was fanned out, in the order of ids.';
+comment on column private.notification_queue.after_id is 'The last notification of the transaction that was fanned out, in the order of ids.';
 alter table private.notification_queue enable row level security;
 
--- Also where there is no endpoint: one that another transaction adds at this moment may be owed what this one commits.
+-- Queued even without an endpoint: one that a concurrent transaction adds may be subscribed to what this one commits.
 create function private.tg_notifications__queue() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -5390,9 +5411,9 @@ create trigger notifications_500_queue after insert on public.notifications
   referencing new table as new_rows
   for each statement execute function private.tg_notifications__queue();
 
--- What each endpoint was subscribed to, and when: a row for every change of that. "When" is a snapshot rather than a time: the
--- change counts for each transaction that had not been committed when it was made. So whoever subscribes and then reads misses
--- nothing, and the order is that of commits, which no clock knows.
+-- What each endpoint was subscribed to and when: one row per change. "When" is a snapshot rather than a time: the change counts
+-- for each transaction that had not committed when it was made. So a client that subscribes and then reads misses nothing, and
+-- the order is that of commits, which no clock records.
 create table private.webhook_subscriptions (
   id uuid not null default private.uuid_v7(),
   "position" integer not null,
@@ -5406,15 +5427,15 @@ create table private.webhook_subscriptions (
   constraint webhook_subscriptions_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
     references public.webhook_endpoints (id) on delete cascade
 );
-comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of what happened before.';
-comment on column private.webhook_subscriptions."position" is 'The order of changes, which a clock that is set back does not keep.';
+comment on table private.webhook_subscriptions is 'Each change of what a webhook endpoint is subscribed to, for the fan-out of earlier transactions.';
+comment on column private.webhook_subscriptions."position" is 'The order of changes. Ids lose it when a clock is set back.';
 create index webhook_subscriptions_webhook_endpoint_id_position_idx
   on private.webhook_subscriptions (webhook_endpoint_id, "position");
 create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
 alter table private.webhook_subscriptions enable row level security;
 
--- Behind a lock that fan-out of the organisation holds shared, and before the snapshot is taken: a fan-out has either committed,
--- or finds the change. Before 500, so that deliveries of a type that is given up are all there to be cancelled.
+-- Takes the lock that the fan-out of the organisation holds shared, and then the snapshot: a fan-out has either committed, or
+-- sees the change. Fires before the triggers numbered 500, so that all deliveries of a removed type exist and can be cancelled.
 create function private.tg_webhook_endpoints__record_subscription() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -5432,8 +5453,8 @@ begin
     new.status = 'enabled'
   )
   returning * into v_change;
-  -- The change before it is kept only for a transaction in the queue that came between the two, so that whoever changes an
-  -- endpoint again and again leaves no more rows than there are such transactions.
+  -- The previous change is kept only if a transaction in the queue lies between the two, so that repeated changes leave no more
+  -- rows than there are such transactions.
   delete from private.webhook_subscriptions s
   where s.webhook_endpoint_id = new.id
     and s."position" = (
@@ -5450,7 +5471,7 @@ begin
     )
   returning s.* into v_removed;
   if found then
-    -- The types that it had given up stay given up.
+    -- Types that it had removed stay removed.
     update private.webhook_subscriptions s
     set types = array(select t from unnest(s.types) t where t = any (v_removed.types))
     where s.webhook_endpoint_id = new.id and s."position" < v_removed."position" and not s.types <@ v_removed.types;
@@ -5468,9 +5489,9 @@ create type private.webhook_subscription as (
   webhook_endpoint_id uuid, types public.notification_type[], after_id uuid, before_id uuid
 );
 
--- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set where that
--- transaction changed the endpoint itself: then what it did before and after counts. A type that was given up since is left out:
--- its deliveries would have been cancelled.
+-- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set if that
+-- transaction changed the endpoint itself: then only what it did after, or before, the change counts. A type removed since is
+-- left out: its deliveries would have been cancelled.
 create function private.subscriptions_at(organisation_id uuid, transaction_id xid8) returns private.webhook_subscription[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -5512,9 +5533,9 @@ begin
 end
 $$;
 
--- Fans out what an organisation has in the queue, oldest transaction first, until there are about so many deliveries: how many
--- it did. It waits for nobody: while an endpoint of the organisation is being changed or deleted, or another courier has the
--- transaction, it leaves that for later. The plan is that of the indexes, whatever statistics say: each batch reads its own part.
+-- Fans out the queue of one organisation, oldest transaction first, up to about "limit" deliveries; returns how many it did. It
+-- never waits: while an endpoint of the organisation is being changed or deleted, or another courier has the transaction, it
+-- leaves that for later. The plan uses the indexes whatever the statistics say: each batch reads only its own part.
 create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
@@ -5523,7 +5544,7 @@ declare
   v_endpoints integer;
   v_queued private.notification_queue;
   v_subscriptions private.webhook_subscription[];
-  v_most integer;
+  v_batch_size integer;
   v_ids uuid[];
   v_rows integer;
   v_done integer := 0;
@@ -5544,7 +5565,7 @@ begin
     return 0;
   end if;
 
-  -- By time as well, so that every call ends well within its statement and keeps what it did.
+  -- Limited by time as well, so that every call ends well within its statement timeout and keeps what it did.
   while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
     select q.* into v_queued
     from private.notification_queue q
@@ -5556,10 +5577,10 @@ begin
 
     v_ids := '{}';
     v_rows := 0;
-    v_most := 1;
+    v_batch_size := 1;
     v_subscriptions := private.subscriptions_at(organisation_id, v_queued.transaction_id);
     if v_subscriptions <> '{}' then
-      v_most := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
+      v_batch_size := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
       v_ids := array(
         select n.id
         from public.notifications n
@@ -5567,9 +5588,9 @@ begin
           and n.transaction_id = v_queued.transaction_id
           and n.id > coalesce(v_queued.after_id, '00000000-0000-0000-0000-000000000000')
         order by n.id
-        limit v_most
+        limit v_batch_size
       );
-      -- As of the moment at which it happened, so that what is older is sent first, and found by that time.
+      -- Dated when the change happened, so that older deliveries are sent first, and a redelivery by time finds them.
       insert into public.webhook_deliveries (
         organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
       )
@@ -5584,11 +5605,11 @@ begin
       get diagnostics v_rows = row_count;
     end if;
 
-    if cardinality(v_ids) < v_most then
+    if cardinality(v_ids) < v_batch_size then
       delete from private.notification_queue q
       where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
     else
-      update private.notification_queue q set after_id = v_ids[v_most]
+      update private.notification_queue q set after_id = v_ids[v_batch_size]
       where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
     end if;
     v_done := v_done + greatest(v_rows, cardinality(v_ids), 1);
@@ -5597,8 +5618,8 @@ begin
 end
 $$;
 
--- Fans out about so many deliveries, an equal share for each organisation that has something in the queue: whether there is
--- more that can be done at once. Organisations are found by a loose index scan, so that nobody's backlog is read.
+-- Fans out about "limit" deliveries, an equal share for each organisation in the queue; returns whether there is more to do at
+-- once. Organisations are found by a loose index scan, which reads no backlog.
 create function private.fan_out("limit" integer) returns boolean
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
@@ -5633,7 +5654,7 @@ begin
   if v_organisation_ids = '{}' then
     return false;
   end if;
-  -- Snapshots of another cluster say nothing of transactions of this one: stop rather than lose webhooks.
+  -- Snapshots of another cluster say nothing about transactions of this one: stop rather than lose webhooks.
   if exists (
     select from private.webhook_subscriptions s
     where s.organisation_id = any (v_organisation_ids) and pg_snapshot_xmax(s.snapshot) > pg_snapshot_xmax(pg_current_snapshot())
@@ -5649,8 +5670,9 @@ begin
 end
 $$;
 
--- A dump that is restored into another cluster begins the count of transactions anew. Run once, by whoever restored it, before
--- couriers start: fans out what is queued, by the numbers of the cluster before, and puts the log and the subscriptions first.
+-- A dump restored into another cluster starts the count of transactions anew. Run once after a restore, before couriers start:
+-- fans out the queue by the transaction ids of the old cluster, and then dates the log and the subscriptions before every new
+-- transaction.
 create function private.after_restore() returns text
 language plpgsql volatile set search_path = ''
 as $$
@@ -5672,11 +5694,11 @@ begin
     where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
   );
   update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
-  return 'Done: the log and the webhooks go on from here.';
+  return 'Done: notifications and webhooks continue from here.';
 end
 $$;
 
--- Webhook deliveries: one notification for one webhook endpoint. Made by the fan-out, sent by the courier.
+-- Webhook deliveries: one notification for one webhook endpoint. Added by the fan-out, sent by the courier.
 
 create type public.webhook_delivery_status as enum ('pending', 'delivered', 'failed', 'cancelled');
 
@@ -5708,17 +5730,18 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pending_have_a_next_attempt check ((status = 'pending') = (next_attempt_at is not null)),
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
-comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and how sending it went. Added by the courier, a moment after the notification.';
-comment on column public.webhook_deliveries.claim is 'Names the courier that is sending it; what another courier says of it does not count.';
-comment on column public.webhook_deliveries.status is 'Set it to pending to have it sent once more.';
-comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of what the endpoint answered.';
+comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
+comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
+comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
+comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 
 create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
--- At most one delivery of a notification for an endpoint, whatever else goes wrong.
+-- At most one delivery per notification and endpoint, whatever else goes wrong.
 create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
   on public.webhook_deliveries (notification_id, webhook_endpoint_id);
 create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
--- None on next_attempt_at alone: it would be preferred at times, and walk what is due to everybody for what is due to one.
+-- No index on next_attempt_at alone: the planner would prefer it at times, and scan what is due to all endpoints for what is
+-- due to one.
 create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
   on public.webhook_deliveries (webhook_endpoint_id, next_attempt_at) where status = 'pending';
 create index webhook_deliveries_webhook_endpoint_id_claimed_idx
@@ -5726,7 +5749,7 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
 
--- Nothing is sent to an endpoint that is disabled, nor of a type that it does not subscribe to any more.
+-- Nothing is sent to a disabled endpoint, nor of a type that it no longer subscribes to.
 create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -5748,7 +5771,7 @@ end
 $$;
 grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
 
--- Setting a delivery to pending owes it once more, from the beginning; a settled one has no next attempt.
+-- Setting a delivery to pending starts its attempts anew; a settled one has no next attempt.
 create function private.tg_webhook_deliveries__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -5758,7 +5781,7 @@ begin
     new.attempts := 0;
     new.next_attempt_at := coalesce(new.next_attempt_at, now());
   elsif new.status = 'pending' and new.attempts = 0 and old.attempts > 0 then
-    -- Owed once more while it is under way: what becomes of that attempt does not count any more.
+    -- Redelivered while it is in flight: the result of that attempt is ignored.
     new.claim := null;
   elsif new.status <> 'pending' then
     new.next_attempt_at := null;
@@ -5773,8 +5796,8 @@ create trigger webhook_deliveries_100_guard before update on public.webhook_deli
 create trigger webhook_deliveries_900_updated_at before update on public.webhook_deliveries
   for each row execute function private.tg__set_updated_at();
 
--- What an endpoint does not subscribe to any more, it is not sent any more either. Security definer: the outbox is
--- nobody's to write.
+-- Cancels pending deliveries of types that the endpoint no longer subscribes to.
+-- Security definer: no role may write the outbox.
 create function private.tg_webhook_endpoints__cancel_deliveries() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -5837,7 +5860,7 @@ end
 $$;
 grant execute on function private.webhook_delivery_json(public.webhook_deliveries) to scope_events_write;
 
--- Reading webhook deliveries, sending them once more, and sending a test.
+-- Webhook delivery operations: list, redeliver one or many, and send a test.
 
 create function api.list_webhook_deliveries(
   webhook_endpoint_id uuid default null,
@@ -5896,7 +5919,7 @@ begin
     return v_outcome;
   end if;
 
-  -- The endpoint before its deliveries, as whoever changes it has them.
+  -- The endpoint is locked before its deliveries, as everywhere.
   perform 1
   from public.webhook_endpoints w
   where w.id = (
@@ -5922,10 +5945,10 @@ begin
 end
 $$;
 comment on function api.redeliver_webhook(uuid, text, text) is
-  'Owes a delivery once more, whatever became of it, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
+  'Queues a delivery again, whatever its status, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
 
--- All that failed since a time, say after an outage of the endpoint; at most ten thousand at once, the oldest first.
+-- All that failed since a time, for example after an outage of the endpoint; at most 10,000 per call, oldest first.
 create function api.redeliver_webhooks(
   webhook_endpoint_id uuid,
   since timestamptz,
@@ -5945,7 +5968,7 @@ begin
     return v_outcome;
   end if;
 
-  -- The endpoint before its deliveries, as whoever changes it has them.
+  -- The endpoint is locked before its deliveries, as everywhere.
   select w.* into v_webhook_endpoint
   from public.webhook_endpoints w
   where w.id = redeliver_webhooks.webhook_endpoint_id
@@ -5979,11 +6002,11 @@ begin
 end
 $$;
 comment on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text) is
-  'Owes a webhook endpoint once more what failed since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues again what failed for a webhook endpoint since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text)
   to scope_events_write;
 
--- Tells one endpoint of itself. Security definer: the outbox is nobody's to write.
+-- Adds a test notification with its one delivery. Security definer: no role may write the outbox.
 create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -6032,33 +6055,32 @@ begin
 end
 $$;
 comment on function api.test_webhook_endpoint(uuid, text, text) is
-  'Owes a webhook endpoint a notification of type webhook_endpoint.test: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues a notification of type webhook_endpoint.test for a webhook endpoint: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_events_write;
 
--- The courier's side of the outbox: it claims what is due, sends it, and says how that went. A claim is a lease: whoever dies
--- with it leaves it to the next, and what they say afterwards does not count. When to try again is decided here.
--- All security definer: the courier has no right to any table, and the api functions of 32_courier.sql to
--- 36_housekeeping.sql are all that it may call.
+-- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
+-- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
+-- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql.
 
--- What is due to endpoints that are enabled, first what would be the first of its endpoint, and then the oldest. So that those
--- that are slow or dead hold up nobody else, an endpoint has a few under way at a time, and one at a time while it is failing;
--- an organisation has half of what a courier carries, and all that are failing together a quarter. One courier claims at a
--- time, or two would each count without the other. Claimed rows are due again when the lease runs out. A little is fanned out
--- first, so that a webhook takes one call more than none: api.fan_out_webhooks does the rest.
--- No plan is kept: one made while there was little would be used when there is much. And it is that of the indexes, whatever
--- statistics say: a backlog comes between two of their updates.
+-- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
+-- other, an endpoint has v_most_per_endpoint in flight, and one while it is failing; an organisation has half of what a courier
+-- sends at a time, and all failing endpoints together a quarter. One courier claims at a time: two would not count each other's
+-- claims. Claimed rows are due again when the lease runs out. A small batch is fanned out first, so that a webhook costs no
+-- further call; api.fan_out_webhooks does the rest.
+-- No cached plan: one made for few rows would be used for many. The plan uses the indexes whatever the statistics say: a
+-- backlog builds up between two of their updates.
 create function api.claim_webhooks("limit" integer, lease_seconds integer default 60) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
   v_most_per_endpoint constant integer := 4;
-  -- Half and a quarter of the 64 that one courier sends at a time: `concurrency` in src/courier/webhooks.ts. They change together.
+  -- Half and a quarter of `concurrency` in src/courier/webhooks.ts (64 webhooks per courier): change them together.
   v_most_per_organisation constant integer := 32;
   v_most_failing constant integer := 16;
-  -- Deliveries to fan out: some 10 ms.
+  -- Deliveries to fan out first: about 10 ms.
   v_fan_out constant integer := 200;
-  -- Ten attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  -- Ten attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
   v_now timestamptz;
@@ -6078,12 +6100,12 @@ begin
         w.organisation_id,
         w.failing_since is not null as failing,
         w.last_failed_at,
-        c.under_way,
-        sum(c.under_way) over (partition by w.organisation_id) as under_way_of_organisation,
-        sum(c.under_way) over (partition by w.organisation_id, w.failing_since is not null) as under_way_of_its_like
+        c.in_flight,
+        sum(c.in_flight) over (partition by w.organisation_id) as in_flight_of_organisation,
+        sum(c.in_flight) over (partition by w.organisation_id, w.failing_since is not null) as in_flight_of_its_kind
       from public.webhook_endpoints w
       cross join lateral (
-        select count(*)::integer as under_way
+        select count(*)::integer as in_flight
         from public.webhook_deliveries d
         where d.webhook_endpoint_id = w.id and d.claimed_until > v_now
       ) c
@@ -6091,8 +6113,8 @@ begin
     ),
     due as (
       select
-        d.id, d.next_attempt_at, e.under_way + d.place as turn, e.organisation_id, e.under_way_of_organisation,
-        e.failing, e.last_failed_at, e.under_way_of_its_like
+        d.id, d.next_attempt_at, e.in_flight + d.place as turn, e.organisation_id, e.in_flight_of_organisation,
+        e.failing, e.last_failed_at, e.in_flight_of_its_kind
       from endpoints e
       cross join lateral (
         select f.id, f.next_attempt_at, row_number() over (order by f.next_attempt_at) as place
@@ -6101,12 +6123,13 @@ begin
           from public.webhook_deliveries d
           where d.webhook_endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= v_now
           order by d.webhook_endpoint_id, d.next_attempt_at
-          limit greatest(case when e.failing then 1 else v_most_per_endpoint end - e.under_way, 0)
+          limit greatest(case when e.failing then 1 else v_most_per_endpoint end - e.in_flight, 0)
         ) f
       ) d
     ),
-    -- Those that are failing make no other wait: first they are fewer, and then an organisation has its share. Among themselves
-    -- organisations take turns, and whoever was not tried for longest comes first: one failure among a thousand is soon over.
+    -- Failing endpoints are limited first, and organisations after that, so that failing ones delay no other. Among them
+    -- organisations take turns, and the endpoint that has not been tried for longest comes first: a single failure among a
+    -- thousand is soon over.
     failing as (
       select
         d.*,
@@ -6114,29 +6137,29 @@ begin
       from (
         select
           d.*,
-          d.under_way_of_its_like + row_number() over (
+          d.in_flight_of_its_kind + row_number() over (
             partition by d.organisation_id order by d.last_failed_at nulls first, d.next_attempt_at, d.id
           ) as turn_of_organisation
         from due d
         where d.failing
       ) d
     ),
-    but_few_failing as (
-      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.under_way_of_organisation from due d where not d.failing
+    admitted as (
+      select d.id, d.next_attempt_at, d.turn, d.organisation_id, d.in_flight_of_organisation from due d where not d.failing
       union all
-      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.under_way_of_organisation
+      select f.id, f.next_attempt_at, f.turn, f.organisation_id, f.in_flight_of_organisation
       from failing f
-      where f.place_of_failing <= v_most_failing - (select coalesce(sum(e.under_way), 0) from endpoints e where e.failing)
+      where f.place_of_failing <= v_most_failing - (select coalesce(sum(e.in_flight), 0) from endpoints e where e.failing)
     ),
     placed as (
       select
         d.*,
         row_number() over (partition by d.organisation_id order by d.turn, d.next_attempt_at, d.id) as place_of_organisation
-      from but_few_failing d
+      from admitted d
     )
     select p.id
     from placed p
-    where p.under_way_of_organisation + p.place_of_organisation <= v_most_per_organisation
+    where p.in_flight_of_organisation + p.place_of_organisation <= v_most_per_organisation
     order by p.turn, p.next_attempt_at
     limit claim_webhooks."limit"
   );
@@ -6144,16 +6167,17 @@ begin
     return '[]';
   end if;
 
-  -- Waits for nobody, for it holds what others wait for.
+  -- Skips locked rows rather than wait: other couriers wait for the lock that this transaction holds.
   update public.webhook_deliveries d
-  set status = 'failed', last_error = 'It was sent again and again, and nobody could say how it went.'
+  set status = 'failed', last_error = format('Gave up after %s attempts without a recorded result.', v_most_claims)
   where d.id in (
     select f.id from public.webhook_deliveries f
     where f.id = any (v_candidates) and coalesce(f.next_attempt_at <= v_now, false) and f.attempts >= v_most_claims
     for no key update skip locked
   );
 
-  -- Still pending and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  -- Still pending and due. An expression, so that the planner does not scan the index of everything due; an array, because a
+  -- join might scan it, too.
   v_candidates := array(
     select d.id
     from public.webhook_deliveries d
@@ -6199,8 +6223,8 @@ comment on function api.claim_webhooks(integer, integer) is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
 grant execute on function api.claim_webhooks(integer, integer) to courier;
 
--- A batch of the fan-out, for a courier to repeat while there is a backlog: some 100 ms. In one transaction, so whoever dies in
--- it leaves it undone.
+-- One batch of the fan-out, about 100 ms, which a courier repeats while there is a backlog. One transaction: if the courier
+-- dies in it, nothing is done.
 create function api.fan_out_webhooks("limit" integer default 2000) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -6209,10 +6233,10 @@ begin
 end
 $$;
 comment on function api.fan_out_webhooks(integer) is
-  'Makes webhook deliveries, about "limit" of them, of notifications that await it: whether there is more to do at once.';
+  'Fans out about "limit" webhook deliveries of notifications in the queue: whether there is more to do at once.';
 grant execute on function api.fan_out_webhooks(integer) to courier;
 
--- Given back unsent, or broken off, by a courier that is told to stop: it was not an attempt, and is due at once.
+-- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
 create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -6222,11 +6246,11 @@ begin
   where d.id = release_webhook.webhook_delivery_id and d.claim = release_webhook.claim and d.status = 'pending';
 end
 $$;
-comment on function api.release_webhook(uuid, uuid) is 'Gives a claimed webhook back, for another courier to send.';
+comment on function api.release_webhook(uuid, uuid) is 'Returns a claimed webhook, for another courier to send.';
 grant execute on function api.release_webhook(uuid, uuid) to courier;
 
--- How long to wait after the attempt of this number; null after the last. A fifth more or less, so that what failed together
--- does not come back together.
+-- The delay after the attempt of this number; null after the last. A fifth more or less, so that what failed together is not
+-- retried together.
 create function private.retry_delay(attempts integer, pauses interval[]) returns interval
 language plpgsql volatile set search_path = ''
 as $$
@@ -6235,9 +6259,9 @@ begin
 end
 $$;
 
--- What the endpoint answered, or why it did not. 2xx is delivered; 410 says never again; everything else is tried again, not
--- before the endpoint asks for it. An endpoint that has failed for five days is disabled. What another address of it answered,
--- which it had when the webhook was claimed, is kept in the log and held against nobody: the new one has attempts of its own.
+-- The response of the endpoint, or why there was none. 2xx is delivered, 410 is final, anything else is retried, not before the
+-- endpoint asks for it. An endpoint that has failed for five days is disabled. A result from a URL that the endpoint had when
+-- the webhook was claimed, and has no longer, is logged but does not count: the new URL has attempts of its own.
 create function api.settle_webhook(
   webhook_delivery_id uuid,
   claim uuid,
@@ -6252,26 +6276,26 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_delivered constant boolean := coalesce(response_status between 200 and 299, false);
-  -- Ten attempts within some three days, as Standard Webhooks proposes.
+  -- Ten attempts within about three days, as Standard Webhooks proposes.
   v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
   v_endpoint public.webhook_endpoints;
-  v_moved boolean;
+  v_url_changed boolean;
   v_failing_since timestamptz;
   v_reason text;
 begin
-  -- The endpoint before its deliveries, as whoever changes or deletes it has them.
+  -- The endpoint is locked before its deliveries, as everywhere.
   select w.* into v_endpoint
   from public.webhook_endpoints w
   where w.id = (
     select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
   )
   for no key update;
-  v_moved := coalesce(v_endpoint.url <> settle_webhook.url, false);
+  v_url_changed := coalesce(v_endpoint.url <> settle_webhook.url, false);
 
   update public.webhook_deliveries d
   set claim = null,
     claimed_until = null,
-    attempts = case when v_moved and not v_delivered then 0 else d.attempts end,
+    attempts = case when v_url_changed and not v_delivered then 0 else d.attempts end,
     last_response_status = settle_webhook.response_status,
     last_response_body = left(settle_webhook.response_body, 1024),
     last_response_milliseconds = milliseconds,
@@ -6279,18 +6303,18 @@ begin
     delivered_at = case when v_delivered then now() else d.delivered_at end,
     status = case
       when v_delivered then 'delivered'
-      when v_moved then 'pending'
+      when v_url_changed then 'pending'
       when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
       else 'pending'
     end::public.webhook_delivery_status,
     next_attempt_at = case
-      when v_moved then now()
+      when v_url_changed then now()
       else greatest(
         now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
       )
     end
   where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending';
-  if not found or v_moved then
+  if not found or v_url_changed then
     return false;
   end if;
 
@@ -6298,15 +6322,14 @@ begin
     update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
     return false;
   end if;
-  -- A failure long after the one before it, for nothing was sent meanwhile, is the first of a new series: a retry comes within
-  -- thirty hours.
+  -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
   v_failing_since := case
     when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
   end;
   v_reason := case
     when v_endpoint.status = 'disabled' then null
     when response_status = 410 then 'It answered 410 Gone.'
-    when v_failing_since < now() - interval '5 days' then 'Nothing that was sent to it for five days succeeded.'
+    when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
   end;
   if v_reason is null then
     update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
@@ -6319,11 +6342,11 @@ begin
 end
 $$;
 comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
-  'Says how sending a claimed webhook went: whether that disabled its endpoint. Nothing happens when the claim has passed to somebody else.';
+  'Records the result of sending a claimed webhook: whether that disabled its endpoint. Ignored if another claim has replaced this one.';
 grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
 
--- Ticket e-mails: one row for each that is owed, written when a ticket is queued, claimed and settled by the courier like a
--- webhook. What became of it is shown on the attendee as ticket_email.
+-- Ticket e-mails: one row per e-mail, added when a ticket is queued, claimed and settled by the courier like a webhook. The
+-- result is shown on the attendee as ticket_email.
 
 create table public.ticket_emails (
   id uuid not null default private.uuid_v7(),
@@ -6348,12 +6371,12 @@ create table public.ticket_emails (
     references public.organisations (id) on delete cascade,
   constraint ticket_emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null))
 );
-comment on table public.ticket_emails is 'Ticket e-mails, owed and sent. Written by Usher alone; queue one by setting ticket_email_status of the attendee.';
-comment on column public.ticket_emails.sent_to is 'The address it was claimed for, as the attendee had it then.';
-comment on column public.ticket_emails.sent_code is 'The ticket code it was claimed with: an e-mail that was overtaken by a new code is followed by another.';
-comment on column public.ticket_emails.message_id is 'What the mail service calls it.';
+comment on table public.ticket_emails is 'Ticket e-mails, pending and sent. Written by Usher only; queue one by setting ticket_email_status of the attendee.';
+comment on column public.ticket_emails.sent_to is 'The address of the attendee when it was claimed.';
+comment on column public.ticket_emails.sent_code is 'The ticket code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.ticket_emails.message_id is 'Its identifier at the mail service.';
 
--- None on next_attempt_at alone, as of webhook_deliveries.
+-- No index on next_attempt_at alone: see webhook_deliveries.
 create index ticket_emails_organisation_id_next_attempt_at_idx on public.ticket_emails (organisation_id, next_attempt_at)
   where status = 'queued';
 create index ticket_emails_organisation_id_claimed_idx on public.ticket_emails (organisation_id) where claimed_until is not null;
@@ -6368,32 +6391,32 @@ create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
 create trigger ticket_emails_900_updated_at before update on public.ticket_emails
   for each row execute function private.tg__set_updated_at();
 
--- Once a statement, so that cancelling an event cancels what is queued for it in one update. Before the totals, whose changes
--- queue others. Security definer: what is owed is nobody's to write.
+-- Once per statement, so that cancelling an event cancels its queued e-mails in one update. Fires before the totals, whose
+-- changes queue others. Security definer: no role may write ticket_emails.
 create function private.tg_attendees__queue_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_no_longer uuid[];
+  v_dequeued_ids uuid[];
 begin
   if tg_op = 'INSERT' then
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
     or exists (select from old_rows o where o.ticket_email_status = 'queued') then
-    -- No joins of the two: see tg_attendees__add_up.
+    -- Not joins of the two transition tables: see tg_attendees__add_up.
     insert into public.ticket_emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
     except
     select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued';
-    v_no_longer := array(
+    v_dequeued_ids := array(
       select o.id from old_rows o where o.ticket_email_status = 'queued'
       except
       select n.id from new_rows n where n.ticket_email_status = 'queued'
     );
-    if v_no_longer <> '{}' then
+    if v_dequeued_ids <> '{}' then
       update public.ticket_emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-      where e.attendee_id = any (v_no_longer) and e.status = 'queued';
+      where e.attendee_id = any (v_dequeued_ids) and e.status = 'queued';
     end if;
   end if;
   return null;
@@ -6413,9 +6436,9 @@ create policy ticket_emails_select_membership on public.ticket_emails for select
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.ticket_emails to authenticated;
 
--- The courier's side of ticket e-mails, as 32_courier.sql is of webhooks.
+-- The courier's side of ticket e-mails, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
--- Organisations that have e-mails queued, by a loose index scan: one look-up each, however many there are.
+-- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are.
 create function private.organisations_with_queued_emails() returns uuid[]
 language plpgsql stable set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
@@ -6442,17 +6465,17 @@ begin
 end
 $$;
 
--- What is due, with all that the e-mail says. Organisations take turns: first whoever has the fewest under way, then whoever was
--- served the longest ago, and of one organisation its oldest. One courier claims at a time, or two would each count without the
--- other. Nobody's backlog is read: of each organisation no more than are claimed.
--- Security definer, like its twins in 32_courier.sql. The plan is that of the indexes, whatever statistics say: a mailing comes
--- between two of their updates, and reading and sorting what seems to be little takes minutes then.
+-- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
+-- the one served longest ago, and of each its oldest e-mail. One courier claims at a time: two would not count each other's
+-- claims. No backlog is read: of each organisation at most "limit" rows.
+-- Security definer, as 32_courier.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
+-- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
-  -- Thirteen attempts are made; what was claimed far more often than that kills its couriers, or they cannot settle.
+  -- Thirteen attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
   v_most_claims constant integer := 20;
   v_claim constant uuid := gen_random_uuid();
   v_now timestamptz;
@@ -6469,11 +6492,11 @@ begin
       select
         d.id,
         d.next_attempt_at,
-        u.under_way + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
+        u.in_flight + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
         l.last_attempt_at
       from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
-        select count(*) as under_way
+        select count(*) as in_flight
         from public.ticket_emails e
         where e.organisation_id = o.organisation_id and e.claimed_until > v_now
       ) u
@@ -6502,12 +6525,13 @@ begin
   end if;
 
   perform api.settle_ticket_email(
-    e.id, e.claim, error => 'It was sent again and again, and nobody could say how it went.', permanent => true
+    e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
   from public.ticket_emails e
   where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
-  -- Still queued and due: as an expression, which is no reason to walk all that is. By array, for a join might walk them, too.
+  -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
+  -- join might scan it, too.
   v_candidates := array(
     select e.id
     from public.ticket_emails e
@@ -6554,8 +6578,8 @@ comment on function api.claim_ticket_emails(integer, integer) is
   'Ticket e-mails that are due, claimed for lease_seconds: [{ id, claim, attempt, organisation, event, ticket_type, order, attendee }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
--- Sent, with what the mail service calls it; or failed, for good or for now. Transient failures are tried again for five days:
--- a password that expired on a Friday costs nobody a ticket.
+-- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
+-- days: an SMTP password that expires on a Friday loses no ticket.
 create function api.settle_ticket_email(
   ticket_email_id uuid,
   claim uuid,
@@ -6571,7 +6595,7 @@ declare
   v_email public.ticket_emails;
   v_attendee public.attendees;
 begin
-  -- The attendee before the e-mail, as whoever cancels or re-issues the ticket has them.
+  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued.
   select a.* into v_attendee
   from public.attendees a
   where a.id = (select e.attendee_id from public.ticket_emails e where e.id = settle_ticket_email.ticket_email_id)
@@ -6600,7 +6624,7 @@ begin
   if v_email.status = 'queued' then
     update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
   elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
-    -- Overtaken by a new code or address while it was under way: the ticket is still owed.
+    -- The code or address changed while the e-mail was in flight: queue another one.
     insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
   else
     update public.attendees a
@@ -6612,12 +6636,13 @@ begin
 end
 $$;
 comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
-  'Says how sending a claimed ticket e-mail went; nothing happens when the claim has passed to somebody else.';
+  'Records the result of sending a claimed ticket e-mail. Ignored if another claim has replaced this one.';
 grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
 
--- What the mail service tells later: delivered, or bounced and why. It knows an e-mail by its own id, and by ours with the number
--- of the attempt if these were sent along; by ours it may tell sooner than the courier that sent it, or in place of one that
--- died with its claim. What it tells of an attempt that another has followed is no news: that may have had another address.
+-- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
+-- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
+-- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
+-- address.
 create function api.record_ticket_email_event(
   message_id text,
   status public.ticket_email_status,
@@ -6639,10 +6664,10 @@ begin
   if not found or status is null or status not in ('delivered', 'bounced') then
     return;
   end if;
-  -- The attendee before the e-mail, as whoever settles it has them.
+  -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
   perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
 
-  -- It has been sent: whoever is sending it loses the claim, and whoever gave it up was wrong.
+  -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.ticket_emails e set claim = v_claim
   where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
   if found then
@@ -6661,7 +6686,7 @@ begin
   if not found then
     return;
   end if;
-  -- Of the latest that was sent: what becomes of an earlier one is no news.
+  -- Only the latest e-mail that was sent counts: a report on an earlier one leaves the attendee as it is.
   update public.attendees a
   set ticket_email_status = v_email.status,
     ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
@@ -6675,14 +6700,14 @@ begin
 end
 $$;
 comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) is
-  'Says what became of an e-mail that was sent: delivered or bounced. Known by our id and the attempt, or without these by message_id.';
+  'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
 grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) to courier;
 
--- How much the outbox holds, for monitoring.
+-- The depth of the outbox, for monitoring. Reads only.
 
--- What is owed, by kind, for whoever watches: how much, since when the oldest of it, and how late the couriers are. What waits
--- for its own endpoint, which is failing or busy, waits for no courier; and what an endpoint that is disabled would get is
--- owed to nobody. A notification that awaits its fan-out counts as one.
+-- What is pending, by kind: how much, the age of the oldest, and how late the couriers are. A delivery that waits for its own
+-- endpoint, which is failing or busy, is not late; one for a disabled endpoint is not pending. A notification that awaits its
+-- fan-out counts as one.
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -6690,22 +6715,22 @@ begin
   return (
     select json_agg(json_build_object(
       'kind', k.kind,
-      'owed', k.owed,
+      'owed', k.pending,
       'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
       'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
     ))
     from (
       select
         'webhooks' as kind,
-        coalesce(sum(d.owed), 0) as owed,
+        coalesce(sum(d.pending), 0) as pending,
         min(d.oldest) as oldest,
         min(d.due) as due
       from (
-        select d.owed, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
+        select d.pending, d.oldest, case when w.failing_since is null and not d.busy then d.due end as due
         from (
           select
             d.webhook_endpoint_id,
-            count(*) as owed,
+            count(*) as pending,
             min(d.created_at) as oldest,
             min(d.next_attempt_at) as due,
             coalesce(bool_or(d.claimed_until > now()), false) as busy
@@ -6715,10 +6740,10 @@ begin
         ) d
         join public.webhook_endpoints w on w.id = d.webhook_endpoint_id and w.status = 'enabled'
         union all
-        select n.owed, q.created_at, q.created_at
+        select n.pending, q.created_at, q.created_at
         from private.notification_queue q
         cross join lateral (
-          select count(*) as owed
+          select count(*) as pending
           from public.notifications n
           where n.organisation_id = q.organisation_id
             and n.transaction_id = q.transaction_id
@@ -6737,14 +6762,14 @@ begin
 end
 $$;
 comment on function api.outbox_depth() is
-  'What is owed: [{ kind, owed, oldest_seconds, late_seconds }], late being how long what is due has waited.';
+  'What is pending: [{ kind, owed, oldest_seconds, late_seconds }]. late_seconds is how long what is due has waited.';
 grant execute on function api.outbox_depth() to courier;
 
--- What is kept for a while only: first outcomes under their idempotency keys, settled deliveries and e-mails, and the log of
--- notifications. Purged by the courier, a few at a time, so that nobody waits for it.
+-- Retention: idempotency records, settled deliveries and e-mails, and the log of notifications. The courier purges them in
+-- small batches, so that no other transaction waits for long.
 
--- Answers how many rows went, so that the caller goes on while there are more. What is still owed or awaits its fan-out is kept,
--- however old, unless its endpoint is disabled.
+-- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
+-- is kept, however old, unless its endpoint is disabled.
 create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -6795,7 +6820,7 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
-  -- A subscription that ended with a change is needed for transactions that had been committed by then.
+  -- A replaced subscription is needed only for queued transactions that had committed before it was replaced.
   delete from private.webhook_subscriptions s
   where s.id in (
     select c.id
@@ -6821,13 +6846,13 @@ begin
 end
 $$;
 comment on function api.purge(integer, integer) is
-  'Deletes what is older than its retention, at most "limit" rows of each kind: how many it were.';
+  'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
 grant execute on function api.purge(integer, integer) to courier;
 
--- Who calls the courier where it is an edge function: pg_cron, through pg_net, with what Vault keeps. Where a project has not
--- enabled these, as the embedded stack has not, there is nothing to call and nothing to schedule.
+-- Schedules the courier where it is an edge function: pg_cron calls it through pg_net, with URL and secret from Vault. Where
+-- these extensions are not enabled, as on the embedded stack, nothing is scheduled.
 
--- Calls the function if something is due, or in any case. A row of net._http_response tells what it answered.
+-- Calls the function if something is due, or in any case. Its response is in net._http_response.
 create function private.call_courier(in_any_case boolean default false) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -6842,7 +6867,7 @@ begin
       ) d
       where w.status = 'enabled'
     )
-    -- What happens where nobody is subscribed can wait for the call that is made in any case.
+    -- What no endpoint is subscribed to can wait for the call that is made in any case.
     and not exists (
       select from public.webhook_endpoints w
       where w.status = 'enabled'
@@ -6865,13 +6890,13 @@ begin
       'Content-Type', 'application/json',
       'Authorization', 'Bearer ' || (select s.decrypted_secret from vault.decrypted_secrets s where s.name = 'usher_courier_secret')
     ),
-    -- Longer than a run takes, so that its answer is kept.
+    -- Longer than a run takes, so that its response is recorded.
     timeout_milliseconds => 60000
   );
 end
 $$;
 
--- Answers in a sentence what it did, for whoever runs it in the SQL editor. Run again, it replaces what it scheduled.
+-- Run in the SQL editor: returns a sentence that says what it did. Run again, it replaces the schedule.
 create function private.schedule_courier(url text, secret text, every text default '10 seconds') returns text
 language plpgsql volatile set search_path = ''
 as $$
@@ -6890,7 +6915,7 @@ begin
   perform vault.create_secret(url, 'usher_courier_url');
   perform vault.create_secret(secret, 'usher_courier_secret');
   perform cron.schedule('usher-courier', every, 'select private.call_courier()');
-  -- It purges as well, also when nothing is due. What pg_cron notes of each call it would keep for ever.
+  -- The courier also purges, even when nothing is due. pg_cron would keep its run details for ever.
   perform cron.schedule('usher-courier-housekeeping', '*/10 * * * *', $job$
     select private.call_courier(in_any_case => true);
     delete from cron.job_run_details r using cron.job j
