@@ -118,6 +118,39 @@ test('editing the slug of an event does not hold up registrations', async () => 
   })
 })
 
+test('of two payments of the whole sum by hand at once, the second finds nothing due', async () => {
+  const { orderId } = await (await (await createOrganisation()).event()).payer()
+  const pay: Statement = ['insert into public.payments (order_id, amount) values ($1, 4900)', [orderId]]
+  const second = await during(async (organiser) => {
+    await organiser.query(...pay)
+    const waiting = refusalOf(studio.query(...pay))
+    await moment()
+    await organiser.query('commit')
+    return waiting
+  })
+  expect(second).toMatchObject({ sqlstate: 'PT409', code: 'nothing_due' })
+  expect(await row('select amount_paid::int from public.orders where id = $1', [orderId])).toEqual({
+    amount_paid: 4900,
+  })
+})
+
+test('of two scans of one ticket by hand at once, the second is a rejected row and no error', async () => {
+  const event = await (await createOrganisation()).event()
+  const { code } = await event.guest()
+  const scan: Statement = [
+    'insert into public.check_ins (event_id, code) values ($1, $2) returning result, reason',
+    [event.id, code],
+  ]
+  const second = await during(async (door) => {
+    await door.query(...scan)
+    const waiting = row(...scan)
+    await moment()
+    await door.query('commit')
+    return waiting
+  })
+  expect(second).toEqual({ result: 'rejected', reason: 'already_checked_in' })
+})
+
 test('two scans of one ticket in one statement let in once', async () => {
   const event = await (await createOrganisation()).event()
   const { code } = await event.guest()
