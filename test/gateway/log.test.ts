@@ -108,6 +108,15 @@ test('registrations, check-ins and failures leave no key, token, address, name o
   }
 })
 
+test("what is logged by mistake is blanked where its name says that it is nobody else's business", async () => {
+  const { log, lines, text } = memory()
+  const names = ['authorization', 'headers', 'key', 'token', 'email', 'body']
+  log.info({ caller: Object.fromEntries(names.map((name) => [name, 'a secret'])) }, 'by mistake')
+  const [line] = await lines(1)
+  expect(line?.caller).toEqual(Object.fromEntries(names.map((name) => [name, '[Redacted]'])))
+  expect(text()).not.toContain('a secret')
+})
+
 test('a line says which request it was, what came of it, how long it took, and who called, by id', async () => {
   const { organisation, send, lines } = await arrange()
   await send('GET', '/events?status=published', undefined, { 'X-Request-Id': 'first' })

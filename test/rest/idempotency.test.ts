@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
 import { expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../support/database.ts'
+import { during, refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -65,6 +66,35 @@ test('20 concurrent requests with one key make one order, and all get it', async
   expect(await row('select count(*)::int as orders from public.orders where event_id = $1', [event.id])).toEqual({
     orders: 1,
   })
+  expect(await event.sold()).toBe(1)
+})
+
+test('a request that comes while the first with its key is at work waits for it, and gets its answer', async () => {
+  const { organisation, event } = await desk()
+  const claims = { role: 'scope_attendees_write', organisation_id: organisation.id, family_id: organisation.id }
+  const register = async (client: pg.PoolClient) => {
+    await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
+      claims.role,
+      JSON.stringify({ ...claims, source: 'api' }),
+    ])
+    const { rows } = await client.query(
+      `select api.register_attendee($1, $2, 'M', 'm@example.com', idempotency_key => 'k', request_fingerprint => 'abc') as outcome`,
+      [event.id, event.ticketTypeId],
+    )
+    return rows[0].outcome
+  }
+  const [first, second] = await during(async (one) => {
+    const made = await register(one)
+    return during(async (other) => {
+      const waiting = register(other)
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      await one.query('commit')
+      const repeated = await waiting
+      await other.query('commit')
+      return [made, repeated]
+    })
+  })
+  expect(second).toEqual({ replayed: true, ...first })
   expect(await event.sold()).toBe(1)
 })
 
