@@ -117,6 +117,20 @@ test("what is logged by mistake is blanked where its name says that it is nobody
   expect(text()).not.toContain('a secret')
 })
 
+test('of an error the log has code and message, and nothing of the details that repeat values', async () => {
+  const { log, lines, text } = memory()
+  const cause = {
+    code: '23505',
+    message: 'duplicate key',
+    details: `Key (email)=(${email}) already exists.`,
+    hint: email,
+  }
+  log.error({ err: new Error('not written', { cause }) }, 'failed')
+  const [line] = await lines(1)
+  expect(line?.err).toMatchObject({ message: 'not written', cause: { code: '23505', message: 'duplicate key' } })
+  expect(text()).not.toContain(email)
+})
+
 test('a line says which request it was, what came of it, how long it took, and who called, by id', async () => {
   const { organisation, send, lines } = await arrange()
   await send('GET', '/events?status=published', undefined, { 'X-Request-Id': 'first' })
