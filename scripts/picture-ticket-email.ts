@@ -1,5 +1,5 @@
 // Takes the picture of a ticket e-mail that the documentation shows: `npm run picture`. Registers a guest with an Usher of its own
-// and photographs what the outbox shows, as wide as a telephone.
+// and photographs what the mail preview shows, as wide as a telephone.
 
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,11 +21,11 @@ try {
   await rest(key, usher.url)('POST', `/events/${eventId}/registrations`, guest)
 
   const page = await browser.newPage({ viewport: { width: 420, height: 700 } })
-  const emails = async () => (await readdir(join(dataDir, 'outbox')).catch(() => [])).sort()
+  const emails = async () => (await readdir(join(dataDir, 'mail')).catch(() => [])).sort()
   // The demo's guests have theirs first.
   const ofMary = async () => {
     for (const name of await emails()) {
-      await page.goto(`${usher.url}/outbox/${name}`)
+      await page.goto(`${usher.url}/mail/${name}`)
       if (await page.getByText(guest.name).first().isVisible()) return true
     }
     return false

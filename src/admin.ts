@@ -1,10 +1,10 @@
-// What the command line does to organisations and keys, as the role Studio uses. In come checked words, out go rows. A
-// key's text leaves here once, to be printed, and only its hash goes to the database.
+// Organisations and API keys for the command line, as the role `postgres`. A new key's text is returned once, to be printed;
+// only its hash is stored.
 
 import pg from 'pg'
 import { createKey, hashOf, prefixOf } from './gateway/api-key.ts'
 
-/** Says in words for a person what the database refused. */
+/** Why the database refused, as a sentence for the terminal. */
 export class AdminError extends Error {}
 
 export type Organisation = { id: string; name: string; slug: string; plan: string; created_at: Date }
@@ -33,7 +33,7 @@ export async function withDatabase<T>(databaseUrl: string, work: (client: pg.Cli
     await client.query('commit')
     return result
   } catch (error) {
-    throw inWords(error)
+    throw toAdminError(error)
   } finally {
     await client.end()
   }
@@ -51,7 +51,7 @@ export async function createOrganisation(
   return rows[0] as Organisation
 }
 
-/** @returns the key itself: the only time anyone sees it. */
+/** @returns the key itself, which cannot be read again. */
 export async function issueKey(
   client: pg.ClientBase,
   {
@@ -105,20 +105,20 @@ export async function rotateKey(client: pg.ClientBase, prefix: string, overlapSe
   return key
 }
 
-// By constraint, or by the field that a rule of ours names.
-const rulesInWords: Record<string, string> = {
+// By name of the constraint, or by the field that one of Usher's own rules names.
+const messages: Record<string, string> = {
   organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',
   organisations_slug_is_a_slug: '--slug takes lower-case letters, digits and hyphens, at most 63.',
   name: '--name takes one line of 1 to 200 characters.',
   organisations_plan_fkey: 'There is no such plan. The table public.plans lists them.',
 }
 
-function inWords(error: unknown): Error {
+function toAdminError(error: unknown): Error {
   if (!(error instanceof pg.DatabaseError)) return error as Error
   const field = error.code?.startsWith('PT')
     ? (JSON.parse(error.detail ?? '{}') as { param?: string }).param
     : undefined
-  const words = rulesInWords[error.constraint ?? field ?? '']
-  if (words !== undefined) return new AdminError(words)
+  const message = messages[error.constraint ?? field ?? '']
+  if (message !== undefined) return new AdminError(message)
   return new AdminError([error.message, error.hint].filter(Boolean).join(' '))
 }

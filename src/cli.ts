@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command `usher`. Data goes to standard output, everything else to standard error, so that it can be piped.
-// Exit codes: 0 done, 1 it failed, 2 the command or the configuration is wrong.
+// The command `usher`. Data goes to standard output, everything else to standard error, so that output can be piped.
+// Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.
 
 import { existsSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
@@ -24,7 +24,7 @@ const usher = new Command('usher')
   .addHelpText(
     'after',
     `
-Configuration is by environment (.env is read too); .env.example explains every variable.
+Configured by environment variables (.env is read too); .env.example explains each.
 
 First steps:
   $ usher start                                              everything on this machine, with demo data
@@ -35,18 +35,18 @@ First steps:
 
 usher
   .command('start')
-  .description('Start the API and the courier; with no SUPABASE_URL also Postgres and PostgREST on this machine')
+  .description('Start the API and the courier; without SUPABASE_URL also Postgres and PostgREST on this machine')
   .addHelpText(
     'after',
     `
 Keeps its data in USHER_DATA_DIR (.usher) and listens on PORT (3000). Ready when GET /health answers 200.
-Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
+Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
   )
   .action(async () => {
     const config = readConfig(process.env)
-    // From the first moment, so that no signal finds nobody listening.
+    // Registered before anything else, so that no signal is missed.
     const stopping = stopSignal(stopAtOnce)
-    // Loaded here, because no other command needs a server.
+    // Loaded here: no other command needs a server.
     const [{ start }, { describeDemo }, log] = await Promise.all([
       import('./start.ts'),
       import('./embedded/demo.ts'),
@@ -57,8 +57,8 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     print(
       `Usher is ready at ${publicUrl}   REST ${publicUrl}/api/v1   MCP ${publicUrl}/api/mcp   Docs ${publicUrl}/docs`,
     )
-    if (running.outboxUrl !== undefined) print(describeOutbox(running.outboxUrl, url))
-    else warnOfFiles(config)
+    if (running.mailPreviewUrl !== undefined) print(describeMailPreview(running.mailPreviewUrl, url))
+    else warnOfUnsentMail(config)
     if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
     if (running.demo) print(describeDemo(publicUrl, running.demo))
     else if (config.database.kind === 'embedded') {
@@ -68,18 +68,18 @@ Stop it with Ctrl-C or SIGTERM: requests under way are finished first.`,
     const failure = await Promise.race([running.failed, until(stopping).then(() => null)])
     say(failure ?? 'Stopping …')
     await running.stop()
-    // Not left to end by itself: while Node takes itself down, another signal would be the last word.
+    // Exits explicitly: while Node shuts down by itself, another signal would decide the exit code.
     process.exit(failure === null ? 0 : 1)
   })
 
 usher
   .command('courier')
-  .description('Deliver webhooks and ticket e-mails, and nothing else; any number may run beside the API')
+  .description('Deliver webhooks and ticket e-mails only; any number may run beside the API')
   .addHelpText(
     'after',
     `
-usher start delivers as well. With no SUPABASE_URL it joins the Usher that runs on USHER_DATA_DIR.
-Stop it with Ctrl-C or SIGTERM: what is under way is finished first.`,
+usher start delivers as well. Without SUPABASE_URL it joins the Usher that runs on USHER_DATA_DIR.
+Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
   )
   .action(async () => {
     const config = readConfig(process.env)
@@ -87,7 +87,7 @@ Stop it with Ctrl-C or SIGTERM: what is under way is finished first.`,
     const [{ runCourier }, log] = await Promise.all([import('./start.ts'), openLog(config)])
     const courier = await runCourier(config, log, say, stopping)
     print('The courier is ready.')
-    if (config.database.kind === 'supabase') warnOfFiles(config)
+    if (config.database.kind === 'supabase') warnOfUnsentMail(config)
     if (courier.metricsUrl !== undefined) print(`Metrics at ${courier.metricsUrl}/metrics`)
     await until(stopping)
     say('Stopping …')
@@ -95,24 +95,21 @@ Stop it with Ctrl-C or SIGTERM: what is under way is finished first.`,
     process.exit(0)
   })
 
-function warnOfFiles({ mail }: Config): void {
+function warnOfUnsentMail({ mail }: Config): void {
   if (!('directory' in mail)) return
   say(
     `Ticket e-mails are not sent but written to ${mail.directory}: set POSTMARK_SERVER_TOKEN or SMTP_URL to send them.`,
   )
 }
 
-const organisations = usher.command('organisations').description('Create the owners of events')
+const organisations = usher.command('organisations').description('Create organisations, which own events and API keys')
 
 organisations
   .command('create')
   .description('Create an organisation')
   .requiredOption('--name <name>', 'name for people')
   .requiredOption('--slug <slug>', 'short name: lower-case letters, digits and hyphens')
-  .option(
-    '--plan <plan>',
-    'starter, standard or enterprise: sets the requests a minute of its keys (default: standard)',
-  )
+  .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key (default: standard)')
   .option('--json', 'print the organisation as JSON')
   .addHelpText('after', '\nExample:\n  $ usher organisations create --name "Acme Events" --slug acme')
   .action(async (options: { name: string; slug: string; plan?: string; json?: true }) => {
@@ -125,7 +122,7 @@ const keys = usher.command('keys').description('Create, list, revoke and rotate 
 
 keys
   .command('create')
-  .description('Create an API key and print it, this once')
+  .description('Create an API key and print it; it cannot be shown again')
   .requiredOption('--organisation <slug>', 'organisation that owns the key')
   .requiredOption('--name <name>', 'what the key is for')
   .requiredOption('--scopes <scopes>', `all, or a list of: ${scopes.join(', ')}`, parseScopes)
@@ -133,7 +130,7 @@ keys
   .option('--json', 'print { key, prefix } as JSON')
   .addHelpText(
     'after',
-    '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "HttpListener scanners" --scopes events:read,checkin:write)',
+    '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "Door scanners" --scopes events:read,checkin:write)',
   )
   .action(async (options: { organisation: string; name: string; scopes: Scope[]; expires?: number; json?: true }) => {
     const { expires, ...rest } = options
@@ -156,7 +153,7 @@ keys
 
 keys
   .command('revoke')
-  .description('Refuse a key from its next request on')
+  .description('Revoke a key, from its next request on')
   .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
   .option('--json', 'print the key, without its secret, as JSON')
   .action(async (prefix: string, options: { json?: true }) => {
@@ -167,7 +164,9 @@ keys
 
 keys
   .command('rotate')
-  .description('Replace a key: print a new one with the same name, scopes and expiry; the old one works a while longer')
+  .description(
+    'Replace a key: print a new one with the same name, scopes and expiry; the old one works until the overlap ends',
+  )
   .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
   .addOption(
     new Option('--overlap <duration>', 'how long the old key still works, such as 24h, 7d or 0s')
@@ -197,16 +196,16 @@ async function until(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
-/** What ends Postgres and PostgREST listens for the exit. */
+/** Postgres and PostgREST are stopped by a handler of the exit event. */
 function stopAtOnce(): never {
   say('Stopping at once.')
   process.exit(1)
 }
 
-/** The outbox is shown to this machine alone, where another address may not lead to it. */
-function describeOutbox(outboxUrl: string, url: string): string {
-  const here = outboxUrl.startsWith(`${url}/`) ? '' : ` (to this machine alone, at ${url}/outbox)`
-  return `Ticket e-mails are not sent but shown at ${outboxUrl}${here}`
+/** The preview is served to this machine only, which may not reach it under the public URL. */
+function describeMailPreview(mailPreviewUrl: string, url: string): string {
+  const local = mailPreviewUrl.startsWith(`${url}/`) ? '' : ` (from this machine only: ${url}/mail)`
+  return `Ticket e-mails are not sent; preview them at ${mailPreviewUrl}${local}`
 }
 
 async function databaseUrl(config: Config): Promise<string> {
@@ -247,14 +246,14 @@ function parseScopes(text: string): Scope[] {
   return [...new Set(chosen as Scope[])]
 }
 
-/** Seconds. */
+/** @returns seconds. */
 function parseDuration(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text)
   if (!match) throw new InvalidArgumentError('Give a number and a unit, such as 90d, 24h, 30m or 0s.')
   return Number(match[1]) * { s: 1, m: 60, h: 3600, d: 86400 }[match[2] as 's' | 'm' | 'h' | 'd']
 }
 
-// A terminal or a pipe that was closed must not end the process in the middle of a stop.
+// Writing to a closed terminal or pipe must not end the process in the middle of a stop.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 if (existsSync('.env')) process.loadEnvFile('.env')
 try {

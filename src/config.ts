@@ -1,5 +1,5 @@
-// Configuration by environment. In comes process.env, out goes a checked value, or an error that names the variable and
-// says what is allowed. Nothing else reads the environment of the API. `.env.example` explains each variable.
+// Reads and validates the configuration; an error names the variable and the values it may have. No other module of the API
+// reads the environment. `.env.example` explains each variable.
 
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
 import { join } from 'node:path'
@@ -111,7 +111,7 @@ function hasCredentials(url: string): boolean {
   return username !== '' || password !== ''
 }
 
-/** Whether whoever listens on this host is reached from this machine alone. */
+/** Whether a service listening on this host is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
@@ -122,7 +122,7 @@ function isAddressOrSubnet(text: string): boolean {
   return one.safeParse(text.trim()).success
 }
 
-/** Where the database is: an embedded stack in a folder, or a Supabase project. */
+/** The database: an embedded stack in a folder, or a Supabase project. */
 export type Database =
   | { kind: 'embedded'; dataDir: string }
   | { kind: 'supabase'; url: string; publishableKey: string; signingKey: SigningKey }
@@ -131,11 +131,11 @@ export type Config = {
   port: number
   host: string
   maxConnections: number
-  /** How long an idle connection is kept for another request. */
+  /** How long an idle connection is kept open. */
   keepAliveSeconds: number
-  /** The base of every link that is printed or mailed, without a slash at its end. Undefined: where it listens. */
+  /** Base of every link that is printed or mailed, without a trailing slash. Undefined: the listening address. */
   publicUrl: string | undefined
-  /** Where /metrics is served. Undefined: nowhere. */
+  /** Where /metrics is served. Undefined: not at all. */
   metrics: { host: string; port: number } | undefined
   logLevel: string
   /** Undefined: readable lines in a terminal, else JSON. */
@@ -145,24 +145,24 @@ export type Config = {
   redisUrl: string | undefined
   database: Database
   mail: MailOptions
-  /** The address that tickets come from. */
+  /** Sender address of ticket e-mails. */
   mailFrom: string
-  /** With it Postmark may tell what became of e-mails. */
+  /** Password of Postmark's delivery and bounce webhooks. Undefined: they are not accepted. */
   postmarkWebhookSecret: string | undefined
   /** How long settled deliveries, sent e-mails and notifications are kept. */
   retentionDays: number
   webhookTimeoutSeconds: number
-  /** Whether webhooks may go to this machine, without TLS. By default only where all of Usher is reached from here alone. */
+  /** Whether webhooks may be sent to this machine, without TLS. Default: only if Usher itself is reachable from here only. */
   webhooksToLoopback: boolean
-  /** WEBHOOKS_TO_LOOPBACK itself. Undefined: not set. */
+  /** WEBHOOKS_TO_LOOPBACK as it was set. Undefined: not set. */
   webhooksToLoopbackSetting: boolean | undefined
-  /** For the command line: Postgres as the role Studio uses. Undefined: ask the embedded stack. */
+  /** For the command line: Postgres as the role `postgres`. Undefined: that of the embedded stack. */
   databaseUrl: string | undefined
 }
 
-/** @throws ConfigError, naming every variable that is wrong and what it may be. */
+/** @throws ConfigError, naming every wrong variable and its allowed values. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
-  // A variable set to nothing counts as not set: that is how .env files and CI systems leave one out.
+  // An empty variable counts as not set: .env files and CI systems leave one out that way.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
   const result = Environment.safeParse(given)
   if (!result.success) {
@@ -190,7 +190,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   }
 }
 
-/** Whether nobody but this machine can call the API, whose keys must otherwise not reach what listens here. */
+/** Whether only this machine can call the API. If others can, their keys must not reach services on this machine. */
 export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'publicUrl' | 'trustProxy'>): boolean {
   const { database, host, publicUrl, trustProxy } = config
   const isPublished = trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
@@ -200,13 +200,13 @@ export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'pub
 /** Without the brackets of an IPv6 address. */
 export const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
-/** Without a mail service tickets are written to files beside the data. */
+/** Without a mail service, ticket e-mails are written to files in the data directory. */
 function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {
   if (env.POSTMARK_SERVER_TOKEN !== undefined && env.SMTP_URL !== undefined) {
-    throw new ConfigError('POSTMARK_SERVER_TOKEN and SMTP_URL are both set: set the one that is to send.')
+    throw new ConfigError('POSTMARK_SERVER_TOKEN and SMTP_URL are both set: keep one of them.')
   }
   if (env.POSTMARK_SERVER_TOKEN === undefined && env.SMTP_URL === undefined) {
-    return { mail: { directory: join(env.USHER_DATA_DIR, 'outbox') }, mailFrom: env.MAIL_FROM ?? 'tickets@localhost' }
+    return { mail: { directory: join(env.USHER_DATA_DIR, 'mail') }, mailFrom: env.MAIL_FROM ?? 'tickets@localhost' }
   }
   if (env.MAIL_FROM === undefined) throw new ConfigError('MAIL_FROM must be set: the address that tickets come from.')
   if (env.SMTP_URL !== undefined) return { mail: { smtpUrl: env.SMTP_URL }, mailFrom: env.MAIL_FROM }

@@ -1,9 +1,9 @@
-// What an operation is. One plain value per operation says everything the projections need: REST routes (rest.ts) and MCP
-// tools (mcp.ts) are made from it, and its name is the name of the SQL function in schema `api`.
+// The type of an operation: one plain value from which REST routes (http/rest.ts), MCP tools (http/mcp.ts) and the OpenAPI
+// document are made. Its name is the name of its SQL function in schema `api`.
 
 import type * as z from 'zod'
 
-/** The scopes of an API key (SPEC.md, Authentication). Each is a database role: `events:read` is `scope_events_read`. */
+/** The scopes of an API key (docs/spec.md). Each is a database role: `events:read` is `scope_events_read`. */
 export const scopes = [
   'events:read',
   'orders:read',
@@ -20,30 +20,30 @@ export type Operation = {
   /** Name of the operation, of its function in schema `api`, and of its MCP tool. */
   name: string
   title: string
-  /** One sentence for a person in a list of operations. */
+  /** One sentence for people, in a list of operations. */
   summary: string
-  /** For a model that decides whether to call it: what it needs first, and what to do on each refusal. */
+  /** For a model that decides whether to call it: what it needs first, and what to do on each error. */
   description: string
-  /** GET reads: its SQL function is stable and answers the data. Anything else writes, and answers an outcome. */
+  /** GET reads: its SQL function is stable and returns the data. Anything else writes, and returns an outcome. */
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below /api/v1, with `{name}` for the inputs that stand in the path. */
+  /** Below /api/v1, with `{name}` for path parameters. */
   path: `/${string}`
-  /** Null: any valid key. */
+  /** Null: any valid key will do. */
   scope: Scope | null
-  /** Keys are the arguments of the SQL function. A PATCH takes `changes`, which is its body over REST, and `if_version`. */
+  /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
   input: z.ZodObject
   /** The whole body of a successful answer. */
   output: z.ZodObject
-  /** Pictures of what it answers, by file extension: REST serves `path.png`; over MCP a PNG comes with the result. */
+  /** Images of the answer, by file extension: REST serves `path.png`; an MCP result includes the PNG. */
   pictures?: Record<string, Picture>
   /** Behaviour hints for MCP clients, as in the specification's ToolAnnotations; reads need none. */
   hints?: { destructive: boolean; idempotent: boolean }
 }
 
-/** Drawn from the data of an answer. */
+/** `draw` takes the data of the answer. */
 export type Picture = { mediaType: string; draw: (data: unknown) => Promise<Buffer | string> }
 
-/** The database role an operation is called as. */
+/** The database role that an operation runs as. */
 export function roleOf(operation: Operation): string {
   return operation.scope === null ? 'api_key' : `scope_${operation.scope.replace(':', '_')}`
 }
@@ -52,12 +52,12 @@ export function isRead(operation: Operation): boolean {
   return operation.method === 'GET'
 }
 
-/** Whether the answer is a page of a list; anything else is one object under `data`. */
+/** Whether it answers a page of a list; otherwise one object under `data`. */
 export function isList(operation: Operation): boolean {
   return 'has_more' in operation.output.shape
 }
 
-/** The inputs that stand in the path. */
+/** Names of the inputs that are path parameters. */
 export function pathParameters(operation: Operation): string[] {
   return [...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
 }

@@ -1,5 +1,5 @@
-// A failure to start that the person at the keyboard can act on. The command line prints the message alone, without a
-// stack, so it must be whole sentences that name the way out and never carry a secret.
+// A failure to start that the operator can fix. The command line prints only its message: whole sentences that say what to do,
+// and never a secret.
 
 export class StartError extends Error {
   override readonly name = 'StartError'

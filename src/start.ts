@@ -1,5 +1,5 @@
-// `usher start` and `usher courier`: bring everything up in order, and take down first what calls and then what is called. In
-// comes configuration, out goes a running service; it answers /health with 503 until all of it is there.
+// `usher start` and `usher courier`: starts the parts in order, and stops callers before what they call. /health answers 503
+// until everything runs.
 
 import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
@@ -15,26 +15,26 @@ import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from './em
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from './gateway/database-health.ts'
 import { createProbe, type DataApiAddress } from './gateway/database-probe.ts'
-import { reachDatabase } from './gateway/reach-database.ts'
 import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
 import { type HttpListener, isTaken, openListener } from './http/listener.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createLimitStores, type LimitStores } from './http/rate-limit.ts'
 import { createApp } from './http/server.ts'
+import { reachDatabase } from './process/reach-database.ts'
 import { StartError } from './start-error.ts'
 
 export type Running = {
-  /** Where it listens. */
+  /** The listening address. */
   url: string
-  /** The base of every link: PUBLIC_URL, or where it listens. */
+  /** Base of every link: PUBLIC_URL, or the listening address. */
   publicUrl: string
-  /** Where tickets are shown that are not sent. */
-  outboxUrl: string | undefined
-  /** Where Prometheus may ask; undefined unless METRICS_PORT is set. */
+  /** Page of the ticket e-mails that are written to files. Undefined: they are sent, or not shown. */
+  mailPreviewUrl: string | undefined
+  /** Base URL of /metrics; undefined unless METRICS_PORT is set. */
   metricsUrl: string | undefined
   /** Set on the first start of an embedded stack. */
   demo: Demo | null
-  /** Resolves with a sentence when something the service needs ends by itself. */
+  /** Resolves with a sentence if Postgres or PostgREST ends by itself. */
   failed: Promise<string>
   stop(): Promise<void>
 }
@@ -43,9 +43,9 @@ type Backend = {
   address: DataApiAddress
   signingKey: SigningKey
   demo: Demo | null
-  /** Tells other commands where the API and its metrics are. */
+  /** Records where the API and its metrics listen, for other commands. */
   note(listeners: { api: HttpListener; metrics: HttpListener | undefined }): void
-  /** Ports of this machine that belong to it. */
+  /** Ports of this machine that Postgres and PostgREST use. */
   ports: OwnPorts
   failed: Promise<string>
   stop(): Promise<void>
@@ -55,12 +55,12 @@ type Say = (message: string) => void
 
 const never = new Promise<string>(() => {})
 const neverAborts = new AbortController().signal
-// Deliveries under way get this long to finish, as requests do; one that takes longer is given back for another courier to send.
-const settleMilliseconds = 3_000
+// Deliveries in progress get this long to finish, like requests; a longer one is released for another courier.
+const settleMs = 3_000
 
-/** @param stopping ends the start; a service that has started is stopped by its `stop`. */
+/** @param stopping aborts the start; a service that has started is stopped by its `stop`. */
 export async function start(config: Config, log: Logger, progress: Say, stopping = neverAborts): Promise<Running> {
-  // The port first: finding it taken must not cost the start of a database.
+  // The port first: no database is started for a port that is taken.
   const listener = await openApiListener(config)
   const opened: Array<() => Promise<void>> = [listener.close]
   try {
@@ -79,10 +79,10 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
       backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
     ])
     const ownPorts = () => [...portsOfListeners(listener, metricsListener), ...backend.ports()]
-    const { outbox, metrics, ...courier } = createCourier(config, dataApi, tokens, metricsListener, ownPorts, log)
+    const { rpc, metrics, ...courier } = createCourier(config, dataApi, tokens, metricsListener, ownPorts, log)
     opened.push(courier.stop)
 
-    const outboxFolder = outboxFolderOf(config)
+    const mailFolder = previewedMailFolder(config)
     const publicUrl = config.publicUrl ?? listener.url
     listener.serve(
       createApp({
@@ -94,9 +94,9 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
         trustProxy: config.trustProxy,
         stores,
         ...(config.postmarkWebhookSecret !== undefined && {
-          postmark: { secret: config.postmarkWebhookSecret, outbox },
+          postmark: { secret: config.postmarkWebhookSecret, rpc },
         }),
-        ...(outboxFolder !== undefined && { outbox: outboxFolder }),
+        ...(mailFolder !== undefined && { mailFolder }),
         onWritten: courier.wake,
         ...(metrics && { measure: metrics.requests }),
       }),
@@ -104,7 +104,7 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
     return {
       url: listener.url,
       publicUrl,
-      outboxUrl: outboxFolder && `${publicUrl}/outbox`,
+      mailPreviewUrl: mailFolder && `${publicUrl}/mail`,
       metricsUrl: metricsListener?.url,
       demo: backend.demo,
       failed: backend.failed,
@@ -119,7 +119,7 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
   }
 }
 
-/** The way to the database, once it answers. */
+/** The Data API client, once the database answers. */
 async function reach(
   { database }: Config,
   address: DataApiAddress,
@@ -136,12 +136,12 @@ async function reach(
 function warnOfLoopback(config: Config, say: Say): void {
   if (!config.webhooksToLoopback || isForThisMachine(config)) return
   say(
-    'Warning: WEBHOOKS_TO_LOOPBACK lets whoever has a key with events:write send requests to services on this machine, and ' +
-      'read their answers. Unset it, unless everybody who has one may do so.',
+    'Warning: WEBHOOKS_TO_LOOPBACK lets every holder of a key with events:write send requests to services on this machine, and ' +
+      'read their answers. Unset it unless all of them may do so.',
   )
 }
 
-/** `usher courier`: deliveries alone, beside an API that runs elsewhere. */
+/** `usher courier`: deliveries only, beside an API that runs elsewhere. */
 export async function runCourier(
   config: Config,
   log: Logger,
@@ -169,7 +169,7 @@ export async function runCourier(
   }
 }
 
-/** Deliveries begin with it, and so do metrics where there is a door for them. */
+/** Starts deliveries, housekeeping and, where a port is configured for them, metrics. */
 function createCourier(
   config: Config,
   dataApi: DataApi,
@@ -178,19 +178,19 @@ function createCourier(
   ownPorts: OwnPorts,
   log: Logger,
 ) {
-  const outbox = createCourierRpc(dataApi, tokens)
-  const metrics = metricsListener && createMetrics(outbox, log)
+  const rpc = createCourierRpc(dataApi, tokens)
+  const metrics = metricsListener && createMetrics(rpc, log)
   if (metrics) metricsListener.serve(metrics.listener)
-  const { queues, close } = openQueues(config, outbox, log, metrics?.delivered, ownPorts)
+  const { queues, close } = openQueues(config, rpc, log, metrics?.delivered, ownPorts)
   const courier = startCourier(queues, log)
-  const housekeeping = startHousekeeping(outbox, config.retentionDays, log)
+  const housekeeping = startHousekeeping(rpc, config.retentionDays, log)
   return {
-    outbox,
+    rpc,
     metrics,
     wake: courier.wake,
     async stop() {
       housekeeping.stop()
-      await courier.stop(settleMilliseconds, close)
+      await courier.stop(settleMs, close)
     },
   }
 }
@@ -209,12 +209,12 @@ async function joinBackend(config: Config): Promise<Joined> {
   return {
     address: { url: running.dataApiUrl },
     signingKey: { secret: running.jwtSecret },
-    // The stack may start a part again, on another port; without a record the last one still counts.
+    // The stack may restart a part on another port; without a record the last known ports still count.
     ports() {
       record = recordOfRunningStack(database.dataDir) ?? record
       return record === null ? [] : portsOf(record)
     },
-    // Who reaches the API is for its own configuration to say.
+    // Whether others can call the API depends on its configuration, not on the courier's.
     webhooksToLoopback:
       config.webhooksToLoopbackSetting ?? (webhooksToLoopback && record?.api?.forThisMachine !== false),
   }
@@ -261,8 +261,8 @@ const portOf = ({ url }: HttpListener): number => Number(new URL(url).port) || 8
 const portsOfListeners = (...listeners: (HttpListener | undefined)[]): number[] =>
   listeners.filter((listener) => listener !== undefined).map(portOf)
 
-/** Tickets in files are shown where everything runs on one machine. */
-function outboxFolderOf({ database, trustProxy, mail }: Config): string | undefined {
+/** E-mails written to files are shown only where everything runs on one machine. */
+function previewedMailFolder({ database, trustProxy, mail }: Config): string | undefined {
   return database.kind === 'embedded' && trustProxy === false && 'directory' in mail ? mail.directory : undefined
 }
 

@@ -1,14 +1,14 @@
-// A refusal: every answer of Usher that is not a success, REST or MCP, is one of these. It is thrown wherever it is
-// noticed and rendered once, at the edge.
+// Every answer that is not a success, over REST or MCP, is an ApiError: thrown where the failure is detected, rendered once in
+// src/http/.
 
-export type RefusalOptions = {
+export type ApiErrorOptions = {
   param?: string | undefined
   details?: unknown
   hint?: string | undefined
   headers?: Record<string, string>
-  /** Where the status does not say it: 429 and 503 are, others are not. */
+  /** Default: true for 429 and 503, else false. */
   retryable?: boolean
-  /** This refusal was the recorded answer to the same idempotency key. */
+  /** The error is the recorded answer to the same idempotency key. */
   replayed?: boolean
   cause?: unknown
 }
@@ -19,7 +19,7 @@ export type ErrorBody = {
   param?: string
   details?: unknown
   hint?: string
-  /** Whether the same request may succeed if it is simply sent again later. */
+  /** Whether the same request may succeed if it is sent again later. */
   retryable: boolean
   request_id: string
 }
@@ -34,7 +34,7 @@ export class ApiError extends Error {
   readonly replayed: boolean
   readonly retryable: boolean
 
-  constructor(status: number, code: string, message: string, options: RefusalOptions = {}) {
+  constructor(status: number, code: string, message: string, options: ApiErrorOptions = {}) {
     super(message, { cause: options.cause })
     this.status = status
     this.code = code
@@ -60,7 +60,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What a key that is no good is answered with (RFC 6750, section 3). */
+/** Header of an answer to an invalid key (RFC 6750, section 3). */
 export const invalidTokenChallenge = { 'WWW-Authenticate': 'Bearer realm="usher", error="invalid_token"' }
 
 export function unauthorised(code: string, message: string, hint?: string): ApiError {
@@ -83,14 +83,14 @@ export function unavailable(cause: unknown): ApiError {
 }
 
 /**
- * The connection to the database broke while it was at work: a write may have been committed.
- * @param repeatable whether doing it twice does no harm: a read, or a write under an idempotency key.
+ * The connection to the database broke during the call: a write may have been committed.
+ * @param repeatable whether sending it twice does no harm: a read, or a write with an idempotency key.
  */
 export function outcomeUnknown(cause: unknown, repeatable: boolean): ApiError {
   return new ApiError(
     503,
     'outcome_unknown',
-    'The answer got lost on its way: whether the request was carried out is not known.',
+    'The answer was lost: it is not known whether the request was carried out.',
     {
       hint: repeatable
         ? 'Send the same request again, with the same Idempotency-Key if it had one: nothing happens twice.'
@@ -102,7 +102,7 @@ export function outcomeUnknown(cause: unknown, repeatable: boolean): ApiError {
   )
 }
 
-/** Whatever was thrown, as a refusal. What nobody foresaw becomes a 500 that says nothing of its cause. */
+/** Anything unexpected becomes a 500 that reveals nothing of its cause. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   return new ApiError(500, 'internal_error', 'Something went wrong on our side.', {

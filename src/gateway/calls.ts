@@ -1,5 +1,5 @@
-// One call of one operation, whichever door it came in by: scope, input, token, one RPC, answer. Everything the call
-// means happens in the SQL function of the same name.
+// One call of one operation, from REST or MCP: scope, input, token, one RPC, answer. What the call does is decided in the SQL
+// function of the same name, never here.
 
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
@@ -7,17 +7,17 @@ import { isList, isRead, type Operation, roleOf } from '../operation.ts'
 import { characters, withoutControl } from '../operations/fields.ts'
 import { ApiError } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
-import { nameFor, refusalFor } from './header-names.ts'
+import { errorFor, nameFor } from './header-names.ts'
 import type { Principal, Principals } from './principals.ts'
 import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
 
-/** Who calls, as the door found out. `key` is the secret itself: never log a Caller. */
+/** Who calls, and over which interface. `key` is the secret itself: never log a Caller. */
 export type Caller = {
   key: string
   principal: Principal
   source: Source
-  /** Whether the database was asked about the key for this request. Until then it may have been revoked within the last minute. */
+  /** Whether the database has checked the key for this request. Until then it may have been revoked within the last minute. */
   confirmed: boolean
 }
 
@@ -28,7 +28,7 @@ export type Answer = {
   replayed: boolean
 }
 
-/** @throws ApiError, whatever the reason. */
+/** @throws ApiError, or an unexpected error. */
 export type Call = (
   operation: Operation,
   caller: Caller,
@@ -36,11 +36,11 @@ export type Call = (
   idempotencyKey?: unknown,
 ) => Promise<Answer>
 
-/** What a write answers in SQL, so that a refusal can commit and a replay can say so. */
+/** What a write returns in SQL. An error is returned, not raised, where it must commit. */
 type Outcome = {
   status: number
   data?: unknown
-  /** What it did, or in a dry run would do, beyond the object itself. */
+  /** What it did to other objects, or would do (dry run). */
   effect?: unknown
   error?: { code: string; message: string; param?: string; details?: unknown; hint?: string } | null
   replayed?: boolean
@@ -69,7 +69,7 @@ export function createCall({
   dataApi: DataApi
   tokens: Tokens
   principals: Principals
-  /** Something was written, and something may be owed to somebody. */
+  /** Called after each committed write: deliveries may be pending. */
   onWritten?: (() => void) | undefined
 }): Call {
   async function run(
@@ -82,10 +82,10 @@ export function createCall({
     try {
       return await dataApi.rpc(operation.name, args, token, repeatable)
     } catch (error) {
-      // The key changed since it was resolved: the next request must not be told so by the cache.
+      // The key has changed since it was resolved: the cached principal is stale.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403))
         principals.forget(caller.principal)
-      throw error instanceof ApiError ? refusalFor(caller.source, error) : error
+      throw error instanceof ApiError ? errorFor(caller.source, error) : error
     } finally {
       // The database checks the key in the transaction of every call.
       caller.confirmed = true
@@ -113,16 +113,16 @@ export function createCall({
     const { status, data, effect, error, replayed = false } = outcome
     if (!replayed) onWritten()
     if (error) {
-      throw refusalFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
+      throw errorFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
     }
     return { status, body: effect === undefined ? { data } : { data, effect }, replayed }
   }
 }
 
-/** The database enforces the scope by the role; asking here first gives the answer its name, without a round trip. */
+/** The database enforces scopes by role; checking here first names the missing scope, without a round trip. @throws ApiError 403 */
 export async function requireScope({ scope, name }: Operation, caller: Caller, principals: Principals): Promise<void> {
   if (scope === null || caller.principal.scopes.includes(scope)) return
-  // Perhaps the scope was added within the last minute, or the key revoked: ask before refusing.
+  // The scope may have been added within the last minute, or the key revoked: resolve it again first.
   caller.principal = await principals.resolve(caller.key)
   caller.confirmed = true
   if (caller.principal.scopes.includes(scope)) return
@@ -132,21 +132,21 @@ export async function requireScope({ scope, name }: Operation, caller: Caller, p
   })
 }
 
-/** Whatever is told from memory alone must not be told to a key that was revoked within the last minute. @throws ApiError 401 */
+/** To be called before answering without the database: the key may have been revoked within the last minute. @throws ApiError 401 */
 export async function confirm(caller: Caller, principals: Principals): Promise<void> {
   if (caller.confirmed) return
   caller.principal = await principals.resolve(caller.key)
   caller.confirmed = true
 }
 
-/** Same operation and same input, same fingerprint, in whichever order the members of an object come. */
+/** Equal for the same operation and input, whatever the order of object members. */
 function fingerprint(operation: Operation, args: Record<string, unknown>): string {
   return createHash('sha256')
-    .update(JSON.stringify([operation.name, args], inOrder))
+    .update(JSON.stringify([operation.name, args], withSortedMembers))
     .digest('hex')
 }
 
-function inOrder(_name: string, value: unknown): unknown {
+function withSortedMembers(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

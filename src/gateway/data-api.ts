@@ -1,18 +1,18 @@
-// The way to the database: one RPC through PostgREST, as the role of a token. Nothing here knows what the functions mean.
+// Client of PostgREST: one RPC in the role of a token. Knows nothing of what the functions do.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PostgrestClient } from '@supabase/postgrest-js'
-import { lostRace, refusalOfDatabase } from './database-error.ts'
+import { apiErrorOfDatabase, lostRace } from './database-error.ts'
 
-// The database gives up after 8 s (statement_timeout); what takes longer got lost on the way.
+// Postgres gives up after 8 s (statement_timeout); a longer wait means that the answer was lost.
 const timeoutMs = 15_000
-// Two that met in a deadlock must not meet again.
-const longestPauseMilliseconds = 50
+// A random pause, so that two calls that deadlocked do not meet again.
+const maximumPauseMs = 50
 
 export type DataApi = {
   /**
-   * @param repeatable whether the call may be sent twice, which a caller has to know when its outcome is unknown. Left out, nobody
-   * asks: the call is one of our own, which is repeated anyway.
+   * @param repeatable whether sending the call twice does no harm; the error for an unknown outcome says so. Left out for
+   * Usher's own calls, which are repeated anyway.
    * @throws ApiError, when the function raised one or the database cannot be reached.
    */
   rpc(fn: string, args: Record<string, unknown>, token: string, repeatable?: boolean): Promise<unknown>
@@ -20,7 +20,7 @@ export type DataApi = {
 
 /**
  * @param url base URL of PostgREST; on Supabase it ends in `/rest/v1`.
- * @param projectKey Supabase's publishable (or anon) key, which its gateway wants beside the token.
+ * @param projectKey Supabase's publishable (or anon) key, which its gateway requires beside the token.
  */
 export function createDataApi(url: string, projectKey?: string): DataApi {
   const client = new PostgrestClient(url, {
@@ -30,20 +30,20 @@ export function createDataApi(url: string, projectKey?: string): DataApi {
 
   return {
     async rpc(fn, args, token, repeatable) {
-      const patience = AbortSignal.timeout(timeoutMs)
-      const ask = () => client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(patience)
+      const timeout = AbortSignal.timeout(timeoutMs)
+      const ask = () => client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(timeout)
       let { data, error, status } = await ask()
       if (error !== null && lostRace(error)) {
-        await sleep(Math.random() * longestPauseMilliseconds)
+        await sleep(Math.random() * maximumPauseMs)
         ;({ data, error, status } = await ask())
       }
       if (error === null) return data
-      throw refusalOfDatabase(error, status, fieldsOf(args), repeatable)
+      throw apiErrorOfDatabase(error, status, fieldsOf(args), repeatable)
     },
   }
 }
 
-/** The fields a caller named: the arguments, and those inside `changes` and inside the items of lists. */
+/** Names of the fields sent: the arguments, and the members of `changes` and of list items. */
 function fieldsOf(args: Record<string, unknown>): string[] {
   const inside = [args.changes, ...Object.values(args).filter(Array.isArray).flat()]
   return [...new Set([args, ...inside.filter(isObject)].flatMap(Object.keys))]

@@ -1,6 +1,6 @@
-// Whether the database answers. It is asked only while a call waits or has just failed, or somebody asks /ready, and at most once a
-// second. While it leaves a probe unanswered, calls are refused at once: a paused database must not collect writes that it would
-// do later, when nobody waits for them.
+// Tracks whether the database answers. It is probed only while a call is slow or has just failed, or on /ready, at most once a
+// second. While a probe is unanswered, calls fail at once: a paused database must not collect writes and carry them out later,
+// when nobody waits for them.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, unavailable } from './api-error.ts'
@@ -8,27 +8,26 @@ import type { DataApi } from './data-api.ts'
 import type { Probe } from './database-probe.ts'
 
 export type DatabaseHealth = {
-  /** False from five seconds after a probe that is not answered until one is. */
+  /** False once a probe has been unanswered for five seconds, until one is answered. */
   isAvailable(): boolean
-  /** Notes a call for as long as it waits. */
+  /** Tracks a call until it settles. */
   during<T>(call: Promise<T>): Promise<T>
-  /** Whether the database answers now, or did within the last second: all who ask share one probe. */
+  /** Whether the database answers, or did within the last second; concurrent callers share one probe. */
   isReady(): Promise<boolean>
 }
 
-// A call that takes longer gives reason to ask.
-const slowMilliseconds = 500
-const pauseMilliseconds = 1_000
-const unansweredMilliseconds = 5_000
-// A probe that was answered late is an answer, so it is given up late: its connection may be dead.
-const givenUpMilliseconds = 15_000
-// How long after a failure it is still asked.
-const alertMilliseconds = 5_000
-// Whoever asks for /ready does not wait longer.
-const readyMilliseconds = 2_000
+// A longer call is a reason to probe.
+const slowCallMs = 500
+const probeIntervalMs = 1_000
+const unansweredMs = 5_000
+// A late answer still counts, so a probe is aborted much later: its connection may be dead.
+const probeTimeoutMs = 15_000
+// Probing goes on for this long after a failure.
+const afterFailureMs = 5_000
+const readyTimeoutMs = 2_000
 
 export function createDatabaseHealth(probe: Probe): DatabaseHealth {
-  /** When each call that waits began; the first is the oldest. */
+  /** Start of each pending call, oldest first. */
   const waiting = new Set<{ since: number }>()
   let lastFailure = Number.NEGATIVE_INFINITY
   let away = false
@@ -36,11 +35,11 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
   let inFlight: Promise<boolean> | null = null
   let timer: NodeJS.Timeout | undefined
 
-  async function ask(): Promise<boolean> {
+  async function runProbe(): Promise<boolean> {
     const unanswered = setTimeout(() => {
       away = true
-    }, unansweredMilliseconds)
-    const { kind } = await probe(AbortSignal.timeout(givenUpMilliseconds))
+    }, unansweredMs)
+    const { kind } = await probe(AbortSignal.timeout(probeTimeoutMs))
     clearTimeout(unanswered)
     last = { at: performance.now(), ok: kind === 'answered' }
     if (last.ok) away = false
@@ -48,8 +47,8 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
   }
 
   function probeOnce(): Promise<boolean> {
-    if (performance.now() - last.at < pauseMilliseconds) return Promise.resolve(last.ok)
-    inFlight ??= ask().finally(() => {
+    if (performance.now() - last.at < probeIntervalMs) return Promise.resolve(last.ok)
+    inFlight ??= runProbe().finally(() => {
       inFlight = null
       watch()
     })
@@ -59,19 +58,17 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
   function hasReason(): boolean {
     const now = performance.now()
     const [oldest] = waiting
-    return (
-      away || now - lastFailure < alertMilliseconds || (oldest !== undefined && now - oldest.since >= slowMilliseconds)
-    )
+    return away || now - lastFailure < afterFailureMs || (oldest !== undefined && now - oldest.since >= slowCallMs)
   }
 
-  /** Looks again soon, while there is anything to look at. */
+  /** Checks again soon, while there is a pending call or a reason to probe. */
   function watch(): void {
     if (timer !== undefined || (waiting.size === 0 && !hasReason())) return
     timer = setTimeout(() => {
       timer = undefined
       if (hasReason()) void probeOnce()
       watch()
-    }, slowMilliseconds).unref()
+    }, slowCallMs).unref()
   }
 
   return {
@@ -93,18 +90,18 @@ export function createDatabaseHealth(probe: Probe): DatabaseHealth {
 
     async isReady() {
       if (away) return false
-      const impatient = sleep(readyMilliseconds, false, { ref: false })
-      return Promise.race([probeOnce(), impatient])
+      const timeout = sleep(readyTimeoutMs, false, { ref: false })
+      return Promise.race([probeOnce(), timeout])
     },
   }
 }
 
-/** The same way to the database, closed while it does not answer. */
+/** The same client, failing at once while the database does not answer. */
 export function guardDataApi(dataApi: DataApi, health: DatabaseHealth): DataApi {
   return {
     ...dataApi,
     async rpc(...call) {
-      if (!health.isAvailable()) throw unavailable(new Error('The database leaves probes unanswered.'))
+      if (!health.isAvailable()) throw unavailable(new Error('The database does not answer probes.'))
       return health.during(dataApi.rpc(...call))
     },
   }

@@ -1,22 +1,22 @@
-// One cheap call that shows whether the database answers as Usher needs it to: a key that cannot exist has to be refused, by our
-// own function and in the role of the gateway. What comes instead says which setting is wrong.
+// Probes the database with one cheap call: resolving a key that cannot exist must be refused by `api.resolve_api_key`, in the role
+// `gateway`. Any other answer shows which setting is wrong.
 
 import type { Tokens } from './tokens.ts'
 
-/** How to reach the Data API: see createDataApi. */
+/** See createDataApi. */
 export type DataApiAddress = { url: string; projectKey?: string | undefined }
 
 export type ProbeResult =
   | { kind: 'answered' }
-  /** It may answer later. */
+  /** May answer later. */
   | { kind: 'away'; reason: string }
-  /** It will not answer until somebody changes a setting. */
+  /** Will not answer until a setting is changed. */
   | { kind: 'misconfigured'; message: string }
 
 /** Never rejects. */
 export type Probe = (signal: AbortSignal) => Promise<ProbeResult>
 
-// As long as a SHA-256, and the hash of nothing.
+// The length of a SHA-256, but the hash of no known text.
 const impossibleHash = '0'.repeat(64)
 
 export function createProbe({ url, projectKey }: DataApiAddress, tokens: Tokens): Probe {
@@ -47,7 +47,7 @@ function resultOf(status: number, body: Body | null): ProbeResult {
   const code = String(body?.code ?? '')
   const message = String(body?.message ?? '')
   if (code === 'PT401' && String(body?.details).includes('invalid_api_key')) return { kind: 'answered' }
-  // 400 without a code is PostgREST's word for a connection to Postgres that broke in the middle.
+  // PostgREST answers 400 without a code when its connection to Postgres breaks during a request.
   if (status >= 500 || status === 429 || (status === 400 && body !== null && code === '')) {
     return { kind: 'away', reason: `it answers ${status}${code === '' ? '' : ` ${code}`}` }
   }
@@ -57,7 +57,7 @@ function resultOf(status: number, body: Body | null): ProbeResult {
 /** Codes: https://docs.postgrest.org/en/stable/references/errors.html */
 function complaint(status: number, code: string, message: string, isJson: boolean): string {
   if (/^PGRST30[0-3]$/.test(code) && /expired|not yet valid|issued at future/i.test(message)) {
-    return 'The project refuses tokens because of their time: set the clock of this machine.'
+    return 'The project refuses tokens because of their time: correct the clock of this machine.'
   }
   if (code === 'PGRST302' || code === 'PGRST301' || code === 'PGRST300') {
     return (
@@ -68,7 +68,7 @@ function complaint(status: number, code: string, message: string, isJson: boolea
   if (code === 'PGRST106') {
     return 'The project does not expose the schema api: add api to the exposed schemas in its Data API settings.'
   }
-  // No such function, schema or role, or no right to it: the migrations make all of them.
+  // No such function, schema or role, or no privilege on it: the migrations create all of them.
   if (['PGRST202', '3F000', '42883', '42501', '22023'].includes(code)) {
     return 'The database lacks what Usher needs: apply the migrations with `npx supabase db push`.'
   }
@@ -90,7 +90,7 @@ function bodyOf(text: string): Body | null {
   }
 }
 
-/** Never the URL, which may be a secret's neighbour in a log. */
+/** Never contains the URL, which may hold credentials. */
 function reasonOf(error: unknown): string {
   const { name, message, cause } = error as {
     name?: string

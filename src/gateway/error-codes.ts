@@ -1,4 +1,4 @@
-// Every code that a refusal can have. docs/errors.md says of each when it is met and what to do.
+// Every error code. docs/errors.md says of each when it occurs and what to do.
 
 export const errorCodes = [
   'malformed_json',

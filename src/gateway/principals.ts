@@ -1,5 +1,5 @@
-// Who holds a key: in comes the text of a key, out goes its principal, from the cache where it was resolved less than a
-// minute ago. The cache is never the last word: the database checks the key again in the transaction of every call.
+// Resolves an API key to its principal, cached for a minute. The cache decides nothing alone: the database checks the key again in
+// the transaction of every call.
 
 import { LRUCache } from 'lru-cache'
 import type { Scope } from '../operation.ts'
@@ -8,10 +8,10 @@ import { hashOf, isWellFormedKey } from './api-key.ts'
 import type { DataApi } from './data-api.ts'
 import type { Tokens } from './tokens.ts'
 
-/** As `api.resolve_api_key` answers it. */
+/** As `api.resolve_api_key` returns it. */
 export type Principal = {
   api_key_id: string
-  /** Shared by keys that replace one another by rotation: rate limit and idempotency keys belong to it. */
+  /** Shared by a key and its rotations: rate limit and idempotency keys belong to the family. */
   family_id: string
   organisation_id: string
   scopes: Scope[]
@@ -19,22 +19,22 @@ export type Principal = {
 }
 
 export type Principals = {
-  /** The principal of a key if it is in the cache: no database, no waiting. */
+  /** The cached principal of a key, if there is one. */
   known(key: string): Principal | undefined
   /** @throws ApiError 401, when the key is malformed, unknown, revoked or expired. */
   resolve(key: string): Promise<Principal>
-  /** After the database refused the key: it must be resolved again. */
+  /** To be called after the database refused the key, so that it is resolved again. */
   forget(principal: Principal): void
 }
 
-const keptMilliseconds = 60_000
+const ttlMs = 60_000
 
 export function createPrincipals(dataApi: DataApi, tokens: Tokens): Principals {
-  const byHash = new LRUCache<string, Principal>({ max: 10_000, ttl: keptMilliseconds })
+  const byHash = new LRUCache<string, Principal>({ max: 10_000, ttl: ttlMs })
   const hashes = new WeakMap<Principal, string>()
   const inFlight = new Map<string, Promise<Principal>>()
 
-  async function ask(hash: string): Promise<Principal> {
+  async function fetchPrincipal(hash: string): Promise<Principal> {
     const principal = (await dataApi.rpc('resolve_api_key', { key_hash: hash }, await tokens.forGateway())) as Principal
     byHash.set(hash, principal)
     hashes.set(principal, hash)
@@ -47,7 +47,7 @@ export function createPrincipals(dataApi: DataApi, tokens: Tokens): Principals {
     async resolve(key) {
       if (!isWellFormedKey(key)) throw invalidKey()
       const hash = hashOf(key)
-      const pending = inFlight.get(hash) ?? ask(hash).finally(() => inFlight.delete(hash))
+      const pending = inFlight.get(hash) ?? fetchPrincipal(hash).finally(() => inFlight.delete(hash))
       inFlight.set(hash, pending)
       try {
         return await pending

@@ -1,36 +1,36 @@
-// Short-lived JWTs that PostgREST verifies, minted once per key, role and source, and cached until shortly before they expire.
+// Signs short-lived JWTs for PostgREST: one per key, role and source, cached until shortly before it expires.
 
 import { importJWK, type JWK, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 
-/** The interface of a request; orders and check-ins store it. */
+/** The interface that a request came by; orders and check-ins store it. */
 export type Source = 'api' | 'mcp'
 
 export type SigningKey = { secret: string } | { jwk: JWK }
 
-/** What a token says of the key it stands for. */
+/** The claims that identify the calling key. */
 type KeyHolder = { api_key_id: string; family_id: string; organisation_id: string }
 
 export type Tokens = {
-  /** For the one call that resolves a key hash. */
+  /** For `api.resolve_api_key` only. */
   forGateway(): Promise<string>
-  /** For claiming and settling what is owed. */
+  /** For claiming and settling deliveries. */
   forCourier(): Promise<string>
   forPrincipal(holder: KeyHolder, role: string, source: Source): Promise<string>
 }
 
 const lifetimeSeconds = 300
-const keptMilliseconds = (lifetimeSeconds - 60) * 1000
+const ttlMs = (lifetimeSeconds - 60) * 1000
 
 export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
   const sign = await signer(signingKey)
-  const kept = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: keptMilliseconds })
+  const cache = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: ttlMs })
 
   function mint(name: string, claims: Record<string, string>): Promise<string> {
-    const known = kept.get(name)
+    const known = cache.get(name)
     if (known) return known
     const token = sign(claims)
-    kept.set(name, token)
+    cache.set(name, token)
     return token
   }
 
@@ -48,7 +48,7 @@ export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
   }
 }
 
-/** HS256 with the project's secret, or the algorithm of an imported private signing key (ES256 on Supabase). */
+/** Signs with HS256 and the project's secret, or with the algorithm of an imported private key (ES256 on Supabase). */
 async function signer(signingKey: SigningKey): Promise<(claims: Record<string, string>) => Promise<string>> {
   const [key, header] =
     'secret' in signingKey

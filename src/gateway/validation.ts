@@ -1,24 +1,22 @@
-// Validates input against a schema, and words what is wrong: one refusal names every bad field, but never answers more than a
-// bounded number of them.
+// Validates input against a schema. One error names all bad fields, up to a bounded number, with messages of Usher's own.
 
 import type * as z from 'zod'
 import { ApiError } from './api-error.ts'
 
 type BadField = { param: string; message: string }
 
-// Together with the message, which repeats the first of them, an answer stays below 16 kB in any encoding.
+// With the message, which repeats the first of them, an answer stays below 16 kB in any encoding.
 const maximumFields = 20
 const maximumBytes = 6_000
 const maximumName = 100
 const maximumMessage = 2_000
 
-/** @throws ApiError 422 `validation_failed`, with `details.fields` holding the bad fields and what is wrong with each. */
+/** @throws ApiError 422 `validation_failed`, whose `details.fields` lists the bad fields with a message each. */
 export function parseInput(schema: z.ZodObject, input: Record<string, unknown>): Record<string, unknown> {
-  // zod drops this name from records, without a word.
+  // zod drops this name from records silently.
   const dropped = pathOfPrototype(input)
-  if (dropped !== undefined)
-    throw validationFailed([{ param: nameOf(dropped), message: 'is a name that cannot be kept' }])
-  const result = schema.safeParse(input, { reportInput: true, error: sayIssue })
+  if (dropped !== undefined) throw validationFailed([{ param: nameOf(dropped), message: 'is not allowed as a name' }])
+  const result = schema.safeParse(input, { reportInput: true, error: messageOf })
   if (result.success) return result.data
   throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema)))
 }
@@ -42,7 +40,7 @@ export function validationFailed(fields: BadField[]): ApiError {
   })
 }
 
-/** Where an object has a member of its own named `__proto__`, if any has. */
+/** Path of the first own member named `__proto__`, if there is one. */
 function pathOfPrototype(value: unknown): PropertyKey[] | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (Object.hasOwn(value, '__proto__')) return ['__proto__']
@@ -53,19 +51,19 @@ function pathOfPrototype(value: unknown): PropertyKey[] | undefined {
   return undefined
 }
 
-/** A field inside `changes` goes by its own name, as it does in the body of a PATCH. */
+/** A field inside `changes` has its own name only, as in the body of a PATCH. */
 const nameOf = (path: readonly PropertyKey[]): string =>
   (path[0] === 'changes' && path.length > 1 ? path.slice(1) : path).join('.')
 
-/** Names may be the caller's: bounded, and text on every terminal. */
+/** Names may be the caller's: bounded in length, and without control characters. */
 const printable = (name: string): string =>
   (name.length > maximumName ? `${name.slice(0, maximumName)}…` : name).toWellFormed().replace(/\p{Cc}/gu, '\ufffd')
 
-/** What zod finds wrong, in our words, where the schema has none of its own. */
-const sayIssue: z.core.$ZodErrorMap = (issue) => {
+/** Messages for issues of schemas without a message of their own. */
+const messageOf: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
-      // What stands for a number with digits that would be lost (json-body.ts).
+      // json-body.ts puts NaN for a number whose digits would be lost.
       if (Number.isNaN(issue.input)) return 'must be a number of at most 15 digits'
       return `must be ${kinds[issue.expected] ?? 'of another type'}`
     case 'invalid_value':
@@ -77,13 +75,13 @@ const sayIssue: z.core.$ZodErrorMap = (issue) => {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`
     case 'invalid_format':
-      return 'is not of the form that is wanted'
+      return 'has the wrong format'
     case 'unrecognized_keys':
       return 'is not a known field'
     case 'invalid_key':
       return 'has a key that is not allowed'
     case 'invalid_union':
-      return 'is of none of the kinds that are taken'
+      return 'matches none of the allowed types'
     default:
       return 'is not allowed'
   }
@@ -102,7 +100,7 @@ const kinds: Record<string, string> = {
 
 const bounded: Record<string, string> = { string: 'have a length of', array: 'have a length of' }
 
-/** Several things may be wrong with a value: the first is said. That nothing is to be changed follows from the fields that are not known. */
+/** The first issue of each field, and all that name unknown fields or keys: a PATCH of unknown fields only changes nothing, which needs no message. */
 function firstOfEachField(issues: z.core.$ZodIssue[]): z.core.$ZodIssue[] {
   const seen = new Set<string>()
   return issues.filter(({ code, path }) => {
@@ -122,11 +120,11 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodObject): BadField[] {
     const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none is allowed here'
     return issue.keys.map((key, i) => ({
       param: prefix + key,
-      // Once is enough for what is the same for all of them.
+      // The list of allowed fields is the same for all of them: once is enough.
       message: prefix === '' && i === 0 ? `is not a known field (${allowed})` : 'is not a known field',
     }))
   }
-  // A key of a record: what is wrong with it is said inside.
+  // For the key of a record, the reason is in the inner issues.
   if (issue.code === 'invalid_key') {
     return [{ param: nameOf(issue.path.slice(0, -1)), message: issue.issues[0]?.message ?? issue.message }]
   }

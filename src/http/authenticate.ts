@@ -1,5 +1,5 @@
-// Middleware: from the Authorization header to `res.locals.caller`, or 401. Invalid keys are counted per address, so that
-// whoever tries them at leisure, or goes on with a revoked one, is told to stop.
+// Middleware: resolves the key in the Authorization header to `res.locals.caller`, or answers 401. Invalid keys are counted per
+// address, to stop guessing and clients that keep sending a revoked key.
 
 import type { RequestHandler, Response } from 'express'
 import { type RateLimitRequestHandler, rateLimit, type Store } from 'express-rate-limit'
@@ -11,7 +11,7 @@ import type { Source } from '../gateway/tokens.ts'
 import { bearerOf } from './bearer.ts'
 import { addressOf, failuresPerMinute, type KeyAttempts } from './key-attempts.ts'
 
-/** @param attempts one for all doors. */
+/** @param attempts shared by REST and MCP. */
 export function authenticate(principals: Principals, source: Source, attempts: KeyAttempts): RequestHandler {
   return async (req, res, next) => {
     const key = bearerOf(req.headers.authorization)
@@ -23,7 +23,7 @@ export function authenticate(principals: Principals, source: Source, attempts: K
   }
 }
 
-/** Counts an invalid key. One that was valid before is not refused for what others at its address do: a whole office may share one. */
+/** Counts an invalid key against its address. Valid keys are not blocked for it: a whole office may share an address. */
 export function limitFailures(log: Logger, store?: Store): RateLimitRequestHandler {
   return rateLimit({
     windowMs: 60_000,

@@ -1,19 +1,18 @@
-// The connections of a port: at most so many. When they are used up, whoever holds most of them gives one up, which is fair
-// without knowing whether an address is a person or a proxy: there is no limit per address to be set wrong.
+// Limits the connections of a port. When all are in use, the address that holds most of them loses one, which is fair without
+// knowing whether an address is a person or a proxy: there is no limit per address to be set wrong.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ipKeyGenerator } from 'express-rate-limit'
 
 export type Connections = {
-  /** To be called for each request. It is begun when those before it on its connection are answered, or never. */
+  /** To be called for each request. `begin` runs once those before it on its connection are answered, or never. */
   admit(req: IncomingMessage, res: ServerResponse, begin: () => void): void
-  /** Whether an answer written to the socket now would be taken for that of the request which cannot be read. */
+  /** Whether an error written to the socket now would be read as the answer to the unreadable request, not to another. */
   mayAnswer(socket: Socket): boolean
 }
 
-// Requests on one connection that wait for those before them. Hardly anybody sends a second before the answer to the first, and
-// Node would begin all that fit into a packet.
+// Pipelined requests are rare, and Node would begin all that fit into a packet.
 const maximumPipelined = 8
 
 type Exchange = { req: IncomingMessage; res: ServerResponse }
@@ -26,13 +25,13 @@ export function limitConnections(server: Server, maximum: number): Connections {
 
   const of = (socket: Socket): Exchange[] => exchanges.get(socket) ?? []
 
-  /** Idle, still sending its request, or not reading its answer: nothing of ours is under way on it. */
+  /** Idle, still sending its request, or not reading its answer: no request is being handled on it. */
   function waitsForClient(socket: Socket): boolean {
     const current = of(socket).find((exchange) => !isOver(exchange))
     return current === undefined || !isPending(current)
   }
 
-  function oldestToGiveUp(): Socket | undefined {
+  function oldestToClose(): Socket | undefined {
     let [most] = byAddress.values()
     for (const sockets of byAddress.values()) if (sockets.size > (most?.size ?? 0)) most = sockets
     for (const sockets of [most ?? [], ...byAddress.values()]) {
@@ -43,11 +42,11 @@ export function limitConnections(server: Server, maximum: number): Connections {
 
   server.on('connection', (socket: Socket) => {
     if (open >= maximum) {
-      const given = oldestToGiveUp()
-      if (given === undefined) return void socket.destroy()
-      given.destroy()
-      // `close` comes a moment later; its place is free at once.
-      leaves.get(given)?.()
+      const closed = oldestToClose()
+      if (closed === undefined) return void socket.destroy()
+      closed.destroy()
+      // `close` is emitted a moment later; the place is free now.
+      leaves.get(closed)?.()
     }
     const address = ipKeyGenerator(socket.remoteAddress ?? '')
     const sockets = byAddress.get(address) ?? new Set()
@@ -76,10 +75,10 @@ export function limitConnections(server: Server, maximum: number): Connections {
   }
 }
 
-/** Read in full, and not answered yet. */
+/** Read in full, not answered yet. */
 const isPending = ({ req, res }: Exchange): boolean => req.complete && !res.writableEnded
 
 const isBeingRead = ({ req, res }: Exchange): boolean => !req.complete && !res.headersSent
 
-/** The answer is with the kernel. */
+/** The whole answer has been handed to the kernel. */
 const isOver = ({ req, res }: Exchange): boolean => req.complete && res.writableFinished

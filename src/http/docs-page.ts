@@ -1,5 +1,5 @@
-// What is public: the front door, the OpenAPI document, and the documentation page. Swagger UI comes from npm and is served
-// from here, so the page works without any network but ours. No key is asked for, so an answer must cost no memory of its own.
+// The public routes: the index, the OpenAPI document and the documentation page. Swagger UI is served from its npm package, so the
+// page loads nothing from elsewhere. No key is required, so an answer must not allocate memory of its own.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { describeApi } from './openapi/document.ts'
 const ownFiles = join(import.meta.dirname, 'docs-page')
 const swaggerFiles = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
-/** What the page is made of, by name: nothing else of these folders is served. */
+/** Files of the page, by name; nothing else in these folders is served. */
 const assets: Record<string, string> = {
   'page.css': ownFiles,
   'page.js': ownFiles,
@@ -53,30 +53,30 @@ export function publicRouter(operations: readonly Operation[]): Router {
 }
 
 const compress = promisify(gzip)
-// Below this a compressed answer is no smaller where it counts, in packets.
-const worthCompressing = 1_400
+// Bytes; a smaller answer fits into one packet, compressed or not.
+const compressFrom = 1_400
 
 /**
- * What never changes: one buffer for all answers, and one more for those who take gzip, made when the first of them asks. A
- * reader who does not read holds on to a reference, not to a copy.
+ * Serves constant content: one buffer for all answers, and one compressed on the first request that accepts gzip. A client that
+ * does not read holds a reference, not a copy.
  */
 function serveContent(plain: Buffer, type: string, maxAge: number): RequestHandler {
   const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`
   let compressed: Promise<Buffer> | undefined
   return async (req, res) => {
     res.set({ 'Cache-Control': `public, max-age=${maxAge}`, ETag: etag }).type(type)
-    if (plain.length < worthCompressing) return void res.send(plain)
+    if (plain.length < compressFrom) return void res.send(plain)
     res.vary('Accept-Encoding')
     if (req.acceptsEncodings(['gzip', 'identity']) !== 'gzip') return void res.send(plain)
     compressed ??= compress(plain)
-    // Other bytes, another tag (RFC 9110, section 8.8.3.3).
+    // Each encoding has an ETag of its own (RFC 9110, section 8.8.3.3).
     res.set({ 'Content-Encoding': 'gzip', ETag: etag.replace(/"$/, '-gzip"') }).send(await compressed)
   }
 }
 
 /**
- * The page speaks to this server alone, for a key is pasted into it. Swagger UI's pictures are data: URLs, and those that a
- * call answers blob: ones. Not `upgrade-insecure-requests`: where there is no https, nothing would load.
+ * The page may connect to this server only, because a key is pasted into it. Swagger UI's images are data: URLs, those in answers
+ * blob: URLs. Without `upgrade-insecure-requests`: over plain http nothing would load.
  */
 const restrictPage = helmet.contentSecurityPolicy({
   useDefaults: false,

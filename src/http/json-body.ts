@@ -1,19 +1,19 @@
-// Reads a JSON body, or refuses it: UTF-8 only, 256 KiB at most also after inflating, and no more values than the largest input
-// has. What JavaScript cannot keep of it becomes NaN, which every schema refuses by the name of its field.
+// Reads a JSON body: UTF-8 only, at most 256 KiB after decompression, and not many more values than the largest valid input. A
+// number that JavaScript cannot represent exactly becomes NaN, which every schema rejects by the name of its field.
 
 import { MIMEType } from 'node:util'
 import express, { type Request, type RequestHandler } from 'express'
 import { ApiError } from '../gateway/api-error.ts'
 import { validationFailed } from '../gateway/validation.ts'
 
-// The largest body there is a use for has 2,900 values: a group of 50 guests with 50 metadata keys each. It is 4 deep, 6 in MCP.
+// The largest useful body has 2,900 values: a group of 50 guests with 50 metadata keys each. It is 4 deep, 6 over MCP.
 const maximumValues = 10_000
 const maximumDepth = 10
 
 const readBytes = express.raw({ type: 'application/json', limit: '256kb' })
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Leaves the parsed body at `req.body`, and undefined there when there is none or its type is not JSON. */
+/** Sets `req.body` to the parsed body; undefined if there is none or its type is not JSON. */
 export const readJson: RequestHandler = (req, res, next) => {
   readBytes(req, res, (error) => {
     if (error) return next(error)
@@ -23,14 +23,14 @@ export const readJson: RequestHandler = (req, res, next) => {
       req.body = undefined
       requireUtf8(req)
       req.body = bytes.length === 0 ? {} : parse(decode(bytes))
-    } catch (refusal) {
-      return next(refusal)
+    } catch (error) {
+      return next(error)
     }
     next()
   })
 }
 
-/** What a body is refused with that is no JSON; JSON-RPC has an error of its own for it. */
+/** The error for a body that is not JSON; JSON-RPC has an error of its own for it. */
 export const isMalformed = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code === 'malformed_json'
 
@@ -52,12 +52,12 @@ function parse(text: string): unknown {
   if (!/^[ \t\r\n]*[[{]/.test(text)) throw malformed('The body is not a JSON object.')
   requireBounded(text)
   const body = parseJson(text)
-  // Only a long run of digits can lose some; it is rare, and reviving takes ten times as long.
+  // Only long runs of digits can lose precision; they are rare, and a reviver takes ten times as long.
   return /[0-9.]{16}|[eE]-[0-9]{3}/.test(text) ? JSON.parse(text, exactOrNaN) : body
 }
 
 /**
- * Counted in the text, because making so many objects is what costs. Whether it is JSON is not asked here.
+ * Counts in the text, because creating so many objects is what costs. Does not check whether the text is JSON.
  * @throws ApiError 422 `validation_failed`
  */
 function requireBounded(text: string): void {
@@ -101,10 +101,10 @@ function exactOrNaN(_name: string, value: unknown, context?: { source?: string }
   return decimalOf(context.source) === decimalOf(String(value)) ? value : Number.NaN
 }
 
-/** The same text for the same number, however it is written; undefined where no double can be meant. */
+/** A canonical text of the number; undefined where no double can be meant. */
 function decimalOf(text: string): string | undefined {
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
-  // Nobody writes a number with so many digits that JavaScript keeps.
+  // No number with so many digits is exact in JavaScript.
   if (whole.length + fraction.length > 100) return undefined
   const digits = (whole + fraction).replace(/^0+/, '')
   const significant = digits.replace(/0+$/, '')

@@ -1,5 +1,5 @@
-// Keys that are not in the cache, resolved a few at a time for each address, and one by one once it has sent too many that were
-// invalid: whoever guesses keys must not use up the database, and whoever shares their address must still get in.
+// Resolves uncached keys, a few at a time per address, and one by one once the address has sent too many invalid ones: guessing
+// keys must not exhaust the database, and others at the same address must still get in.
 
 import type { Request, Response } from 'express'
 import { ipKeyGenerator, type RateLimitRequestHandler } from 'express-rate-limit'
@@ -15,25 +15,25 @@ export type KeyAttempts = {
 
 export const failuresPerMinute = 60
 const concurrency = 8
-// For an address over its limit: how many may wait for their turn, and how long the next has to after an invalid key.
-const longestQueue = 32
-const pauseMilliseconds = 25
+// For an address over its limit: how many requests may wait, and the pause after an invalid key.
+const maximumWaiting = 32
+const pauseMs = 25
 
 export const addressOf = (req: Request): string => ipKeyGenerator(req.ip ?? '')
 
-type Line = {
+type AddressLine = {
   address: string
-  /** The address has failed too often. */
+  /** The address has sent too many invalid keys. */
   isOver: boolean
   inFlight: number
-  waiting: { admit: () => void; refuse: (refusal: ApiError) => void }[]
-  /** By hash: requests that arrive together with one key take one place. */
+  waiting: { admit: () => void; reject: (error: ApiError) => void }[]
+  /** By hash of the key: concurrent requests with one key share an attempt. */
   attempts: Map<string, Promise<Principal>>
 }
 
 export function createKeyAttempts(principals: Principals, failures: RateLimitRequestHandler): KeyAttempts {
-  const lines = new Map<string, Line>()
-  // Hashes of keys that were valid: they wait in no line, whatever others at their address try.
+  const lines = new Map<string, AddressLine>()
+  // Hashes of keys that were valid: they do not wait, whatever others at their address send.
   const proven = new LRUCache<string, true>({ max: 10_000 })
 
   async function hasFailedTooOften(address: string): Promise<boolean> {
@@ -42,31 +42,31 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       if (counted === undefined || counted.totalHits < failuresPerMinute) return false
       return counted.resetTime === undefined || counted.resetTime.getTime() > Date.now()
     } catch {
-      // A limit that cannot be counted is no reason to turn people away.
+      // Without a working store requests pass uncounted.
       return false
     }
   }
 
-  /** @returns what the request is refused with: the error itself, or that there were too many of its kind. */
+  /** Counts an invalid key. @returns the error to answer: the given one, or 429 once there were too many. */
   const count = (error: unknown, req: Request, res: Response): Promise<unknown> =>
     error instanceof ApiError && error.status === 401
-      ? new Promise((refuseWith) => failures(req, res, (limited?: unknown) => refuseWith(limited ?? error)))
+      ? new Promise((resolve) => failures(req, res, (limited?: unknown) => resolve(limited ?? error)))
       : Promise.resolve(error)
 
-  async function turn(line: Line): Promise<void> {
+  async function turn(line: AddressLine): Promise<void> {
     line.isOver = await hasFailedTooOften(line.address)
     if (line.waiting.length === 0 && line.inFlight < (line.isOver ? 1 : concurrency)) {
       line.inFlight += 1
       return
     }
-    // Perhaps a valid key: its turn may come soon.
-    if (line.isOver && line.waiting.length >= longestQueue) throw tooManyFailures(1)
-    await new Promise<void>((admit, refuse) => line.waiting.push({ admit, refuse }))
+    // The key may be valid, so the client may retry after a second.
+    if (line.isOver && line.waiting.length >= maximumWaiting) throw tooManyFailures(1)
+    await new Promise<void>((admit, reject) => line.waiting.push({ admit, reject }))
   }
 
-  function next(line: Line): void {
+  function next(line: AddressLine): void {
     line.inFlight -= 1
-    if (line.isOver) for (const { refuse } of line.waiting.splice(longestQueue)) refuse(tooManyFailures(1))
+    if (line.isOver) for (const { reject } of line.waiting.splice(maximumWaiting)) reject(tooManyFailures(1))
     while (line.waiting.length > 0 && line.inFlight < (line.isOver ? 1 : concurrency)) {
       line.inFlight += 1
       line.waiting.shift()?.admit()
@@ -74,12 +74,12 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
     forgetIfEmpty(line)
   }
 
-  /** A line that pauses is kept: whoever tries keys one after another would open a new one each time. */
-  function forgetIfEmpty(line: Line): void {
+  /** A pausing line is kept: else an address that tries keys one after another would get a new one each time. */
+  function forgetIfEmpty(line: AddressLine): void {
     if (line.attempts.size === 0 && line.inFlight === 0) lines.delete(line.address)
   }
 
-  async function attempt(key: string, line: Line, req: Request, res: Response): Promise<Principal> {
+  async function attempt(key: string, line: AddressLine, req: Request, res: Response): Promise<Principal> {
     await turn(line)
     let isValid = false
     try {
@@ -88,11 +88,11 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       proven.set(hashOf(key), true)
       return principal
     } catch (error) {
-      const refusal = await count(error, req, res)
+      const counted = await count(error, req, res)
       line.isOver = await hasFailedTooOften(line.address)
-      throw refusal
+      throw counted
     } finally {
-      if (line.isOver && !isValid) setTimeout(next, pauseMilliseconds, line)
+      if (line.isOver && !isValid) setTimeout(next, pauseMs, line)
       else next(line)
     }
   }
@@ -108,7 +108,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
 
   return {
     async resolve(key, req, res) {
-      // Refused without the database.
+      // A malformed key fails without the database.
       if (!isWellFormedKey(key)) throw await principals.resolve(key).catch((error: unknown) => count(error, req, res))
       const hash = hashOf(key)
       if (proven.has(hash)) return resolveProven(hash, key, req, res)

@@ -1,5 +1,5 @@
-// A port that Usher listens on: answers 503 until it is given something to serve, bounds what connections may cost, and finishes
-// what is under way when it is closed.
+// A port that Usher listens on: answers 503 until it has something to serve, limits what connections may cost, and finishes
+// requests in progress when it is closed.
 
 import { randomUUID } from 'node:crypto'
 import {
@@ -22,53 +22,52 @@ export type ListenerOptions = {
   host: string
   port: number
   maxConnections?: number
-  /** How long an idle connection is kept for the next request. */
+  /** How long an idle connection is kept open. */
   keepAliveSeconds?: number
   timeouts?: Partial<Timeouts>
 }
 
-/** In milliseconds. */
 type Timeouts = {
   /** For the headers of a request, from its first byte or from the connection. */
-  headers: number
-  /** For a whole request, its body included. */
-  request: number
-  /** For a connection on which no byte moves in either direction: an answer that is not read, above all. */
-  silence: number
+  headersMs: number
+  /** For a whole request, including its body. */
+  requestMs: number
+  /** For a connection on which no byte moves in either direction, above all an answer that is not read. */
+  idleMs: number
 }
 
-// No call takes longer than `silence`: the gateway gives up on the database well before.
-const defaultTimeouts: Timeouts = { headers: 15_000, request: 30_000, silence: 30_000 }
+// No call takes longer than `idleMs`: the gateway gives up on the database well before.
+const defaultTimeouts: Timeouts = { headersMs: 15_000, requestMs: 30_000, idleMs: 30_000 }
 
-// Requests under way get this long to finish; the children need the rest of the ten seconds a supervisor waits.
-const drainMilliseconds = 3_000
+// Requests in progress get this long to finish; the child processes need the rest of the ten seconds that a supervisor waits.
+const drainMs = 3_000
 
-/** @throws StartError, whose cause is what listening failed with. */
+/** @throws StartError, with the error of `listen` as its cause. */
 export async function openListener(
   { host, port, maxConnections = 2_000, keepAliveSeconds = 5, timeouts = {} }: ListenerOptions,
   variables = { host: 'HOST', port: 'PORT' },
 ): Promise<HttpListener> {
-  const notYet: RequestListener = (req, res) => {
+  const answerStarting: RequestListener = (req, res) => {
     if (!/^\/(health|ready)\b/.test(req.url ?? '')) return refuse(res, unavailable(new Error('It is still starting.')))
     res.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end('{"status":"starting"}\n')
   }
-  let listener = notYet
-  const { headers, request, silence } = { ...defaultTimeouts, ...timeouts }
+  let listener = answerStarting
+  const { headersMs, requestMs, idleMs } = { ...defaultTimeouts, ...timeouts }
   const options: ServerOptions = {
-    headersTimeout: headers,
-    requestTimeout: request,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
     keepAliveTimeout: keepAliveSeconds * 1000,
-    connectionsCheckingInterval: Math.min(5_000, headers),
-    // Node answers a missing Host by itself, with no body: `refuseWithoutHost` does instead.
+    connectionsCheckingInterval: Math.min(5_000, headersMs),
+    // Node would answer a missing Host without a body: `requireHost` answers instead.
     requireHostHeader: false,
   }
   const server = createServer(options)
-  // Restarted by every byte that is read or taken by the other side; what is left of an answer then goes with its connection.
-  server.timeout = silence
+  // Restarted by every byte that moves; when it runs out, the rest of an answer is dropped with its connection.
+  server.timeout = idleMs
   const connections = limitConnections(server, maxConnections)
   server.on('request', (req, res) => {
     connections.admit(req, res, () => {
-      if (!refuseWithoutHost(req, res)) listener(req, res)
+      if (requireHost(req, res)) listener(req, res)
     })
   })
   server.on('checkExpectation', refuseExpectation)
@@ -76,7 +75,7 @@ export async function openListener(
   try {
     await listen(server, host, port)
   } catch (error) {
-    throw refusalToListen(error, host, port, variables)
+    throw startErrorOf(error, host, port, variables)
   }
   const { port: bound } = server.address() as AddressInfo
 
@@ -87,27 +86,27 @@ export async function openListener(
     },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      // A connection that was busy when the server closed stays open after its answer, until it is told.
-      const tidy = setInterval(() => server.closeIdleConnections(), 50)
-      const impatient = setTimeout(() => server.closeAllConnections(), drainMilliseconds)
+      // A connection that was busy when the server closed stays open after its answer, until it is closed here.
+      const closeIdle = setInterval(() => server.closeIdleConnections(), 50)
+      const forceClose = setTimeout(() => server.closeAllConnections(), drainMs)
       await closed
-      clearInterval(tidy)
-      clearTimeout(impatient)
+      clearInterval(closeIdle)
+      clearTimeout(forceClose)
     },
   }
 }
 
-// What Node would answer by itself, with an empty body. It is not logged: whoever sends rubbish must not fill the log.
+// Errors that Node would answer with an empty body. They are not logged: malformed requests must not fill the log.
 
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, connections: Connections): void {
-  // Nobody listens any more, or an answer is under way that this one must not be taken for: a write may just be committed.
+  // The client is gone, or would read this as the answer to another request, perhaps a write that is being committed.
   if (error.code === 'ECONNRESET' || !socket.writable || !connections.mayAnswer(socket)) return void socket.destroy()
-  const { head, body } = answerTo(refusalOfParser(error.code))
+  const { head, body } = answerTo(apiErrorOfParser(error.code))
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${statusLine(body.status)}\r\n${lines.join('')}\r\n${body.text}`, () => socket.destroy())
 }
 
-function refusalOfParser(code: string | undefined): ApiError {
+function apiErrorOfParser(code: string | undefined): ApiError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new ApiError(431, 'headers_too_large', 'The headers are larger than 16 KiB.')
@@ -120,38 +119,39 @@ function refusalOfParser(code: string | undefined): ApiError {
   }
 }
 
-function refuseWithoutHost(req: IncomingMessage, res: ServerResponse): boolean {
-  if (req.headers.host !== undefined || req.httpVersion !== '1.1') return false
+/** @returns whether HTTP 1.1's Host header is there; if not, the request is answered. */
+function requireHost(req: IncomingMessage, res: ServerResponse): boolean {
+  if (req.headers.host !== undefined || req.httpVersion !== '1.1') return true
   refuse(res, new ApiError(400, 'bad_request', 'The request has no Host header.'))
-  return true
+  return false
 }
 
 function refuseExpectation(_req: IncomingMessage, res: ServerResponse): void {
   refuse(
     res,
-    new ApiError(417, 'expectation_failed', 'The Expect header asks for what this server does not do.', {
-      hint: 'Send Expect: 100-continue, or no such header.',
+    new ApiError(417, 'expectation_failed', 'The expectation in the Expect header is not supported.', {
+      hint: 'Send Expect: 100-continue, or leave the header out.',
     }),
   )
 }
 
-function refuse(res: ServerResponse, refusal: ApiError): void {
-  const { head, body } = answerTo(refusal)
+function refuse(res: ServerResponse, error: ApiError): void {
+  const { head, body } = answerTo(error)
   res.writeHead(body.status, head).end(body.text)
 }
 
-function answerTo(refusal: ApiError) {
+function answerTo(error: ApiError) {
   const id = randomUUID()
-  const text = JSON.stringify({ error: refusal.body(id) })
+  const text = JSON.stringify({ error: error.body(id) })
   return {
     head: {
-      ...refusal.headers,
+      ...error.headers,
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': String(Buffer.byteLength(text)),
       'X-Request-Id': id,
       Connection: 'close',
     },
-    body: { status: refusal.status, text },
+    body: { status: error.status, text },
   }
 }
 
@@ -167,27 +167,22 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-function refusalToListen(
-  cause: unknown,
-  host: string,
-  port: number,
-  variables: { host: string; port: string },
-): unknown {
+function startErrorOf(cause: unknown, host: string, port: number, variables: { host: string; port: string }): unknown {
   const code = (cause as NodeJS.ErrnoException).code
-  const refuse = (message: string) => new StartError(message, { cause })
+  const startError = (message: string) => new StartError(message, { cause })
   if (code === 'EADDRINUSE') {
-    return refuse(
+    return startError(
       `Port ${port} on ${host} is taken by another program. Stop it, or set ${variables.port} to a free port.`,
     )
   }
   if (code === 'EACCES') {
-    return refuse(
+    return startError(
       `Port ${port} on ${host} needs more rights than this user has. Set ${variables.port} to one above 1023.`,
     )
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return refuse(
-      `${variables.host} ${host} is no address of this machine. Set ${variables.host} to 127.0.0.1, or to 0.0.0.0 for all.`,
+    return startError(
+      `${variables.host} ${host} is not an address of this machine. Set ${variables.host} to 127.0.0.1, or to 0.0.0.0 for all.`,
     )
   }
   return cause

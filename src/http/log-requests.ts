@@ -1,5 +1,5 @@
-// What is logged of a request: its id, method, the pattern of its path with those parameters that are UUIDs, status, time taken,
-// and who called by id. Never what was typed into a path or query, a key, a token, a header or a body.
+// Logs one line per request: id, method, path pattern with its UUID parameters, status, duration, and the ids of the caller. Must
+// never log other text of a path or query, a key, a token, a header or a body.
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -13,7 +13,7 @@ import { serializers } from '../process/log.ts'
 // A key sent as an id by mistake must not reach the log.
 const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !text.includes(marker)
 
-/** Gives each request its id, from X-Request-Id where it is a plain one, answers it in X-Request-Id, and logs one line at the end. */
+/** Takes the request id from X-Request-Id if it is acceptable, else generates one; answers it in X-Request-Id. */
 export function logRequests(log: Logger): RequestHandler {
   return pinoHttp({
     logger: log,
@@ -23,7 +23,7 @@ export function logRequests(log: Logger): RequestHandler {
       res.setHeader('X-Request-Id', id)
       return id
     },
-    // pino-http would put serializers of its own before the log's.
+    // Otherwise pino-http would apply its own serializers first.
     serializers,
     wrapSerializers: false,
     quietReqLogger: true,
@@ -37,12 +37,12 @@ export function logRequests(log: Logger): RequestHandler {
   }) as unknown as RequestHandler
 }
 
-/** To be called by the route of a request: `pattern` is its whole path, with `{name}` for what callers write there. */
+/** To be called by the route of a request: `pattern` is its whole path, with `{name}` for parameters. */
 export function noteRoute(req: Request, res: Response, pattern: string): void {
   res.locals.route = { pattern, ids: Object.fromEntries(Object.entries(req.params).filter(([, text]) => isUuid(text))) }
 }
 
-/** Logs what was thrown, without those parts of the path that the caller wrote. */
+/** Logs an error, without parts of the path that the caller made up. */
 export function logError(req: Request, res: Response, error: unknown, message: string): void {
   const fixed = new Set(routeOf(req, res)?.pattern.split('/'))
   const typed = req.originalUrl
@@ -70,7 +70,7 @@ function decoded(part: string): string {
 
 type Route = { pattern: string; ids: Record<string, unknown> }
 
-/** What the route noted; for routes of the app itself, which have no prefix, what Express matched. */
+/** As noted by the route; for routes of the app itself, which have no prefix, as matched by Express. */
 function routeOf(req: IncomingMessage, res: ServerResponse): Route | undefined {
   const noted = (res as Response).locals.route as Route | undefined
   const matched: unknown = (req as Request).route?.path
@@ -80,7 +80,7 @@ function routeOf(req: IncomingMessage, res: ServerResponse): Route | undefined {
 const isUuid = (text: unknown): boolean =>
   typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 
-// Node's parser knows more, which nobody sends but to be logged.
+// Node's parser accepts more, which are sent only to appear in the log.
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'])
 
 function summarise(req: IncomingMessage, res: ServerResponse, milliseconds: number): Record<string, unknown> {

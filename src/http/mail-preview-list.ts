@@ -1,12 +1,12 @@
-// The list of ticket e-mails at /outbox: readable from 320 pixels up, in light and dark, without a script. Loads nothing but its
-// icon, and escapes all that was written into an e-mail.
+// HTML of the list at /mail: readable from 320 pixels up, in light and dark, without a script. Loads nothing but its icon, and
+// escapes everything that comes from an e-mail.
 
 import type { Email } from 'postal-mime'
 import { type Html, html } from '../courier/html.ts'
 
 export type ListedEmail = { name: string; email: Email }
 
-/** `total` counts those in the folder, of which `emails` are the newest. */
+/** @param total number of e-mails in the folder, of which `emails` are the newest. */
 export function mailPreviewList(emails: ListedEmail[], total: number): string {
   return html`<!doctype html>
 <html lang="en">
@@ -14,7 +14,7 @@ export function mailPreviewList(emails: ListedEmail[], total: number): string {
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
-    <title>Outbox</title>
+    <title>Mail preview</title>
     <link rel="icon" href="/docs/favicon.svg" type="image/svg+xml">
     <style>${styles}
     </style>
@@ -22,10 +22,10 @@ export function mailPreviewList(emails: ListedEmail[], total: number): string {
   <body>
     <main>
       <div class="head">
-        <h1>Outbox</h1>
-        <a href="/outbox">Reload</a>
+        <h1>Mail preview</h1>
+        <a href="/mail">Reload</a>
       </div>
-      <p class="soft">No mail service is configured: tickets are written to files, and not sent. To send them, set <code>SMTP_URL</code>
+      <p class="soft">No mail service is configured: ticket e-mails are written to files, not sent. To send them, set <code>SMTP_URL</code>
       or <code>POSTMARK_SERVER_TOKEN</code>.</p>
       ${emails.length === 0 ? nothingYet : table(emails, total)}
     </main>
@@ -35,13 +35,13 @@ export function mailPreviewList(emails: ListedEmail[], total: number): string {
 
 const nothingYet = html`<div class="card">
         <h2>No e-mails yet</h2>
-        <p>Register somebody for a published event; <a href="/docs#/Orders/register_attendee">the documentation</a> lets you
+        <p>Register a person for a published event; <a href="/docs#/Orders/register_attendee">the documentation</a> lets you
         try it with your API key:</p>
         <p><code>POST /api/v1/events/{event_id}/registrations</code></p>
-        <p>Once the order is complete, its tickets are listed here. Reload this page to see them.</p>
+        <p>Once the order is complete, its ticket e-mails are listed here. Reload this page to see them.</p>
       </div>`
 
-// Roles are named, because an element that is not displayed as a table loses its own in some browsers.
+// Explicit roles: in some browsers an element that is not displayed as a table loses its implicit one.
 const table = (emails: ListedEmail[], total: number) => html`<p class="soft">${counted(emails.length, total)}</p>
       <table role="table">
         <thead role="rowgroup">
@@ -58,10 +58,10 @@ const table = (emails: ListedEmail[], total: number) => html`<p class="soft">${c
 
 const row = ({ name, email }: ListedEmail) => html`
           <tr role="row">
-            <th role="rowheader" scope="row"><a href="/outbox/${encodeURIComponent(name)}" dir="auto">${email.subject?.trim() || '(no subject)'}</a></th>
+            <th role="rowheader" scope="row"><a href="/mail/${encodeURIComponent(name)}" dir="auto">${email.subject?.trim() || '(no subject)'}</a></th>
             <td role="cell">${email.to?.flatMap((to) => to.group ?? to).map(recipient)}</td>
             <td role="cell" class="time">${written(email.date)}</td>
-            <td role="cell"><a href="/outbox/${encodeURIComponent(name)}/source">Download .eml</a></td>
+            <td role="cell"><a href="/mail/${encodeURIComponent(name)}/source">Download .eml</a></td>
           </tr>`
 
 const recipient = ({ name, address }: { name: string; address: string }) =>
@@ -69,7 +69,7 @@ const recipient = ({ name, address }: { name: string; address: string }) =>
 
 function counted(here: number, total: number): string {
   if (total > here)
-    return `The newest ${here} of ${total} e-mails. All of them are in the folder outbox in USHER_DATA_DIR.`
+    return `The newest ${here} of ${total} e-mails. All of them are in the folder mail in USHER_DATA_DIR.`
   return total === 1 ? 'One e-mail.' : `${total} e-mails, newest first.`
 }
 

@@ -1,5 +1,5 @@
-// Shows the ticket e-mails that were written to files. Embedded mode only, and only to this machine, since a ticket lets its
-// holder in. Must never serve another file.
+// The mail preview at /mail: ticket e-mails that were written to files. Embedded mode only, and for this machine only, since a
+// ticket admits its holder. Must never serve another file.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -11,33 +11,37 @@ import PostalMime, { type Email } from 'postal-mime'
 import { ApiError } from '../gateway/api-error.ts'
 import { mailPreviewList } from './mail-preview-list.ts'
 
-const shown = 100
+const maximumListed = 100
 
 export function mailPreviewRouter(directory: string): Router {
   const router = Router()
-  router.use('/outbox', forThisMachine, restrictPage)
+  router.use(['/mail', '/outbox'], forThisMachine, restrictPage)
 
-  router.get('/outbox', async (_req, res) => {
+  router.get('/mail', async (_req, res) => {
     const names = await emailsIn(directory)
-    const newest = names.slice(0, shown)
+    const newest = names.slice(0, maximumListed)
     const emails = await Promise.all(newest.map(async (name) => ({ name, email: await read(directory, name) })))
     res.type('html').send(mailPreviewList(emails, names.length))
   })
-  router.get('/outbox/:name', async (req, res) => {
+  router.get('/mail/:name', async (req, res) => {
     const email = await read(directory, await known(directory, req.params.name))
-    res.type('html').send(withPictures(email))
+    res.type('html').send(withImages(email))
   })
-  router.get('/outbox/:name/source', async (req, res) => {
+  router.get('/mail/:name/source', async (req, res) => {
     const name = await known(directory, req.params.name)
     res
       .type('message/rfc822')
       .attachment(name)
       .send(await readFile(join(directory, name)))
   })
+  // The former address.
+  for (const path of ['/outbox', '/outbox/:name', '/outbox/:name/source']) {
+    router.get(path, (req, res) => res.redirect(301, req.path.replace(/^\/outbox/i, '/mail')))
+  }
   return router
 }
 
-/** Newest first: names begin with their time. */
+/** Newest first: file names begin with their time. */
 async function emailsIn(directory: string): Promise<string[]> {
   const names = await readdir(directory).catch(() => [])
   return names
@@ -48,21 +52,21 @@ async function emailsIn(directory: string): Promise<string[]> {
 
 async function known(directory: string, name: string): Promise<string> {
   if ((await emailsIn(directory)).includes(name)) return name
-  throw new ApiError(404, 'unknown_path', 'There is no such e-mail.', { hint: 'See /outbox.' })
+  throw new ApiError(404, 'unknown_path', 'There is no such e-mail.', { hint: 'See /mail.' })
 }
 
 const read = async (directory: string, name: string): Promise<Email> =>
   PostalMime.parse(await readFile(join(directory, name)), { attachmentEncoding: 'base64' })
 
-/** The pictures that the e-mail carries stand in it, since nothing may be loaded. */
-function withPictures({ html: body = '', attachments }: Email): string {
+/** Attached images are inlined, since the page may load nothing. */
+function withImages({ html: body = '', attachments }: Email): string {
   return attachments.reduce((text, { contentId, mimeType, content }) => {
     const cid = contentId?.replace(/^<|>$/g, '')
     return cid === undefined ? text : text.replaceAll(`cid:${cid}`, `data:${mimeType};base64,${content}`)
   }, body)
 }
 
-/** Anybody else finds nothing here. The name of the host, too: a page of another site must not read it through a name of its own. */
+/** For others these paths do not exist. The Host header is checked against DNS rebinding. */
 const forThisMachine: RequestHandler = (req, res, next) => {
   res.set('Cache-Control', 'no-store')
   const address = req.socket.remoteAddress?.replace(/^::ffff:/, '') ?? ''
@@ -79,7 +83,7 @@ const forThisMachine: RequestHandler = (req, res, next) => {
   next('router')
 }
 
-/** What was written into an e-mail runs nothing and loads nothing. */
+/** Content of an e-mail must not run or load anything. */
 const restrictPage = helmet.contentSecurityPolicy({
   useDefaults: false,
   directives: {

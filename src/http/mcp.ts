@@ -1,5 +1,5 @@
-// MCP: the operations as tools, at POST /api/mcp, Streamable HTTP without sessions (SPEC.md, "MCP endpoint"). In comes
-// JSON-RPC with a caller, out goes JSON. A tool knows nothing of its operation but what the declaration says.
+// MCP: the operations as tools at POST /api/mcp, Streamable HTTP without sessions (docs/spec.md). Must know nothing
+// of an operation beyond its declaration.
 
 import {
   type CallToolResult,
@@ -17,12 +17,13 @@ import {
 import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
-import { ApiError, toApiError } from '../gateway/api-error.ts'
+import { toApiError } from '../gateway/api-error.ts'
 import { type Call, type Caller, confirm, IdempotencyKeySchema } from '../gateway/calls.ts'
 import type { Principals } from '../gateway/principals.ts'
 import { isRead, type Operation } from '../operation.ts'
 import { ifVersion, itemsOnAPage } from '../operations/fields.ts'
 import { callerOf } from './authenticate.ts'
+import { methodNotAllowed, notJson } from './errors.ts'
 import { isMalformed, readJson } from './json-body.ts'
 import { logError, noteRoute } from './log-requests.ts'
 import { countAlso } from './rate-limit.ts'
@@ -33,29 +34,29 @@ const instructions = [
   'Start with get_api_key to see which scopes you have.',
   'To set an event up: create_event (a draft), update_event for dates and venue, create_ticket_type, perhaps create_promo_code, then publish_event.',
   'To register people: find the event with list_events and its ticket types with list_ticket_types, then register_attendee, one guest or a group. With payment_method invoice the order is pending until record_invoice_payment covers it.',
-  'To help somebody: find them with list_attendees or list_orders by e-mail address or reference; update_attendee corrects or transfers a ticket, resend_ticket e-mails it, get_ticket_qr shows it.',
-  'At the door: check_in takes the ticket code, undo_check_in takes a mistake back, list_check_ins is the log.',
-  'Before cancelling anything, call it with dry_run true and tell the person how many people it touches.',
-  'A refusal is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900. Lists are pages: while has_more is true, send next_cursor as cursor.',
+  'To help an attendee: find them with list_attendees or list_orders by e-mail address or reference; update_attendee corrects or transfers a ticket, resend_ticket e-mails it, get_ticket_qr shows it.',
+  'At the door: check_in takes the ticket code, undo_check_in reverts a mistake, list_check_ins is the log.',
+  'Before cancelling anything, call it with dry_run true and tell the person how many people it affects.',
+  'An error is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900. Lists are pages: while has_more is true, send next_cursor as cursor.',
 ].join('\n')
 
 type Context = {
   caller: Caller
-  /** The message or batch as it was read: the SDK drops members that it cannot copy, such as `__proto__`. */
+  /** The message or batch as received: the SDK drops members that it cannot copy, such as `__proto__`. */
   body: unknown
   requestId: string
   onError: (error: unknown) => void
-  /** Of a batch: what it has been answered so far, and the request before, which is waited for. */
-  batch: { answered: number; turn: Promise<unknown> } | undefined
+  /** Of a batch: the size of its answers so far, and the request before this one. */
+  batch: { answeredBytes: number; previous: Promise<unknown> } | undefined
 }
 
 // Revisions before 2025-06-18 allow batches; their clients do not name the revision with each request.
 const lastRevisionWithBatches = '2025-03-26'
 const maximumBatch = 20
-// Further requests of a batch are not begun after so much of an answer.
-const maximumBatchAnswer = 1024 * 1024
+// No further request of a batch is begun beyond this size of its answers.
+const maximumBatchBytes = 1024 * 1024
 
-/** Parameters that do not fit are the caller's mistake, whatever the method: the SDK says so of tool calls only. */
+/** Answers invalid parameters with InvalidParams for every method: the SDK does so for tool calls only. */
 class StrictServer extends Server {
   protected override _wrapHandler(method: string, handler: Handler): Handler {
     const invalid = new ProtocolError(ProtocolErrorCode.InvalidParams, `The parameters of ${method} are not valid.`)
@@ -103,24 +104,24 @@ export function mcpRouter(
       const { idempotency_key, ...input } = sent
       return inTurn(context, async () => {
         try {
-          // A read has no idempotency key: handing it on as a field gets it refused by name.
+          // A read takes no idempotency key: as a field it is rejected by name.
           const answer = isRead(operation)
             ? await call(operation, caller, { ...defaults(operation), ...sent })
             : await call(operation, caller, input, idempotency_key)
-          const content = [...text(answer.body), ...(await pictures(operation, answer.body.data))]
+          const content = [...text(answer.body), ...(await images(operation, answer.body.data))]
           return { content, structuredContent: answer.body }
         } catch (error) {
-          const refusal = await confirm(caller, principals).then(() => toApiError(error), toApiError)
-          if (refusal.status >= 500) onError(error)
-          // Text alone: structured content has to fit the tool's output schema, and clients throw when it does not.
-          return { content: text({ error: refusal.body(requestId) }), isError: true }
+          const apiError = await confirm(caller, principals).then(() => toApiError(error), toApiError)
+          if (apiError.status >= 500) onError(error)
+          // Text only: structured content must match the output schema, and clients throw when it does not.
+          return { content: text({ error: apiError.body(requestId) }), isError: true }
         }
       })
     })
     return server
   }
 
-  // No tool says anything before its result, so a result is plain JSON.
+  // No tool sends anything before its result, so every answer is plain JSON.
   const modern = createMcpHandler((context) => buildServer(context.authInfo?.extra as Context), { legacy: 'reject' })
 
   async function legacy(request: globalThis.Request, body: unknown, context: Context): Promise<globalThis.Response> {
@@ -150,7 +151,7 @@ export function mcpRouter(
       body,
       requestId: String(req.id),
       onError: (error) => logError(req, res, error, 'tool failed'),
-      batch: isBatch ? { answered: 0, turn: Promise.resolve() } : undefined,
+      batch: isBatch ? { answeredBytes: 0, previous: Promise.resolve() } : undefined,
     }
     const request = webRequest(req)
     const auth = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra: context }
@@ -158,41 +159,41 @@ export function mcpRouter(
       isBatch || (await isLegacyRequest(request, body))
         ? await legacy(request, body, context)
         : await modern.fetch(request, { authInfo: auth, parsedBody: body })
-    // What was answered from memory: a list of tools, an error of the protocol.
+    // Lists of tools and protocol errors are answered without the database.
     await confirm(caller, principals)
     res.status(response.status).set(Object.fromEntries(response.headers))
     const answer = await response.text()
-    // The SDK answers a batch with one request in it as if it were none.
+    // The SDK answers a batch of one request like a single request.
     res.send(isBatch && answer.startsWith('{') && response.status === 200 ? `[${answer}]` : answer)
   }
 
   const router = Router()
-  router.all('/', noteEndpoint, refuseOtherMethods, readJson, refuseOtherBodies, serve)
+  router.all('/', noteEndpoint, requirePost, readJson, requireMessage, serve)
   router.use(answerUnreadable(principals))
   return router
 }
 
-/** Of a tool call, as they were read. */
+/** The arguments of a tool call, as received. */
 function argumentsOf(body: unknown, id: unknown): Record<string, unknown> {
   const message = [body].flat().find((message) => (message as { id?: unknown } | null)?.id === id)
   return (message as { params?: { arguments?: Record<string, unknown> } } | undefined)?.params?.arguments ?? {}
 }
 
-/** One by one within a batch, which then is no way to have many calls under way for the price of a connection. */
+/** Runs the requests of a batch one by one: a batch must not run many calls at once over one connection. */
 async function inTurn<T>({ batch }: Context, work: () => Promise<T>, size?: number): Promise<T> {
   if (batch === undefined) return work()
-  const result = batch.turn.then(async () => {
-    if (batch.answered >= maximumBatchAnswer) {
+  const result = batch.previous.then(async () => {
+    if (batch.answeredBytes >= maximumBatchBytes) {
       throw new ProtocolError(
         ProtocolErrorCode.InvalidRequest,
         'The answers of the batch are too large: send this request alone.',
       )
     }
     const result = await work()
-    batch.answered += size ?? JSON.stringify(result).length
+    batch.answeredBytes += size ?? JSON.stringify(result).length
     return result
   })
-  batch.turn = result.catch(() => {})
+  batch.previous = result.catch(() => {})
   return result
 }
 
@@ -203,14 +204,14 @@ const noteEndpoint: RequestHandler = (req, res, next) => {
 
 const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage.mcp } : {})
 
-async function pictures(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
+async function images(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
   const png = operation.pictures?.png
   if (png === undefined) return []
-  const picture = Buffer.from(await png.draw(data))
-  return [{ type: 'image', data: picture.toString('base64'), mimeType: png.mediaType }]
+  const image = Buffer.from(await png.draw(data))
+  return [{ type: 'image', data: image.toString('base64'), mimeType: png.mediaType }]
 }
 
-/** As `tools/list` shows it; made once, when the server starts. */
+/** As `tools/list` shows it. */
 export function toTool(operation: Operation): Tool {
   const input = inputOf(operation)
   const scope = operation.scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${operation.scope}.`
@@ -230,12 +231,12 @@ export function toTool(operation: Operation): Tool {
   }
 }
 
-/** Extending leaves behind what is said of the input as a whole, such as anyOf: hosts refuse tools that say it. */
+/** Extending drops the metadata of the whole input, such as anyOf, which MCP hosts reject. */
 function inputOf(operation: Operation): z.ZodObject {
   const { input } = operation
   if (!isRead(operation)) {
     return input.safeExtend({
-      // A list of versions is for If-Match.
+      // Only If-Match takes a list of versions.
       ...('if_version' in input.shape && { if_version: ifVersion }),
       idempotency_key: IdempotencyKeySchema.optional(),
     })
@@ -249,27 +250,20 @@ function text(body: Record<string, unknown>): CallToolResult['content'] {
   return [{ type: 'text', text: JSON.stringify(body) }]
 }
 
-const refuseOtherMethods: RequestHandler = (req, _res, next) => {
+const requirePost: RequestHandler = (req, _res, next) => {
   if (req.method === 'POST') return next()
-  throw new ApiError(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
-    hint: 'There are no sessions and no streams: POST every request.',
-    headers: { Allow: 'POST' },
-  })
+  throw methodNotAllowed(req.method, 'POST', 'There are no sessions and no streams: POST every request.')
 }
 
-const refuseOtherBodies: RequestHandler = (req, _res, next) => {
-  if (!req.is('application/json')) {
-    throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON.', {
-      hint: 'Send the header Content-Type: application/json.',
-    })
-  }
-  if (Array.isArray(req.body)) refuseBatch(req.body, req.headers['mcp-protocol-version'])
+const requireMessage: RequestHandler = (req, _res, next) => {
+  if (!req.is('application/json')) throw notJson()
+  if (Array.isArray(req.body)) requireValidBatch(req.body, req.headers['mcp-protocol-version'])
   if (req.body === undefined) throw new ProtocolError(ProtocolErrorCode.ParseError, 'The body is empty.')
   next()
 }
 
-/** Each request of a batch counts against the rate limit, and they are answered one by one. */
-function refuseBatch(batch: unknown[], revision: unknown): void {
+/** @throws ProtocolError InvalidRequest */
+function requireValidBatch(batch: unknown[], revision: unknown): void {
   const refuse = (message: string) => {
     throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message)
   }
@@ -281,7 +275,7 @@ function refuseBatch(batch: unknown[], revision: unknown): void {
   if (new Set(ids).size < ids.length) refuse('Two requests of the batch have the same id.')
 }
 
-/** What cannot be read has no id to answer to, and is answered in JSON-RPC's own words all the same. */
+/** Answers an unreadable message with a JSON-RPC error without an id. */
 function answerUnreadable(principals: Principals): ErrorRequestHandler {
   return async (error, _req, res, next) => {
     const unreadable = isMalformed(error) ? new ProtocolError(ProtocolErrorCode.ParseError, error.message) : error
@@ -291,7 +285,7 @@ function answerUnreadable(principals: Principals): ErrorRequestHandler {
   }
 }
 
-/** As the SDK wants it: the spec's own example sends no Accept header, which the SDK would answer with 406. */
+/** The request for the SDK, which answers 406 without an Accept header; an example in docs/spec.md sends none. */
 function webRequest(req: Request): globalThis.Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(req.headers)) {

@@ -1,5 +1,5 @@
-// What Usher tells Prometheus of itself. In come answers and deliveries as they happen, and what is owed whenever somebody asks;
-// out goes text at /metrics. Labels are of a bounded number: names of operations, statuses, outcomes, never an id.
+// Prometheus metrics at /metrics: requests and deliveries are recorded as they happen, pending deliveries are counted on each
+// scrape. Labels are bounded: names of operations, statuses, outcomes, never an id.
 
 import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,16 +10,16 @@ import type { CourierRpc } from '../courier/courier-rpc.ts'
 import type { Caller } from '../gateway/calls.ts'
 
 export type Metrics = {
-  /** Measures what passes. */
+  /** Middleware that measures requests. */
   requests: RequestHandler
   delivered(kind: string, outcome: string, seconds: number): void
   /** Answers GET /metrics. */
   listener: RequestListener
 }
 
-// Well within what Prometheus waits for all of it.
+// Well below Prometheus's own timeout for a scrape.
 const timeoutMs = 3_000
-// From a check-in to what the database gives up on.
+// Seconds, from a fast check-in to beyond the statement timeout of the database.
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
@@ -48,18 +48,15 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     registers,
   })
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['kind'], registers })
-  const owed = gauge(
-    'usher_outbox_owed',
-    'Webhooks and ticket e-mails that are still to be delivered, retries included.',
-  )
-  const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been owed.')
-  const late = gauge('usher_outbox_late_seconds', 'How long what is due has waited for a courier.')
+  const pending = gauge('usher_outbox_owed', 'Webhooks and ticket e-mails that are pending, retries included.')
+  const oldest = gauge('usher_outbox_oldest_seconds', 'Age of the oldest pending one.')
+  const late = gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.')
 
   async function refreshGauges(): Promise<void> {
-    for (const gauge of [owed, oldest, late]) gauge.reset()
-    const impatient = sleep(timeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('No answer.')))
-    for (const { kind, ...depth } of (await Promise.race([rpc('outbox_depth', {}), impatient])) as Depth[]) {
-      owed.set({ kind }, depth.owed)
+    for (const gauge of [pending, oldest, late]) gauge.reset()
+    const timeout = sleep(timeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('No answer.')))
+    for (const { kind, ...depth } of (await Promise.race([rpc('outbox_depth', {}), timeout])) as Depth[]) {
+      pending.set({ kind }, depth.owed)
       oldest.set({ kind }, depth.oldest_seconds)
       late.set({ kind }, depth.late_seconds)
     }
@@ -70,7 +67,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
       const stop = requests.startTimer()
       res.on('close', () => {
         const { operation, caller } = (res as Response).locals as { operation?: string; caller?: Caller }
-        // 499, as others have it, for whoever left before there was an answer.
+        // 499, as nginx has it: the client closed the connection before the answer.
         const status = res.headersSent ? res.statusCode : 499
         if (operation !== undefined) stop({ operation, source: caller?.source ?? 'none', status })
       })
@@ -82,8 +79,8 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     },
     async listener(req, res) {
       if (req.method !== 'GET' || req.url !== '/metrics') return void res.writeHead(404).end()
-      // Where the database is away, the rest is still worth telling; what is owed is then missing, not zero.
-      await refreshGauges().catch((error) => log.error({ err: error }, 'what is owed cannot be counted'))
+      // Without the database the other metrics are still served; the gauges are then missing, not zero.
+      await refreshGauges().catch((error) => log.error({ err: error }, 'pending deliveries cannot be counted'))
       res.writeHead(200, { 'Content-Type': registry.contentType }).end(await registry.metrics())
     },
   }

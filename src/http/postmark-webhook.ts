@@ -1,6 +1,5 @@
-// What Postmark tells of e-mails it took: delivered, or bounced and why. In come its webhooks, authenticated by the secret that
-// stands in their address (https://usher:SECRET@…/webhooks/postmark), out go events for the database. What it tells besides
-// is taken and forgotten, or it would be sent again and again.
+// Records Postmark's delivery and bounce webhooks, authenticated by the secret in their address
+// (https://usher:SECRET@…/webhooks/postmark). Other record types are answered 200 and ignored: Postmark would repeat them.
 
 import { type RequestHandler, Router } from 'express'
 import * as z from 'zod'
@@ -9,8 +8,8 @@ import { ApiError } from '../gateway/api-error.ts'
 import { readJson } from './json-body.ts'
 import { sharedSecret } from './shared-secret.ts'
 
-// Of Postmark's bounce types those after which the e-mail will not arrive; a holiday notice or a full mailbox is not among them.
-const forGood = [
+// The bounce types after which the e-mail will not arrive; an auto-reply or a full mailbox is not one of them.
+const permanentBounces = [
   'HardBounce',
   'BadEmailAddress',
   'Blocked',
@@ -19,31 +18,36 @@ const forGood = [
   'DMARCPolicy',
 ] as const
 
-const which = {
+const identifiers = {
   MessageID: z.string().max(200),
-  // What src/courier/mail/postmark.ts sent along.
+  // As src/courier/mail/postmark.ts sent it.
   Metadata: z
     .object({ ticket_email_id: z.uuid(), attempt: z.coerce.number().int().min(1).max(1000) })
     .optional()
     .catch(undefined),
 }
-const Told = z.discriminatedUnion('RecordType', [
-  z.object({ RecordType: z.literal('Delivery'), ...which }),
-  z.object({ RecordType: z.literal('Bounce'), Type: z.enum(forGood), Description: z.string().optional(), ...which }),
+const DeliveryEvent = z.discriminatedUnion('RecordType', [
+  z.object({ RecordType: z.literal('Delivery'), ...identifiers }),
+  z.object({
+    RecordType: z.literal('Bounce'),
+    Type: z.enum(permanentBounces),
+    Description: z.string().optional(),
+    ...identifiers,
+  }),
 ])
 
-/** @param countFailure see `limitFailures`: one for all doors. */
-export function postmarkRouter(secret: string, outbox: CourierRpc, countFailure: RequestHandler): Router {
+/** @param countFailure of `limitFailures`, shared with the API. */
+export function postmarkRouter(secret: string, rpc: CourierRpc, countFailure: RequestHandler): Router {
   const router = Router()
   router.post('/webhooks/postmark', authenticate(secret, countFailure), readJson, async (req, res) => {
-    const told = Told.safeParse(req.body)
-    if (told.success) {
-      await outbox('record_ticket_email_event', {
-        message_id: told.data.MessageID,
-        ...told.data.Metadata,
-        ...(told.data.RecordType === 'Delivery'
+    const event = DeliveryEvent.safeParse(req.body)
+    if (event.success) {
+      await rpc('record_ticket_email_event', {
+        message_id: event.data.MessageID,
+        ...event.data.Metadata,
+        ...(event.data.RecordType === 'Delivery'
           ? { status: 'delivered' }
-          : { status: 'bounced', error: told.data.Description?.slice(0, 300) ?? 'It bounced.' }),
+          : { status: 'bounced', error: event.data.Description?.slice(0, 300) ?? 'It bounced.' }),
       })
     }
     res.json({ status: 'ok' })
@@ -59,14 +63,11 @@ function authenticate(secret: string, countFailure: RequestHandler): RequestHand
       .toString()
       .replace(/^[^:]*:/, '')
     if (isSecret(given)) return next()
-    const refusal = new ApiError(
-      401,
-      'invalid_credentials',
-      'The password in the address of the webhook is not valid.',
-      {
-        headers: { 'WWW-Authenticate': 'Basic realm="Postmark webhook"' },
-      },
-    )
-    countFailure(req, res, (limited?: unknown) => next(limited ?? refusal))
+    countFailure(req, res, (limited?: unknown) => next(limited ?? invalidCredentials()))
   }
 }
+
+const invalidCredentials = () =>
+  new ApiError(401, 'invalid_credentials', 'The password in the address of the webhook is not valid.', {
+    headers: { 'WWW-Authenticate': 'Basic realm="Postmark webhook"' },
+  })

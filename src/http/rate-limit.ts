@@ -1,5 +1,5 @@
-// Middleware: so many requests a minute for each key, as its organisation's plan says; one bucket for REST and MCP. In
-// memory by default, in Redis where several copies of the BFF share the limit.
+// Middleware: limits requests per minute and key to the organisation's plan, with one bucket for REST and MCP. Counts in memory,
+// or in Redis where several instances of the API share the limit.
 
 import type { Request, RequestHandler, Response } from 'express'
 import { type ClientRateLimitInfo, MemoryStore, rateLimit, type Store } from 'express-rate-limit'
@@ -20,14 +20,14 @@ export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): R
     handler: (_req, _res, next) => next(tooManyRequests()),
     store,
     logger: log,
-    // A limit that cannot be counted is no reason to turn people away.
+    // Without a working store requests pass uncounted.
     passOnStoreError: true,
     // A batch counts several times.
     validate: { singleCount: false },
   })
 }
 
-/** Counts the other requests of a batch: the first was counted with the HTTP request. @throws ApiError 429 */
+/** Counts the requests of a batch beyond the first, which was counted with the HTTP request. @throws ApiError 429 */
 export async function countAlso(rate: RequestHandler, others: number, req: Request, res: Response): Promise<void> {
   for (let i = 0; i < others; i++) {
     for (const name of ['RateLimit', 'RateLimit-Policy']) res.removeHeader(name)
@@ -38,8 +38,8 @@ export async function countAlso(rate: RequestHandler, others: number, req: Reque
 }
 
 /**
- * MemoryStore answers its live count. Of a burst that arrives together everybody would read the count of the last, and
- * nobody would be within the limit; this answers the count as it was at each one's turn.
+ * MemoryStore returns its live counter, so that each request of a burst would read the count after the last one, and all would be
+ * over the limit. This returns the count as it was for each request.
  */
 class ExactMemoryStore extends MemoryStore {
   override increment(key: string): Promise<ClientRateLimitInfo> {
@@ -52,8 +52,8 @@ class ExactMemoryStore extends MemoryStore {
 export type LimitStores = { requests?: Store; failures?: Store; close(): Promise<void> }
 
 /**
- * The stores of the two limiters: in Redis where a URL is given, else each limiter keeps its own in memory.
- * @throws when Redis cannot be reached at the start; once it could, requests go on without it, uncounted, until it is back.
+ * The stores of the two limiters: in Redis if a URL is given, else each limiter has its own in memory.
+ * @throws when Redis cannot be reached at start-up. If it fails later, requests pass uncounted until it is back.
  */
 export async function createLimitStores(
   redisUrl: string | undefined,
@@ -63,7 +63,7 @@ export async function createLimitStores(
   let connected = false
   const client = createClient({
     url: redisUrl,
-    // Nobody waits for a counter.
+    // A request must not wait for its counter.
     disableOfflineQueue: true,
     commandOptions: { timeout: 500 },
     socket: { connectTimeout: 3000, reconnectStrategy: (tries) => connected && Math.min(tries * 100, 2000) },

@@ -1,4 +1,4 @@
-// GET /ready, for load balancers and supervisors: follows the database, unlike /health.
+// GET /ready, for load balancers and supervisors: depends on the database, unlike /health.
 
 import type { RequestHandler } from 'express'
 import type { DatabaseHealth } from '../gateway/database-health.ts'

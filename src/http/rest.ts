@@ -1,15 +1,14 @@
-// REST: the operations as routes below /api/v1. In comes an HTTP request with a caller, out goes JSON. A route knows
-// nothing of its operation but what the declaration says.
+// REST: the operations as routes below /api/v1. Must know nothing of an operation beyond its declaration.
 
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
-import { ApiError } from '../gateway/api-error.ts'
 import { type Call, requireScope } from '../gateway/calls.ts'
 import type { Principals } from '../gateway/principals.ts'
 import { validationFailed } from '../gateway/validation.ts'
 import { isRead, type Operation, type Picture, pathParameters } from '../operation.ts'
 import { maximumTags } from '../operations/fields.ts'
 import { callerOf } from './authenticate.ts'
+import { methodNotAllowed, notJson } from './errors.ts'
 import { readJson } from './json-body.ts'
 import { noteRoute } from './log-requests.ts'
 
@@ -27,7 +26,7 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
     const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
     const route = router.route(path)
     const inputOf = isRead(operation) ? inputOfQuery(operation) : inputOfBody(operation)
-    route[verbs[operation.method]](enter(operation, principals), readJson, handle(operation, call, inputOf))
+    route[verbs[operation.method]](begin(operation, principals), readJson, handle(operation, call, inputOf))
     methodsByPath.set(path, [
       ...(methodsByPath.get(path) ?? []),
       ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
@@ -35,7 +34,7 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
     for (const [extension, picture] of Object.entries(operation.pictures ?? {})) {
       router.get(
         `${path}.${extension}`,
-        enter(operation, principals, extension),
+        begin(operation, principals, extension),
         readJson,
         draw(operation, call, inputOf, picture),
       )
@@ -48,8 +47,8 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
 
 const prefix = '/api/v1'
 
-/** The operation is known: whether the key may call it comes before anything that was sent. */
-function enter(operation: Operation, principals: Principals, extension?: string): RequestHandler {
+/** Checks the scope, before anything that was sent is read. */
+function begin(operation: Operation, principals: Principals, extension?: string): RequestHandler {
   const pattern = `${prefix}${operation.path}${extension === undefined ? '' : `.${extension}`}`
   return async (req, res, next) => {
     noteRoute(req, res, pattern)
@@ -64,7 +63,7 @@ function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHand
     const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
     const { data, effect } = answer.body as { data?: { version?: number }; effect?: { dry_run?: boolean } }
-    // A dry run shows an object that there is not.
+    // A dry run answers an object that does not exist.
     if (data?.version !== undefined && !effect?.dry_run) res.set('ETag', `"${data.version}"`)
     res.status(answer.status).json(answer.body)
   }
@@ -77,7 +76,7 @@ function draw(operation: Operation, call: Call, inputOf: InputOf, { mediaType, d
   }
 }
 
-/** Query text to the types the schema wants: numbers and booleans that read as such. What does not stays, and is refused by name. */
+/** Converts query text to the integers and booleans that the schema expects. Other text is left as it is, for validation to reject. */
 function inputOfQuery(operation: Operation): InputOf {
   const properties = z.toJSONSchema(operation.input, { io: 'input' }).properties ?? {}
   const typed = Object.entries(properties).flatMap(([name, property]) =>
@@ -87,7 +86,7 @@ function inputOfQuery(operation: Operation): InputOf {
   )
   const inPath = pathParameters(operation)
   return (req) => {
-    refuseTwice(inPath, req.query)
+    requireOnlyInPath(inPath, req.query)
     const repeated = Object.keys(req.query).filter((name) => Array.isArray(req.query[name]))
     if (repeated.length > 0) throw validationFailed(repeated.map((param) => ({ param, message: 'is given twice' })))
     const input: Input = { ...req.query, ...req.params }
@@ -103,23 +102,19 @@ function inputOfQuery(operation: Operation): InputOf {
 function inputOfBody(operation: Operation): InputOf {
   const inPath = pathParameters(operation)
   return (req) => {
-    // No body at all is fine where every field is optional or in the path.
-    if (req.headers['content-length'] !== '0' && req.is('application/json') === false) {
-      throw new ApiError(415, 'unsupported_media_type', 'The body must be JSON.', {
-        hint: 'Send the header Content-Type: application/json.',
-      })
-    }
+    // No body is needed if every field is optional or in the path.
+    if (req.headers['content-length'] !== '0' && req.is('application/json') === false) throw notJson()
     const body: unknown = req.body ?? {}
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
       throw validationFailed([{ param: 'body', message: 'must be a JSON object' }])
     }
-    // dry_run in the query of a cancellation, say, must not be lost.
+    // A dry_run in the query of a cancellation, for example, must not be ignored.
     const inQuery = Object.keys(req.query)
     if (inQuery.length > 0) throw validationFailed(inQuery.map((param) => ({ param, message: 'belongs in the body' })))
-    refuseTwice(inPath, body)
+    requireOnlyInPath(inPath, body)
     if (operation.method !== 'PATCH') {
       if (req.headers['if-match'] !== undefined) {
-        throw validationFailed([{ param: 'If-Match', message: 'is not taken here' }])
+        throw validationFailed([{ param: 'If-Match', message: 'is not supported here' }])
       }
       return { ...body, ...req.params }
     }
@@ -130,29 +125,29 @@ function inputOfBody(operation: Operation): InputOf {
   }
 }
 
-function refuseTwice(inPath: string[], given: object): void {
+function requireOnlyInPath(inPath: string[], given: object): void {
   const twice = inPath.filter((name) => Object.hasOwn(given, name))
   if (twice.length > 0) throw validationFailed(twice.map((param) => ({ param, message: 'is given by the path' })))
 }
 
 /**
- * The ETag of an object is its version, and If-Match lists those it may have (RFC 9110, section 13.1.1). A weak one is taken
- * for what it was before a proxy that compressed the answer weakened it.
+ * The ETag of an object is its version, and If-Match lists the accepted ones (RFC 9110, section 13.1.1). A weak ETag counts as
+ * strong: proxies weaken it when they compress an answer.
  */
 function ifVersion(ifMatch: string | undefined): { if_version?: number[] } {
   if (ifMatch === undefined || ifMatch.trim() === '*') return {}
-  const refuse = (message: string) => validationFailed([{ param: 'If-Match', message }])
+  const invalid = (message: string) => validationFailed([{ param: 'If-Match', message }])
   // A list may have empty elements (section 5.6.1).
   const tags = ifMatch.split(',').map((tag) => tag.trim())
   const given = tags.filter(Boolean)
   if (given.length === 0 || !given.every((tag) => /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/.test(tag)))
-    throw refuse('must be an ETag that a read answered, or a list')
-  if (given.length > maximumTags) throw refuse(`must be at most ${maximumTags} ETags`)
-  // Another ETag than ours is no mistake of form: it matches nothing.
+    throw invalid('must be an ETag from an earlier answer, or a list of them')
+  if (given.length > maximumTags) throw invalid(`must be at most ${maximumTags} ETags`)
+  // A foreign ETag is valid, but matches nothing.
   return { if_version: given.flatMap((tag) => /^(?:W\/)?"(\d{1,9})"$/.exec(tag)?.[1] ?? []).map(Number) }
 }
 
-/** The ETag is for If-Match alone: counters change without it, so an answer must not be taken for unchanged. */
+/** The ETag is for If-Match only. Counters change without it, so If-None-Match must not answer 304. */
 const neverCached: RequestHandler = (req, res, next) => {
   delete req.headers['if-none-match']
   res.set('Cache-Control', 'no-store')
@@ -164,9 +159,6 @@ function refuseMethod(path: string, allowed: string[]): RequestHandler {
   const pattern = prefix + path.replace(/:(\w+)/g, '{$1}')
   return (req, res) => {
     noteRoute(req, res, pattern)
-    throw new ApiError(405, 'method_not_allowed', `This path does not answer ${req.method}.`, {
-      hint: `Allowed: ${allow}.`,
-      headers: { Allow: allow },
-    })
+    throw methodNotAllowed(req.method, allow, `Allowed: ${allow}.`)
   }
 }

@@ -1,5 +1,4 @@
-// The HTTP server: which middleware runs, in which order. In comes what the parts need, out goes an Express app; nothing
-// here starts or stops anything.
+// Builds the Express app: which middleware runs, in which order. Must not start or stop anything.
 
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
@@ -16,6 +15,7 @@ import type { Tokens } from '../gateway/tokens.ts'
 import { operations } from '../operations/index.ts'
 import { authenticate, limitFailures } from './authenticate.ts'
 import { publicRouter } from './docs-page.ts'
+import { apiErrorOfExpress } from './errors.ts'
 import { createKeyAttempts } from './key-attempts.ts'
 import { logError, logRequests } from './log-requests.ts'
 import { mailPreviewRouter } from './mail-preview.ts'
@@ -27,22 +27,22 @@ import { restRouter } from './rest.ts'
 
 export type AppParts = {
   dataApi: DataApi
-  /** What /ready tells. */
+  /** For /ready. */
   health?: DatabaseHealth
   tokens: Tokens
   log: Logger
-  /** Host names MCP answers to, besides loopback. */
+  /** Host names allowed for MCP, besides loopback. */
   allowedHosts: string[]
-  /** Express's `trust proxy`: whose X-Forwarded-For to believe. */
+  /** Express's `trust proxy`: whose X-Forwarded-For is trusted. */
   trustProxy: boolean | number | string
   stores: { requests?: Store; failures?: Store }
-  /** Where Postmark may tell what became of e-mails: the secret it has to know, and whom it tells. */
-  postmark?: { secret: string; outbox: CourierRpc }
-  /** Where tickets are written to instead of being sent, to be looked at from this machine. */
-  outbox?: string
-  /** Told of every write, when it is committed. */
+  /** For Postmark's delivery and bounce webhooks. */
+  postmark?: { secret: string; rpc: CourierRpc }
+  /** The folder that e-mails are written to, for the mail preview. */
+  mailFolder?: string
+  /** Called after each committed write. */
   onWritten?: () => void
-  /** Measures requests, where anybody wants to know. */
+  /** Middleware that measures requests. */
   measure?: RequestHandler
 }
 
@@ -55,7 +55,7 @@ export function createApp({
   trustProxy,
   stores,
   postmark,
-  outbox,
+  mailFolder,
   onWritten,
   measure,
 }: AppParts): Express {
@@ -75,8 +75,8 @@ export function createApp({
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   if (health !== undefined) app.get('/ready', answerReadiness(health))
   app.use(publicRouter(operations))
-  if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.outbox, countFailure))
-  if (outbox !== undefined) app.use(mailPreviewRouter(outbox))
+  if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
+  if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
 
   app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
   app.use(
@@ -92,17 +92,17 @@ export function createApp({
   return app
 }
 
-/** Against DNS rebinding: a page in the organiser's browser must not speak to an MCP server on their machine. */
+/** Prevents DNS rebinding: a web page in the organiser's browser must not call an MCP server on their machine. */
 function guardHost(allowedHosts: string[]): RequestHandler {
   const allowed = [...localhostAllowedHostnames(), ...allowedHosts]
   return (req, _res, next) => {
     if (!validateHostHeader(req.headers.host, allowed).ok) {
-      throw new ApiError(403, 'host_not_allowed', 'The Host header names a host this server does not answer to.', {
+      throw new ApiError(403, 'host_not_allowed', 'The host in the Host header is not allowed.', {
         hint: 'Add the host name to ALLOWED_HOSTS.',
       })
     }
     if (!validateOriginHeader(req.headers.origin, allowed).ok) {
-      throw new ApiError(403, 'origin_not_allowed', 'The Origin header names a site that may not call this server.', {
+      throw new ApiError(403, 'origin_not_allowed', 'The site in the Origin header is not allowed.', {
         hint: 'Add its host name to ALLOWED_HOSTS.',
       })
     }
@@ -116,37 +116,26 @@ const refuseUnknownPath: RequestHandler = () => {
   })
 }
 
-/** The one place where an error becomes an answer. */
+/** The only place where an error becomes an answer, except for MCP. */
 function answerError(principals: Principals): ErrorRequestHandler {
   return async (error, req, res, _next) => {
-    const refusal = await refusalToTell(refusalOfHttp(error) ?? toApiError(error), res.locals.caller, principals)
-    if (refusal.status >= 500) logError(req, res, refusal.cause ?? error, refusal.message)
-    // Half an answer is none.
+    const answer = await withKeyConfirmed(apiErrorOfExpress(error) ?? toApiError(error), res.locals.caller, principals)
+    if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
+    // An answer that has begun can only be cut off.
     if (res.headersSent) return void res.destroy()
-    res.locals.code = refusal.code
-    res.set(refusal.headers)
-    if (refusal.replayed) res.set('Idempotent-Replayed', 'true')
-    res.status(refusal.status).json({ error: refusal.body(String(req.id)) })
+    res.locals.code = answer.code
+    res.set(answer.headers)
+    if (answer.replayed) res.set('Idempotent-Replayed', 'true')
+    res.status(answer.status).json({ error: answer.body(String(req.id)) })
   }
 }
 
-/** What was refused without the database is told only to a key that is still good. The rate limit is there to spare it, and comes first. */
-async function refusalToTell(refusal: ApiError, caller: Caller | undefined, principals: Principals): Promise<ApiError> {
-  if (caller === undefined || refusal.status >= 500 || [401, 429].includes(refusal.status)) return refusal
-  return confirm(caller, principals).then(() => refusal, toApiError)
-}
-
-/** What Express and its body parser throw. */
-function refusalOfHttp(error: { type?: string; status?: number }): ApiError | undefined {
-  if (error instanceof ApiError) return undefined
-  switch (error.type) {
-    case 'entity.too.large':
-      return new ApiError(413, 'payload_too_large', 'The body is larger than 256 KiB.')
-    case 'encoding.unsupported':
-      return new ApiError(415, 'unsupported_media_type', 'The body has a Content-Encoding that is not known here.')
-  }
-  if (typeof error.status === 'number' && error.status >= 400 && error.status < 500) {
-    return new ApiError(400, 'bad_request', 'The request cannot be read.', { cause: error })
-  }
-  return undefined
+/** The error, or 401 if the key was revoked meanwhile. Not for 429: the rate limit is there to spare the database. */
+async function withKeyConfirmed(
+  error: ApiError,
+  caller: Caller | undefined,
+  principals: Principals,
+): Promise<ApiError> {
+  if (caller === undefined || error.status >= 500 || [401, 429].includes(error.status)) return error
+  return confirm(caller, principals).then(() => error, toApiError)
 }

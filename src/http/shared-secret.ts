@@ -1,5 +1,4 @@
-// A secret that a caller has to know. In comes what was given, out goes whether it is the secret; how long that takes tells
-// nothing of it, not even its length.
+// Compares a given text with a secret, in a time that reveals nothing of the secret, not even its length.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 

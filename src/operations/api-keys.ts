@@ -4,7 +4,6 @@ import * as z from 'zod'
 import { type Operation, scopes } from '../operation.ts'
 import { id, one, timestamp } from './fields.ts'
 
-/** SPEC.md, "API key object" and "Organisation object". */
 export const ApiKeySchema = z.strictObject({
   object: z.literal('api_key'),
   id: id('key'),
@@ -27,9 +26,9 @@ export const ApiKeySchema = z.strictObject({
 export const getApiKey = {
   name: 'get_api_key',
   title: 'Get the API key',
-  summary: 'Confirm that the key is valid; its organisation, scopes and rate limit.',
+  summary: 'Check that the key is valid; shows its organisation, scopes and rate limit.',
   description:
-    'Shows whose key this is: the organisation, the scopes it has and how many requests a minute it may make. Call it first to learn which other operations will be allowed.',
+    'Shows the organisation, scopes and rate limit of the calling key. Call it first to learn which other operations are allowed.',
   method: 'GET',
   path: '/me',
   scope: null,

@@ -10,6 +10,7 @@ import {
   emailAddress,
   externalId,
   externalIdInput,
+  forSync,
   id,
   ifVersions,
   line,
@@ -17,7 +18,9 @@ import {
   metadata,
   metadataInput,
   money,
+  nextPage,
   one,
+  oneOf,
   paging,
   timestamp,
   updatedSince,
@@ -25,7 +28,7 @@ import {
 } from './fields.ts'
 import { qrPictures } from './ticket-qr.ts'
 
-const attendeeStatuses = ['active', 'awaiting_payment', 'cancelled'] as const
+export const attendeeStatuses = ['active', 'awaiting_payment', 'cancelled'] as const
 const ticketEmailStatuses = [
   'not_requested',
   'waiting',
@@ -46,16 +49,14 @@ export const AttendeeSchema = z.strictObject({
   name: z.string(),
   email: z.string(),
   company: z.string().nullable(),
-  price: money.describe('What the ticket cost when it was registered, in minor units; 0 when complimentary.'),
-  discount: money.describe('What the promo code took off the price, in minor units.'),
+  price: money.describe('Price when the ticket was registered, in minor units; 0 when complimentary.'),
+  discount: money.describe('Discount of the promo code, in minor units.'),
   currency,
   status: z.enum(attendeeStatuses),
   ticket_code: z
     .string()
     .nullable()
-    .describe(
-      'What the QR code of the ticket holds; check_in takes it. null in the answers to orders:read and orders:write.',
-    ),
+    .describe('Content of the QR code; check_in takes it. null in answers to orders:read and orders:write.'),
   checked_in_at: timestamp.nullable(),
   ticket_email: z.strictObject({
     status: z.enum(ticketEmailStatuses),
@@ -73,9 +74,8 @@ export const AttendeeSchema = z.strictObject({
 export const listAttendees = {
   name: 'list_attendees',
   title: 'List attendees',
-  summary: 'Attendees of the organisation, newest first, by any of the filters.',
-  description:
-    'Lists attendees, newest first. Narrow it down: by event_id, by the e-mail address or the order reference a person gives you, by status, or with checked_in false to see who is missing. When has_more is true, call again with cursor set to next_cursor. For a sync, remember when you started and pass it as updated_since the next time.',
+  summary: 'Attendees of the organisation, newest first, with filters.',
+  description: `Lists attendees, newest first. Filter by event_id, by the e-mail address or order reference that a person gives you, by status, or with checked_in false to see who has not arrived. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/attendees',
   scope: 'attendees:read',
@@ -83,17 +83,16 @@ export const listAttendees = {
     event_id: id('event').optional(),
     order_id: id('order').optional(),
     ticket_type_id: id('ticket type').optional(),
-    status: z
-      .enum(attendeeStatuses, `must be one of ${attendeeStatuses.join(', ')}`)
+    status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
+    checked_in: z
+      .boolean('must be true or false')
       .optional()
-      .describe('Only attendees with this status.'),
-    checked_in: z.boolean('must be true or false').optional().describe('Only those who are inside, or are not.'),
-    ticket_email_status: z
-      .enum(ticketEmailStatuses, `must be one of ${ticketEmailStatuses.join(', ')}`)
+      .describe('Only those who are checked in, or who are not.'),
+    ticket_email_status: oneOf(ticketEmailStatuses)
       .optional()
-      .describe('Only those whose ticket e-mail has this status: bounced and failed want somebody to look.'),
-    email: line(254).optional().describe('Only this e-mail address; upper and lower case are the same.'),
-    reference: line(20).optional().describe('Only those of the order with this reference.'),
+      .describe('Only those whose ticket e-mail has this status: bounced and failed need attention.'),
+    email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
+    reference: line(20).optional().describe('Only attendees of the order with this reference.'),
     external_id: line(255).optional().describe('Only the attendee with this identifier of yours.'),
     updated_since: updatedSince,
     ...paging,
@@ -105,7 +104,7 @@ export const getAttendee = {
   name: 'get_attendee',
   title: 'Get an attendee',
   summary: 'One attendee.',
-  description: 'Reads one attendee by their identifier. On not_found, find the identifier with list_attendees.',
+  description: 'Returns one attendee by identifier. On not_found, find the identifier with list_attendees.',
   method: 'GET',
   path: '/attendees/{attendee_id}',
   scope: 'attendees:read',
@@ -118,7 +117,7 @@ export const TicketQrSchema = z.strictObject({
   attendee_id: id('attendee'),
   event_id: id('event'),
   name: z.string(),
-  ticket_code: z.string().describe('What the QR code holds.'),
+  ticket_code: z.string().describe('Content of the QR code.'),
 })
 
 export const getTicketQr = {
@@ -126,7 +125,7 @@ export const getTicketQr = {
   title: 'Get the QR code of a ticket',
   summary: 'The QR code of a ticket.',
   description:
-    'Shows the ticket of one active attendee: its code, and the picture of the QR code that the door scans. Show it to nobody but the attendee. On ticket_not_active the ticket is cancelled, or its order is not paid for; to e-mail a ticket use resend_ticket.',
+    'Shows the ticket of one active attendee: its code, and an image of the QR code to be scanned at the door. Show it only to the attendee. On ticket_not_active the ticket is cancelled or its order unpaid. To e-mail a ticket use resend_ticket.',
   method: 'GET',
   path: '/attendees/{attendee_id}/ticket',
   scope: 'attendees:read',
@@ -138,9 +137,9 @@ export const getTicketQr = {
 export const updateAttendee = {
   name: 'update_attendee',
   title: 'Change an attendee',
-  summary: 'Correct an attendee, or transfer their ticket to somebody else.',
+  summary: 'Correct an attendee, or transfer their ticket to another person.',
   description:
-    'Corrects the name, e-mail address or company of an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: the ticket gets a new code, which is e-mailed where tickets of the order are, and the old QR code stops working. On ticket_not_reissuable the ticket was used or cancelled; on version_mismatch read the attendee again.',
+    'Corrects the name, e-mail address or company of an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: the ticket gets a new code, e-mailed if tickets of the order are, and the old QR code stops working. On ticket_not_reissuable the ticket was used or cancelled; on version_mismatch read the attendee again.',
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   scope: 'attendees:write',
@@ -154,9 +153,7 @@ export const updateAttendee = {
       metadata: metadataInput,
       reissue_ticket: z
         .boolean('must be true or false')
-        .describe(
-          'true: a new ticket code is given, and e-mailed where the old one was to be; the old one stops working.',
-        ),
+        .describe('true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.'),
     }),
     if_version: ifVersions,
   }),
@@ -167,9 +164,9 @@ export const updateAttendee = {
 export const cancelAttendee = {
   name: 'cancel_attendee',
   title: 'Cancel an attendee',
-  summary: 'Cancel one ticket for good; its place is free again.',
+  summary: 'Cancel one ticket permanently; its place becomes free.',
   description:
-    'Cancels the ticket of one attendee for good and gives the place back. The order costs less by its price; with its last ticket it is cancelled, too; what was paid too much becomes refund_due. Confirm with the person, or try it with dry_run first. To cancel a whole order use cancel_order.',
+    'Cancels the ticket of one attendee permanently and frees the place. Its price is deducted from the order, which is cancelled with its last ticket; any overpaid amount becomes refund_due. Confirm with the person, or call it with dry_run first. To cancel a whole order use cancel_order.',
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   scope: 'attendees:write',
@@ -181,9 +178,9 @@ export const cancelAttendee = {
 export const resendTicket = {
   name: 'resend_ticket',
   title: 'Resend a ticket',
-  summary: 'E-mail the ticket of an attendee once more.',
+  summary: 'E-mail the ticket of an attendee again.',
   description:
-    'Queues the ticket e-mail of an active attendee once more, to the address they have now. If the address was wrong, correct it with update_attendee first. On ticket_not_active the ticket is cancelled or not paid for.',
+    'Queues the ticket e-mail of an active attendee again, to their current address. If the address was wrong, correct it with update_attendee first. On ticket_not_active the ticket is cancelled or unpaid.',
   method: 'POST',
   path: '/attendees/{attendee_id}/ticket-email',
   scope: 'attendees:write',

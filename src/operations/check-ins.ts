@@ -1,8 +1,9 @@
-// The door. SQL: supabase/schemas/23_check_ins.sql and 24_check_in_operations.sql.
+// Check-ins: scans of tickets at the door. SQL: supabase/schemas/23_check_ins.sql and 24_check_in_operations.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { id, line, listOf, one, paging, timestamp, timestampInput } from './fields.ts'
+import { attendeeStatuses } from './attendees.ts'
+import { id, line, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
 
 export const checkInReasons = [
   'not_found',
@@ -28,14 +29,14 @@ export const CheckInSchema = z.strictObject({
       event_id: id('event'),
       name: z.string(),
       company: z.string().nullable(),
-      status: z.enum(['active', 'awaiting_payment', 'cancelled']),
+      status: z.enum(attendeeStatuses),
       ticket_type: z.strictObject({ object: z.literal('ticket_type'), id: id('ticket type'), name: z.string() }),
-      checked_in_at: timestamp.nullable().describe('When they came in.'),
+      checked_in_at: timestamp.nullable().describe('When they were checked in.'),
     })
     .nullable()
-    .describe('Who the ticket is for; null when no ticket has the code.'),
+    .describe('The holder of the ticket; null when no ticket has the code.'),
   device: z.string().nullable(),
-  scan_id: z.string().nullable().describe('What an offline scanner calls the scan.'),
+  scan_id: z.string().nullable().describe('Identifier of the scan given by an offline scanner.'),
   scanned_at: timestamp,
   undone_at: timestamp.nullable(),
   created_at: timestamp,
@@ -45,16 +46,16 @@ export const CheckInSchema = z.strictObject({
 export const checkIn = {
   name: 'check_in',
   title: 'Check a ticket in',
-  summary: 'Let a person in by the code of their ticket, exactly once.',
+  summary: 'Admit a person by the code of their ticket, exactly once.',
   description:
-    'Checks a person in at an event by the code read from their ticket. Only a successful answer lets them in. Every refusal is logged and says who the ticket is for: already_checked_in (details say when they came in first), wrong_event, cancelled, unpaid, event_cancelled, and not_found when no ticket has this code. Never call it to look a ticket up: a success counts as an entry (undo_check_in takes it back).',
+    'Checks a person in at an event by the code on their ticket. Admit them only on success. Every rejection is logged and names the ticket holder: already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled, and not_found when no ticket has this code. Never call it to look a ticket up: a success counts as an entry (undo_check_in reverts it).',
   method: 'POST',
   path: '/check-ins',
   scope: 'checkin:write',
   input: z.strictObject({
     event_id: id('event at which the person is checked in'),
-    code: line(200).describe('Ticket code scanned from the QR code; case, blanks and hyphens do not matter.'),
-    device: line(100).nullish().describe('Which scanner or gate, for the log.'),
+    code: line(200).describe('Ticket code from the QR code; case, spaces and hyphens are ignored.'),
+    device: line(100).nullish().describe('Name of the scanner or entrance, for the log.'),
   }),
   output: one(CheckInSchema),
   hints: { destructive: false, idempotent: false },
@@ -63,9 +64,9 @@ export const checkIn = {
 export const undoCheckIn = {
   name: 'undo_check_in',
   title: 'Undo a check-in',
-  summary: 'Take an accepted check-in back, so that the ticket can be scanned again.',
+  summary: 'Revert an accepted check-in, so that the ticket can be scanned again.',
   description:
-    'Takes an accepted check-in back, by the id that check_in answered, so that the ticket can be scanned again. check_in_not_accepted: the scan was rejected, there is nothing to undo. check_in_already_undone: it was undone before.',
+    'Reverts an accepted check-in, by the id that check_in returned, so that the ticket can be scanned again. check_in_not_accepted: the scan was rejected, there is nothing to undo. check_in_already_undone: it was undone before.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
   scope: 'checkin:write',
@@ -79,9 +80,9 @@ const scanIds = (scans: { scan_id: string }[]) => new Set(scans.map(({ scan_id }
 export const checkInBatch = {
   name: 'check_in_batch',
   title: 'Upload offline scans',
-  summary: 'Upload scans made offline: a verdict each, each counted once.',
+  summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
-    'Uploads up to 500 scans of a scanner that was offline. They are judged in the order of scanned_at, and each verdict is a check-in, accepted or rejected with a reason. Sending the same scan_id again answers its first verdict, so a batch may be repeated until it arrives. For a scan at an open door use check_in.',
+    'Uploads up to 500 scans of a scanner that was offline. They are processed in the order of scanned_at, and each result is a check-in, accepted or rejected with a reason. A repeated scan_id returns its first result, so a batch may be sent again until it succeeds. For a live scan use check_in.',
   method: 'POST',
   path: '/check-ins/batch',
   scope: 'checkin:write',
@@ -91,9 +92,9 @@ export const checkInBatch = {
       .array(
         z.strictObject({
           scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
-          code: line(200).describe('Ticket code scanned from the QR code.'),
-          scanned_at: timestampInput.describe('When it was scanned: RFC 3339 with offset.'),
-          device: line(100).nullish().describe('Which scanner or gate, for the log.'),
+          code: line(200).describe('Ticket code from the QR code.'),
+          scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
+          device: line(100).nullish().describe('Name of the scanner or entrance, for the log.'),
         }),
         'must be a list of scans',
       )
@@ -112,7 +113,7 @@ export const checkInBatch = {
         .array(
           z.strictObject({
             scan_id: z.string(),
-            replayed: z.boolean().describe('The scan was known already; this is its first verdict.'),
+            replayed: z.boolean().describe('The scan was uploaded before; this is its first result.'),
             check_in: CheckInSchema,
           }),
         )
@@ -125,19 +126,15 @@ export const checkInBatch = {
 export const listCheckIns = {
   name: 'list_check_ins',
   title: 'List check-ins',
-  summary: 'The log of the door, newest first, rejected scans included.',
-  description:
-    'Lists scans, newest first, rejected ones too. Use attendee_id to see what happened to one ticket, or result rejected to see who was turned away and why. When has_more is true, call again with cursor set to next_cursor.',
+  summary: 'The log of scans, newest first, including rejected ones.',
+  description: `Lists scans, newest first, including rejected ones. Use attendee_id to see the scans of one ticket, or result rejected to see who was turned away and why. ${nextPage}`,
   method: 'GET',
   path: '/check-ins',
   scope: 'attendees:read',
   input: z.strictObject({
     event_id: id('event').optional(),
     attendee_id: id('attendee').optional(),
-    result: z
-      .enum(checkInResults, `must be one of ${checkInResults.join(', ')}`)
-      .optional()
-      .describe('Only scans with this result.'),
+    result: oneOf(checkInResults).optional().describe('Only scans with this result.'),
     ...paging,
   }),
   output: listOf(CheckInSchema),

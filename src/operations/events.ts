@@ -9,6 +9,7 @@ import {
   currency,
   currencyInput,
   dryRun,
+  dryRunFirst,
   effect,
   externalId,
   externalIdInput,
@@ -18,7 +19,9 @@ import {
   listOf,
   metadata,
   metadataInput,
+  nextPage,
   one,
+  oneOf,
   paging,
   paragraphs,
   timestamp,
@@ -35,10 +38,10 @@ export const EventSchema = z.strictObject({
   slug: z.string(),
   description: z.string().nullable(),
   status: z.enum(eventStatuses),
-  phase: z.enum(['upcoming', 'ongoing', 'ended']).describe('Where the clock stands between starts_at and ends_at.'),
+  phase: z.enum(['upcoming', 'ongoing', 'ended']).describe('The current time relative to starts_at and ends_at.'),
   starts_at: timestamp.nullable(),
   ends_at: timestamp.nullable(),
-  timezone: z.string().describe('IANA time zone the event is held in.'),
+  timezone: z.string().describe('IANA time zone of the event.'),
   venue: z
     .strictObject({
       name: z.string().nullable(),
@@ -49,7 +52,7 @@ export const EventSchema = z.strictObject({
     })
     .nullable(),
   online_url: z.string().nullable(),
-  capacity: z.int().nullable().describe('Places over all ticket types; null is no limit but theirs.'),
+  capacity: z.int().nullable().describe('Places over all ticket types; null: limited by ticket types only.'),
   currency,
   published_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
@@ -65,16 +68,12 @@ export const listEvents = {
   name: 'list_events',
   title: 'List events',
   summary: 'Events of the organisation, newest first.',
-  description:
-    'Lists the events of the organisation, newest first, optionally only those with one status or with your own external_id. Use it to find an event_id. When has_more is true, call again with cursor set to next_cursor.',
+  description: `Lists the events of the organisation, newest first, optionally only those with one status or with your own external_id. Use it to find an event_id. ${nextPage}`,
   method: 'GET',
   path: '/events',
   scope: 'events:read',
   input: z.strictObject({
-    status: z
-      .enum(eventStatuses, `must be one of ${eventStatuses.join(', ')}`)
-      .optional()
-      .describe('Only events with this status.'),
+    status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
     ...paging,
   }),
@@ -85,7 +84,7 @@ export const getEvent = {
   name: 'get_event',
   title: 'Get an event',
   summary: 'One event.',
-  description: 'Reads one event by its identifier. On not_found, find the identifier with list_events.',
+  description: 'Returns one event by identifier. On not_found, find the identifier with list_events.',
   method: 'GET',
   path: '/events/{event_id}',
   scope: 'events:read',
@@ -93,14 +92,14 @@ export const getEvent = {
   output: one(EventSchema),
 } satisfies Operation
 
-/** What can be set of an event, at creation and after. */
+/** Fields that can be set at creation and changed later. */
 const eventFields = {
   name: line(200).describe('Name of the event.'),
   slug: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, at most 100')
-    .describe('Short name for addresses, unique within the organisation.'),
-  description: paragraphs(20_000).nullable().describe('What it is about.'),
+    .describe('Short name for URLs, unique within the organisation.'),
+  description: paragraphs(20_000).nullable().describe('Description of the event.'),
   starts_at: timestampInput.nullable().describe('When it starts: RFC 3339 with offset.'),
   ends_at: timestampInput.nullable().describe('When it ends, after starts_at: RFC 3339 with offset.'),
   timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),
@@ -116,12 +115,14 @@ const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe('Where it is. In a change, members left out stay, null clears one, and null for venue clears all.'),
+    .describe(
+      'Place of the event. In a change, members left out are unchanged, null clears one, and null for venue clears all.',
+    ),
   online_url: line(2000, new RegExp(String.raw`^https?://[^\s${control}]+$`), 'must be an http or https URL')
     .nullable()
-    .describe('Where it is online.'),
-  capacity: count(1).nullable().describe('Places over all ticket types; null: no limit but theirs.'),
-  currency: currencyInput.describe('ISO 4217; fixed once there is an order.'),
+    .describe('URL of an online event.'),
+  capacity: count(1).nullable().describe('Places over all ticket types; null: limited by ticket types only.'),
+  currency: currencyInput.describe('ISO 4217; cannot be changed once there is an order.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }
@@ -131,7 +132,7 @@ export const createEvent = {
   title: 'Create an event',
   summary: 'Add an event, as a draft.',
   description:
-    'Creates an event as a draft. Only the name is needed; slug is made from it, timezone defaults to UTC and currency to EUR. Before publish_event it needs starts_at and ends_at, and a ticket type (create_ticket_type).',
+    'Creates an event as a draft. Only the name is needed; slug is derived from it, timezone defaults to UTC and currency to EUR. publish_event also needs starts_at, ends_at and a ticket type (create_ticket_type).',
   method: 'POST',
   path: '/events',
   scope: 'events:write',
@@ -143,9 +144,9 @@ export const createEvent = {
 export const updateEvent = {
   name: 'update_event',
   title: 'Change an event',
-  summary: 'Change fields of an event; what is left out stays, null clears.',
+  summary: 'Change fields of an event; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of an event. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read the event again. To change the status use publish_event, unpublish_event, cancel_event or complete_event.',
+    'Changes fields of an event. On capacity_below_sold ask for a higher number; on event_has_orders the currency cannot change; on version_mismatch read the event again. To change the status use publish_event, unpublish_event, cancel_event or complete_event.',
   method: 'PATCH',
   path: '/events/{event_id}',
   scope: 'events:write',
@@ -159,7 +160,7 @@ export const publishEvent = {
   title: 'Publish an event',
   summary: 'Open a draft for registrations.',
   description:
-    'Opens a draft event for registrations. On event_not_publishable set what param names (dates with update_event, or a ticket type with create_ticket_type) and call again.',
+    'Opens a draft event for registrations. On event_not_publishable set what param names (dates with update_event, a ticket type with create_ticket_type) and call again.',
   method: 'POST',
   path: '/events/{event_id}/publish',
   scope: 'events:write',
@@ -171,9 +172,9 @@ export const publishEvent = {
 export const unpublishEvent = {
   name: 'unpublish_event',
   title: 'Unpublish an event',
-  summary: 'Take an event back to draft while nobody has an order.',
+  summary: 'Return an event to draft while it has no orders.',
   description:
-    'Takes a published event back to draft. On event_has_orders it is too late: the event can only be cancelled. Try it first with dry_run.',
+    'Returns a published event to draft. On event_has_orders the event can only be cancelled. Call it with dry_run first.',
   method: 'POST',
   path: '/events/{event_id}/unpublish',
   scope: 'events:write',
@@ -185,9 +186,8 @@ export const unpublishEvent = {
 export const cancelEvent = {
   name: 'cancel_event',
   title: 'Cancel an event',
-  summary: 'Cancel an event with all its orders and tickets, for good.',
-  description:
-    'Cancels a published event for good, and with it all its orders and tickets; paid orders become refund_due. Call it with dry_run first and tell the person how many orders and attendees effect names; only then call it without.',
+  summary: 'Cancel an event with all its orders and tickets, permanently.',
+  description: `Cancels a published event with all its orders and tickets, permanently; paid orders become refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/events/{event_id}/cancel',
   scope: 'events:write',
@@ -199,9 +199,9 @@ export const cancelEvent = {
 export const completeEvent = {
   name: 'complete_event',
   title: 'Complete an event',
-  summary: 'Close an event: nobody can be registered any more.',
+  summary: 'Close an event for registrations.',
   description:
-    'Closes a published event, normally once it is over: nobody can be registered any more. It cannot be reopened, so confirm with the person first.',
+    'Closes a published event, normally once it is over: no more registrations. It cannot be reopened, so confirm with the person first.',
   method: 'POST',
   path: '/events/{event_id}/complete',
   scope: 'events:write',

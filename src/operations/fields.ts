@@ -1,33 +1,33 @@
-// The fields that many resources share, each with its limits and the words that explain it. Limits stand in the database
-// as constraints too: here they let an answer name every bad field at once.
+// Fields, texts and helpers that several resources share. Limits are constraints in the database too; here they let one answer
+// name every bad field.
 
 import * as z from 'zod'
 
-// Patterns are published, so they keep to what ECMA-262, Python's re and Go's RE2 all read: no lookahead, no \p{…}.
+// Patterns are published, so they use only what ECMA-262, Python's re and Go's RE2 share: no lookahead, no \p{…}.
 // Neither Postgres nor a mail header can hold control characters.
 export const control = String.raw`\x00-\x1f\x7f-\x9f`
 const nul = String.raw`\x00`
 const oneLine = new RegExp(String.raw`^\s*[^\s${control}][^${control}]*$`)
 export const withoutControl = new RegExp(`^[^${control}]*$`)
 
-/** A lone surrogate is not text. No portable pattern can say so. */
+/** Rejects lone surrogates, which no portable pattern can. */
 const isWellFormed = (text: string) => text.isWellFormed()
 
-/** At most so many characters, as Postgres and JSON Schema count them: `.max` of zod counts UTF-16 code units. */
+/** A maximum length in characters, as Postgres and JSON Schema count them: zod's `.max` counts UTF-16 code units. */
 export function characters(max: number, error = `must be at most ${max} characters`) {
   const check = z.check<string>(({ value, issues }) => {
     if (value.length > max && (value.length > 2 * max || [...value].length > max)) {
       issues.push({ code: 'custom', message: error, input: value, continue: true })
     }
   })
-  // From here zod takes `maxLength` of the JSON Schema.
+  // zod reads `maxLength` of the JSON Schema from here.
   check._zod.onattach.push((schema) => {
     schema._zod.bag.maximum = max
   })
   return check
 }
 
-/** One line of text without control characters, trimmed; of the form of a pattern, which then has to refuse control characters itself. */
+/** One line of text without control characters, trimmed. A `pattern` of its own must reject control characters itself. */
 export const line = (max: number, pattern = oneLine, error = 'must be one line of text without control characters') =>
   z
     .string()
@@ -42,15 +42,15 @@ export const timestamp = z.iso.datetime().describe('RFC 3339, UTC.')
 export const metadata = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
   .describe("The organiser's own flat object, at most 50 keys.")
-export const version = z.int().describe('Counts the edits; also the ETag of the object over REST.')
+export const version = z.int().describe('Number of edits; over REST also the ETag of the object.')
 export const externalId = z.string().nullable().describe("The organiser's own identifier.")
 export const money = z.int().describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
 export const currency = z.string().length(3).describe('ISO 4217.')
 
-/** Items on a page when nobody says how many. Over MCP a page is shorter: it is what a context window takes at once. */
+/** Default page sizes. MCP pages are shorter, to fit a context window. */
 export const itemsOnAPage = { rest: 50, mcp: 20 }
 
-/** Inputs of every list: keyset pages, walked by sending back `next_cursor`. */
+/** Inputs of every list: keyset pages, read on by sending `next_cursor`. */
 export const paging = {
   cursor: z
     .string()
@@ -76,9 +76,19 @@ export const listOf = (item: z.ZodObject) =>
 /** The body of an answer that holds one object. */
 export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 
+/** Sentences of descriptions. */
+export const dryRunFirst =
+  'Call it with dry_run first and tell the person how many orders and attendees effect counts; only then call it without.'
+export const nextPage = 'When has_more is true, call again with cursor set to next_cursor.'
+export const forSync = 'For a sync, remember when you started and pass it as updated_since the next time.'
+
 // Inputs
 
-/** Text of many lines. */
+/** One of a list of values. */
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, `must be one of ${values.join(', ')}`)
+
+/** Multi-line text. */
 export const paragraphs = (max: number) =>
   z
     .string()
@@ -86,13 +96,13 @@ export const paragraphs = (max: number) =>
     .regex(new RegExp(`^[^${nul}]*$`), 'must not hold the character U+0000')
     .refine(isWellFormed, 'must be text in Unicode')
 
-// zod's own pattern of a time is 300 characters long, and has any year, offset and number of decimals.
+// zod's own pattern of a time is 300 characters long, and allows any year, offset and number of decimals.
 const years = '(19|[2-8][0-9]|9[0-8])[0-9]{2}|99[0-8][0-9]|999[0-8]'
 const rfc3339 = new RegExp(
   `^(${years})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])$`,
 )
 
-/** The day is one of its month, which `format` says in the JSON Schema; and even with its offset it is not before 1900. */
+/** The day exists in its month, which `format` says in the JSON Schema; and in UTC the time is not before 1900. */
 function isInCalendar(time: string): boolean {
   const [year, month, day] = time.split(/[-T]/, 3).map(Number) as [number, number, number]
   return day <= new Date(Date.UTC(year, month, 0)).getUTCDate() && Date.parse(time) >= Date.UTC(1900)
@@ -109,20 +119,18 @@ export const timestampInput = z
   .meta({ format: 'date-time' })
   .describe('RFC 3339 with offset.')
 
-export const updatedSince = timestampInput
-  .optional()
-  .describe('Only what was created or changed at or after this time.')
+export const updatedSince = timestampInput.optional().describe('Only objects created or changed at or after this time.')
 
 export const currencyInput = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code of three capital letters')
 
-// As zod's own, without its lookaheads.
+// Like zod's own pattern, without its lookaheads.
 const mailbox = /^([A-Za-z0-9_'+-]+[.])*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*[.])+[A-Za-z]{2,}$/
 
 export const emailAddress = z
   .string()
   .trim()
   .check(characters(254), z.email({ pattern: mailbox, error: 'must be an e-mail address' }))
-  .describe('E-mail address of the attendee; the QR ticket is sent here.')
+  .describe('E-mail address of the attendee; the ticket is sent to it.')
 
 export const externalIdInput = line(255).nullable().describe('Your own identifier, unique within the organisation.')
 
@@ -155,22 +163,22 @@ export const count = (min: number) =>
 export const dryRun = z
   .boolean('must be true or false')
   .optional()
-  .describe('true: change nothing, only answer what would change and how many people it touches.')
+  .describe('true: change nothing, only answer what would change and how many people are affected.')
 
 const versionInput = z
   .int('must be a whole number')
   .min(0, 'must be a version that a read answered')
   .max(2_147_483_647, 'must be a version that a read answered')
 
-/** As it is published: over MCP one version. */
+/** As published over MCP: one version. */
 export const ifVersion = versionInput
   .optional()
-  .describe('Change it only if this is still its version; else version_mismatch.')
+  .describe('Change the object only if it still has this version; else version_mismatch.')
 
 /** How many ETags If-Match may list. */
 export const maximumTags = 20
 
-/** As it is taken: If-Match may list several. The SQL function gets a list. */
+/** As accepted: If-Match may list several. The SQL function takes a list. */
 export const ifVersions = z
   .union(
     [versionInput.transform((version) => [version]), z.array(versionInput).max(maximumTags)],
@@ -178,20 +186,20 @@ export const ifVersions = z
   )
   .optional()
 
-/** Any of the fields, but at least one: what a PATCH changes. */
+/** The changes of a PATCH: any of the fields, at least one. */
 export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>
   z
     .strictObject(fields)
     .partial()
     .refine((changes) => Object.keys(changes).length > 0, 'must name at least one field to change')
     .meta({ minProperties: 1 })
-    .describe('Fields to change. A field left out stays as it is; null clears it, where it may be empty.')
+    .describe('Fields to change. A field left out is unchanged; null clears one that may be empty.')
 
-/** What a dry run answers beside the object as it would be. */
+/** Beside the object as it is, or in a dry run would be. */
 export const effect = z
   .strictObject({
     dry_run: z.boolean().describe('true: nothing was changed.'),
-    orders: z.int().describe('Orders that it touches.'),
-    attendees: z.int().describe('People that it touches.'),
+    orders: z.int().describe('Orders affected.'),
+    attendees: z.int().describe('Attendees affected.'),
   })
-  .describe('What it did, or in a dry run would do, to others.')
+  .describe('What it changed besides the object, or in a dry run would change.')

@@ -1,4 +1,4 @@
-// The list of operations: the whole public interface. Whoever adds one adds it here, and REST and MCP have it.
+// The list of operations, from which REST, MCP and the OpenAPI document are made. A new operation must be added here.
 
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'

@@ -7,14 +7,18 @@ import {
   currency,
   currencyInput,
   dryRun,
+  dryRunFirst,
   effect,
   externalId,
+  forSync,
   id,
   line,
   listOf,
   metadata,
   money,
+  nextPage,
   one,
+  oneOf,
   paging,
   timestamp,
   timestampInput,
@@ -26,6 +30,8 @@ const orderStatuses = ['pending', 'completed', 'cancelled'] as const
 export const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
 const paymentStatuses = ['not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due'] as const
 
+const sources = ['api', 'mcp', 'studio'] as const
+
 export const PaymentSchema = z.strictObject({
   object: z.literal('payment'),
   id: id('payment'),
@@ -34,7 +40,7 @@ export const PaymentSchema = z.strictObject({
   currency,
   received_at: timestamp,
   external_reference: z.string().nullable(),
-  source: z.enum(['api', 'mcp', 'studio']),
+  source: z.enum(sources),
   created_at: timestamp,
 })
 
@@ -42,7 +48,7 @@ export const OrderSchema = z.strictObject({
   object: z.literal('order'),
   id: id('order'),
   event_id: id('event'),
-  reference: z.string().describe('Short and readable, for people.'),
+  reference: z.string().describe('Short reference for people.'),
   status: z.enum(orderStatuses),
   payment_status: z.enum(paymentStatuses),
   name: z.string(),
@@ -50,18 +56,18 @@ export const OrderSchema = z.strictObject({
   company: z.string().nullable(),
   currency,
   subtotal: money.describe(
-    'Prices of the tickets that are not cancelled, in minor units; of a cancelled order, as it was.',
+    'Prices of the tickets that are not cancelled, in minor units; of a cancelled order, before it was cancelled.',
   ),
   discount_total: money.describe('Discounts of the same tickets, in minor units.'),
-  total: money.describe('subtotal less discount_total.'),
+  total: money.describe('subtotal minus discount_total.'),
   amount_paid: money,
   amount_due: money,
   payment_method: z
     .enum(paymentMethods)
     .nullable()
-    .describe('null: complimentary. Once there is a payment, how the latest came in.'),
+    .describe('null: complimentary. Once there is a payment, the method of the latest.'),
   promo_code: z.string().nullable(),
-  source: z.enum(['api', 'mcp', 'studio']),
+  source: z.enum(sources),
   attendees: z.array(AttendeeSchema),
   payments: z.array(PaymentSchema),
   completed_at: timestamp.nullable(),
@@ -76,23 +82,16 @@ export const OrderSchema = z.strictObject({
 export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
-  summary: 'Orders of the organisation with their attendees, newest first, by any of the filters.',
-  description:
-    'Lists orders with their attendees, newest first. Narrow it down: by event_id, by the reference or the e-mail address a person gives you, by status or payment_status (awaiting_payment, refund_due). When has_more is true, call again with cursor set to next_cursor. For a sync, remember when you started and pass it as updated_since the next time.',
+  summary: 'Orders of the organisation with their attendees, newest first, with filters.',
+  description: `Lists orders with their attendees, newest first. Filter by event_id, by the reference or e-mail address that a person gives you, by status or payment_status (awaiting_payment, refund_due). ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
   input: z.strictObject({
     event_id: id('event').optional(),
-    status: z
-      .enum(orderStatuses, `must be one of ${orderStatuses.join(', ')}`)
-      .optional()
-      .describe('Only orders with this status.'),
-    payment_status: z
-      .enum(paymentStatuses, `must be one of ${paymentStatuses.join(', ')}`)
-      .optional()
-      .describe('Only orders with this payment status.'),
-    email: line(254).optional().describe('Only this e-mail address; upper and lower case are the same.'),
+    status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
+    payment_status: oneOf(paymentStatuses).optional().describe('Only orders with this payment status.'),
+    email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
     reference: line(20).optional().describe('Only the order with this reference.'),
     external_id: line(255).optional().describe('Only the order with this identifier of yours.'),
     updated_since: updatedSince,
@@ -105,7 +104,7 @@ export const getOrder = {
   name: 'get_order',
   title: 'Get an order',
   summary: 'One order with its attendees.',
-  description: 'Reads one order with its attendees. On not_found, find the identifier with list_orders.',
+  description: 'Returns one order with its attendees. On not_found, find the identifier with list_orders.',
   method: 'GET',
   path: '/orders/{order_id}',
   scope: 'orders:read',
@@ -116,9 +115,8 @@ export const getOrder = {
 export const cancelOrder = {
   name: 'cancel_order',
   title: 'Cancel an order',
-  summary: 'Cancel an order with all its tickets, for good.',
-  description:
-    'Cancels an order with all its tickets, for good: the places are free again and the tickets stop scanning; what was paid becomes refund_due. Call it with dry_run first and tell the person how many attendees effect names; only then call it without.',
+  summary: 'Cancel an order with all its tickets, permanently.',
+  description: `Cancels an order with all its tickets, permanently: the places become free, the tickets no longer scan, and the amount paid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/orders/{order_id}/cancel',
   scope: 'orders:write',
@@ -130,9 +128,9 @@ export const cancelOrder = {
 export const recordInvoicePayment = {
   name: 'record_invoice_payment',
   title: 'Record a payment',
-  summary: 'Record money received for an order; it completes when nothing is due.',
+  summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order, by default against an invoice. Partial payments add up; with the last the order completes and its tickets are good. amount is in minor units: 49.00 EUR is 4900. On overpayment details say what is due; on nothing_due the order is completed or cancelled; on wrong_currency check the amount. Always send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order, by default against an invoice. Partial payments add up; once nothing is due the order completes and its tickets become valid. amount is in minor units: 49.00 EUR is 4900. On overpayment details say what is due; on nothing_due the order is completed or cancelled; on wrong_currency check the amount. Always send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   scope: 'orders:write',
@@ -143,14 +141,13 @@ export const recordInvoicePayment = {
       .min(1, 'must be at least 1')
       .max(1_000_000_000_000, 'must be at most 1000000000000')
       .describe("In minor units (cents) of the order's currency; at most what is due."),
-    method: z
-      .enum(paymentMethods, `must be one of ${paymentMethods.join(', ')}`)
+    method: oneOf(paymentMethods)
       .optional()
       .meta({ default: 'invoice' })
-      .describe('How it came in; invoice when left out.'),
-    currency: currencyInput.optional().describe("To be sure: refused unless it is the order's."),
-    received_at: timestampInput.optional().describe('When it came in: RFC 3339 with offset; now when left out.'),
-    external_reference: line(255).nullish().describe('What it goes by elsewhere, such as the invoice number.'),
+      .describe('Payment method; invoice when left out.'),
+    currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
+    received_at: timestampInput.optional().describe('When it was received: RFC 3339 with offset; now when left out.'),
+    external_reference: line(255).nullish().describe('Your reference of the payment, such as the invoice number.'),
   }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false },

@@ -2,7 +2,21 @@
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { changesOf, count, id, ifVersions, listOf, one, paging, timestamp, timestampInput, version } from './fields.ts'
+import {
+  changesOf,
+  count,
+  id,
+  ifVersions,
+  listOf,
+  nextPage,
+  one,
+  paging,
+  timestamp,
+  timestampInput,
+  version,
+} from './fields.ts'
+
+const statuses = ['active', 'disabled'] as const
 
 export const PromoCodeSchema = z.strictObject({
   object: z.literal('promo_code'),
@@ -12,11 +26,13 @@ export const PromoCodeSchema = z.strictObject({
   percent_off: z.number(),
   valid_from: timestamp.nullable(),
   valid_until: timestamp.nullable(),
-  max_redemptions: z.int().nullable().describe('How many tickets may have it; null: no limit.'),
-  times_redeemed: z.int().describe('Tickets that have it.'),
-  ticket_type_ids: z.array(id('ticket type')).describe('What it is good for; empty: all of the event.'),
-  status: z.enum(['active', 'disabled']),
-  state: z.enum(['valid', 'upcoming', 'expired', 'used_up', 'disabled']).describe('Whether it can be used now.'),
+  max_redemptions: z.int().nullable().describe('Maximum number of tickets; null: no limit.'),
+  times_redeemed: z.int().describe('Number of tickets that use it.'),
+  ticket_type_ids: z.array(id('ticket type')).describe('Ticket types it applies to; empty: all of the event.'),
+  status: z.enum(statuses),
+  state: z
+    .enum(['valid', 'upcoming', 'expired', 'used_up', 'disabled'])
+    .describe('Whether it can be used now, and why not.'),
   version,
   created_at: timestamp,
   updated_at: timestamp,
@@ -26,28 +42,27 @@ const promoCodeFields = {
   code: z
     .string()
     .regex(/^[\x21-\x7e]{1,50}$/, 'must be one word of 1 to 50 letters, digits or signs')
-    .describe('What the buyer types; upper and lower case are the same.'),
+    .describe('The code that the buyer enters; case-insensitive.'),
   percent_off: z
     .number()
     .gt(0, 'must be more than 0')
     .max(100, 'must be at most 100')
     .multipleOf(0.01, 'must have at most two decimals')
     .describe('Percentage taken off each ticket.'),
-  valid_from: timestampInput.nullable().describe('From when it is good; null: at once.'),
-  valid_until: timestampInput.nullable().describe('Until when it is good; null: without end.'),
-  max_redemptions: count(1).nullable().describe('How many tickets may have it; null: no limit.'),
+  valid_from: timestampInput.nullable().describe('Start of its validity; null: valid at once.'),
+  valid_until: timestampInput.nullable().describe('End of its validity; null: no end.'),
+  max_redemptions: count(1).nullable().describe('Maximum number of tickets; null: no limit.'),
   ticket_type_ids: z
     .array(id('ticket type'))
     .max(100, 'must be at most 100 ticket types')
-    .describe('What it is good for; empty: all ticket types of the event.'),
+    .describe('Ticket types it applies to; empty: all of the event.'),
 }
 
 export const listPromoCodes = {
   name: 'list_promo_codes',
   title: 'List promo codes',
   summary: 'Promo codes of an event, newest first.',
-  description:
-    'Lists the promo codes of an event, newest first. state valid means that it can be used now. When has_more is true, call again with cursor set to next_cursor.',
+  description: `Lists the promo codes of an event, newest first. state valid means that it can be used now. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/promo-codes',
   scope: 'events:read',
@@ -59,7 +74,7 @@ export const getPromoCode = {
   name: 'get_promo_code',
   title: 'Get a promo code',
   summary: 'One promo code.',
-  description: 'Reads one promo code by its identifier. On not_found, find the identifier with list_promo_codes.',
+  description: 'Returns one promo code by identifier. On not_found, find the identifier with list_promo_codes.',
   method: 'GET',
   path: '/promo-codes/{promo_code_id}',
   scope: 'events:read',
@@ -72,7 +87,7 @@ export const createPromoCode = {
   title: 'Create a promo code',
   summary: 'Add a discount code to an event.',
   description:
-    'Adds a promo code to an event: percent_off off each ticket, for all ticket types or those in ticket_type_ids. On already_exists the event has a code of this name.',
+    'Adds a promo code to an event: percent_off off each ticket, for all ticket types or those in ticket_type_ids. On already_exists the event already has this code.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
   scope: 'events:write',
@@ -87,9 +102,9 @@ export const createPromoCode = {
 export const updatePromoCode = {
   name: 'update_promo_code',
   title: 'Change a promo code',
-  summary: 'Change or disable a promo code; what is left out stays, null clears.',
+  summary: 'Change or disable a promo code; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of a promo code. Set status to disabled to refuse it from now on; orders that have it keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
+    'Changes fields of a promo code. Set status to disabled to reject it from now on; orders that use it keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/promo-codes/{promo_code_id}',
   scope: 'events:write',
@@ -97,7 +112,7 @@ export const updatePromoCode = {
     promo_code_id: id('promo code'),
     changes: changesOf({
       ...promoCodeFields,
-      status: z.enum(['active', 'disabled'], 'must be active or disabled'),
+      status: z.enum(statuses, 'must be active or disabled'),
     }),
     if_version: ifVersions,
   }),

@@ -1,15 +1,15 @@
-// Registering guests: an order with its attendees. SQL: supabase/schemas/22_registrations.sql, which leans on
-// 15_orders.sql to 20_places.sql for every rule.
+// Registration: creates an order with its attendees. SQL: supabase/schemas/22_registrations.sql; the rules are in
+// 15_orders.sql to 20_places.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { emailAddress, externalIdInput, id, line, metadataInput, one } from './fields.ts'
+import { emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
 import { OrderSchema, paymentMethods } from './orders.ts'
 
 const company = line(200).nullish()
 
 const Guest = z.strictObject({
-  ticket_type_id: id('ticket type; the one beside the list when left out').optional(),
+  ticket_type_id: id('ticket type; default: the ticket_type_id beside the list').optional(),
   name: line(200).describe('Name of the attendee.'),
   email: emailAddress,
   company: company.describe('Company of the attendee.'),
@@ -20,37 +20,36 @@ const Guest = z.strictObject({
 const Registration = z.strictObject({
   event_id: id('event'),
   ticket_type_id: id('ticket type, which must be one of the event').optional(),
-  name: line(200).optional().describe('Name of the attendee; of the buyer, where there are attendees.'),
+  name: line(200).optional().describe('Name of the attendee; of the buyer, if there is a list of attendees.'),
   email: emailAddress.optional(),
-  company: company.describe('Company of the attendee; of the buyer, where there are attendees.'),
+  company: company.describe('Company of the attendee; of the buyer, if there is a list of attendees.'),
   attendees: z
     .array(Guest)
     .min(1, 'must name at least one attendee')
     .max(50, 'must name at most 50 attendees')
     .optional()
     .describe(
-      'A group in one order, all or none: up to 50, each with ticket_type_id, name and email. name, email and company beside the list are then the buyer, who is the first of them when left out.',
+      'A group in one order, all or none: up to 50, each with ticket_type_id, name and email. name, email and company beside the list are then those of the buyer; default: the first attendee.',
     ),
-  payment_method: z
-    .enum(paymentMethods, `must be one of ${paymentMethods.join(', ')}`)
+  payment_method: oneOf(paymentMethods)
     .optional()
     .describe(
       'Left out: the tickets are complimentary. Given, usually invoice: they have their prices, and the order is pending until record_invoice_payment covers it.',
     ),
-  promo_code: line(50).optional().describe('Takes a percentage off; needs a payment_method. Case does not matter.'),
+  promo_code: line(50).optional().describe('Takes a percentage off; needs a payment_method. Case-insensitive.'),
   send_email: z
     .boolean('must be true or false')
     .optional()
-    .describe('false: the tickets are not e-mailed. Left out: they are, once the order is completed.'),
+    .describe('false: the tickets are not e-mailed. Default: they are, once the order is completed.'),
   external_id: externalIdInput
     .optional()
-    .describe('Your own identifier of the order, and of its attendee where there is no list of them.'),
+    .describe('Your own identifier of the order, and of its attendee if there is no list.'),
   metadata: metadataInput
     .optional()
-    .describe('Your own flat object on the order, and on its attendee where there is no list of them.'),
+    .describe('Your own flat object on the order, and on its attendee if there is no list.'),
 })
 
-/** What the two forms need. Also asked when another field is bad, so that an answer names them all. */
+/** Required fields of the two forms: checked even if another field is bad, so that one answer names them all. */
 const always = { when: () => true }
 
 export const registerAttendee = {
@@ -58,7 +57,7 @@ export const registerAttendee = {
   title: 'Register attendees',
   summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
-    'Registers one guest (ticket_type_id, name, email) or a group (attendees, up to 50, all or none) and e-mails the tickets, unless send_email is false. Without a payment_method the tickets are complimentary and good at once. With payment_method invoice they have their prices, a promo_code may take something off, and they are good and e-mailed once record_invoice_payment covers the order. Answers the order with its attendees; each holds a ticket_code. The event must be published (event_not_published) and the ticket type on sale (see list_ticket_types). On sold_out choose another ticket type; on quantity_not_allowed change the number of tickets; on sales_not_started or sales_ended tell the person when; on a refusal about promo_code try without it. Send an idempotency_key so that repeating the call after a lost answer registers nobody twice.',
+    'Registers one guest (ticket_type_id, name, email) or a group (attendees, up to 50, all or none) and e-mails the tickets, unless send_email is false. Without a payment_method the tickets are complimentary and valid at once. With payment_method invoice they have their prices, less any promo_code, and become valid and are e-mailed once record_invoice_payment covers the order. Returns the order with its attendees; each has a ticket_code. The event must be published (event_not_published) and the ticket type on sale (see list_ticket_types). On sold_out choose another ticket type; on quantity_not_allowed change the number of tickets; on sales_not_started or sales_ended tell the person when; on an error about promo_code try without it. Send an idempotency_key so that repeating the call after a lost answer registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   scope: 'attendees:write',

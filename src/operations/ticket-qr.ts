@@ -1,10 +1,9 @@
-// The QR code of a ticket as a picture. In comes what get_ticket_qr answers, out goes PNG or SVG. It holds the ticket code and
-// nothing else: whoever finds a ticket learns no name from it.
+// Draws the QR code of a ticket as PNG or SVG. It must hold the ticket code only: a lost ticket must not reveal a name.
 
 import qrcode from 'qrcode'
 import type { Picture } from '../operation.ts'
 
-// M survives a crease or a smudge; four modules of white around it is what ISO/IEC 18004 asks for.
+// Level M survives a crease or a smudge; ISO/IEC 18004 requires a margin of four modules.
 const options = { errorCorrectionLevel: 'M', margin: 4 } as const
 
 const codeOf = (data: unknown) => (data as { ticket_code: string }).ticket_code

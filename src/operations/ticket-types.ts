@@ -23,6 +23,9 @@ import {
   version,
 } from './fields.ts'
 
+const visibilities = ['public', 'hidden'] as const
+const statuses = ['active', 'archived'] as const
+
 export const TicketTypeSchema = z.strictObject({
   object: z.literal('ticket_type'),
   id: id('ticket type'),
@@ -31,18 +34,15 @@ export const TicketTypeSchema = z.strictObject({
   description: z.string().nullable(),
   price: money,
   currency,
-  quantity: z.int().nullable().describe('How many there are; null is unlimited.'),
+  quantity: z.int().nullable().describe('How many there are; null: unlimited.'),
   quantity_sold: z.int(),
-  quantity_available: z
-    .int()
-    .nullable()
-    .describe("What is left, the event's own capacity counted in; null is unlimited."),
+  quantity_available: z.int().nullable().describe("How many are left, within the event's capacity; null: unlimited."),
   min_per_order: z.int(),
   max_per_order: z.int().nullable(),
   sales_start_at: timestamp.nullable(),
   sales_end_at: timestamp.nullable(),
-  visibility: z.enum(['public', 'hidden']),
-  status: z.enum(['active', 'archived']),
+  visibility: z.enum(visibilities),
+  status: z.enum(statuses),
   sales_status: z.enum(['upcoming', 'on_sale', 'sold_out', 'ended', 'archived']),
   position: z.int(),
   external_id: externalId,
@@ -55,9 +55,9 @@ export const TicketTypeSchema = z.strictObject({
 export const listTicketTypes = {
   name: 'list_ticket_types',
   title: 'List ticket types',
-  summary: 'Ticket types of an event, with what is left of each.',
+  summary: 'Ticket types of an event, with the availability of each.',
   description:
-    'Lists the ticket types of an event, hidden and archived ones too, in the order the organiser gave them. Use it to find a ticket_type_id before register_attendee: sales_status on_sale means that it can be issued now, and quantity_available says how many are left (null: unlimited).',
+    "Lists the ticket types of an event, including hidden and archived ones, in the organiser's order. Use it to find a ticket_type_id before register_attendee: sales_status on_sale means that it can be issued now, and quantity_available says how many are left (null: unlimited).",
   method: 'GET',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:read',
@@ -72,8 +72,8 @@ export const listTicketTypes = {
 export const getTicketType = {
   name: 'get_ticket_type',
   title: 'Get a ticket type',
-  summary: 'One ticket type, with what is left of it.',
-  description: 'Reads one ticket type by its identifier. On not_found, find the identifier with list_ticket_types.',
+  summary: 'One ticket type, with its availability.',
+  description: 'Returns one ticket type by identifier. On not_found, find the identifier with list_ticket_types.',
   method: 'GET',
   path: '/ticket-types/{ticket_type_id}',
   scope: 'events:read',
@@ -81,7 +81,7 @@ export const getTicketType = {
   output: one(TicketTypeSchema),
 } satisfies Operation
 
-/** What can be set of a ticket type, at creation and after. */
+/** Fields that can be set at creation and changed later. */
 const ticketTypeFields = {
   name: line(200).describe('Name of the ticket type.'),
   description: paragraphs(20_000).nullable().describe('What it includes.'),
@@ -91,14 +91,12 @@ const ticketTypeFields = {
     .max(100_000_000_000, 'must be at most 100000000000')
     .describe("In minor units (cents) of the event's currency; 0 is free."),
   quantity: count(0).nullable().describe('How many there are; null: unlimited.'),
-  min_per_order: count(1).describe('How many one order takes at least; 1 when left out.'),
-  max_per_order: count(1).nullable().describe('How many one order takes at most; null: no limit.'),
-  sales_start_at: timestampInput.nullable().describe('From when it can be had; null: from publishing on.'),
-  sales_end_at: timestampInput.nullable().describe('Until when it can be had; null: until the event closes.'),
-  visibility: z
-    .enum(['public', 'hidden'], 'must be public or hidden')
-    .describe('hidden: not shown to the public, but it can be issued.'),
-  position: count(0).describe('Where it stands in the list, from 0.'),
+  min_per_order: count(1).describe('Minimum per order; 1 when left out.'),
+  max_per_order: count(1).nullable().describe('Maximum per order; null: no limit.'),
+  sales_start_at: timestampInput.nullable().describe('Start of sales; null: when the event is published.'),
+  sales_end_at: timestampInput.nullable().describe('End of sales; null: when the event closes.'),
+  visibility: z.enum(visibilities, 'must be public or hidden').describe('hidden: not public, but can be issued.'),
+  position: count(0).describe('Position in the list, from 0.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }
@@ -106,9 +104,9 @@ const ticketTypeFields = {
 export const createTicketType = {
   name: 'create_ticket_type',
   title: 'Create a ticket type',
-  summary: 'Offer another kind of ticket for an event.',
+  summary: 'Add a ticket type to an event.',
   description:
-    'Adds a ticket type to an event, also while it is published. Only the name is needed: price defaults to 0 (free), quantity to unlimited, min_per_order to 1 and max_per_order to no limit. Prices are in minor units: 49.00 EUR is 4900.',
+    'Adds a ticket type to an event, even a published one. Only the name is needed: price defaults to 0 (free), quantity to unlimited, min_per_order to 1 and max_per_order to no limit. Prices are in minor units: 49.00 EUR is 4900.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:write',
@@ -123,9 +121,9 @@ export const createTicketType = {
 export const updateTicketType = {
   name: 'update_ticket_type',
   title: 'Change a ticket type',
-  summary: 'Change or archive a ticket type; what is left out stays, null clears.',
+  summary: 'Change or archive a ticket type; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of a ticket type. Set status to archived to stop it being issued; tickets already issued stay good. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
+    'Changes fields of a ticket type. Set status to archived to stop issuing it; tickets already issued stay valid. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/ticket-types/{ticket_type_id}',
   scope: 'events:write',
@@ -133,7 +131,7 @@ export const updateTicketType = {
     ticket_type_id: id('ticket type'),
     changes: changesOf({
       ...ticketTypeFields,
-      status: z.enum(['active', 'archived'], 'must be active or archived'),
+      status: z.enum(statuses, 'must be active or archived'),
     }),
     if_version: ifVersions,
   }),

@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
-import { changesOf, control, id, ifVersions, line, listOf, one, paging, timestamp, version } from './fields.ts'
+import { changesOf, control, id, ifVersions, line, listOf, one, oneOf, paging, timestamp, version } from './fields.ts'
 
 export const notificationTypes = [
   'order.created',
@@ -26,16 +26,13 @@ export const WebhookEndpointSchema = z.strictObject({
   id: id('webhook endpoint'),
   url: z.string(),
   description: z.string().nullable(),
-  types: z.array(z.enum(notificationTypes)).describe('What it hears of.'),
+  types: z.array(z.enum(notificationTypes)).describe('Types it is subscribed to.'),
   status: z.enum(endpointStatuses),
-  disabled_reason: z.string().nullable().describe('Why Usher stopped sending; null where a person did.'),
+  disabled_reason: z.string().nullable().describe('Why Usher disabled it; null if a person did.'),
   failing_since: timestamp
     .nullable()
-    .describe('Since when nothing that was sent to it succeeded; disabled after five days.'),
-  secret: z
-    .string()
-    .nullable()
-    .describe('What its webhooks are signed with, as Standard Webhooks has it; shown at creation and rotation only.'),
+    .describe('Since when every delivery to it has failed; it is disabled after five days.'),
+  secret: z.string().nullable().describe('Signing secret (Standard Webhooks); shown at creation and rotation only.'),
   version,
   created_at: timestamp,
   updated_at: timestamp,
@@ -51,14 +48,14 @@ const endpointFields = {
     ),
     'must be an https address without credentials',
   )
-    .refine(URL.canParse, 'must be an address')
-    .describe('Where webhooks are sent: an https address. http only to this machine, while developing.'),
-  description: line(200).nullable().describe('For people: what listens there.'),
+    .refine(URL.canParse, 'must be a URL')
+    .describe('Where webhooks are sent: an https URL. http only to this machine, while developing.'),
+  description: line(200).nullable().describe('For people: what receives the webhooks.'),
   types: z
-    .array(z.enum(subscribableTypes, `must be one of ${subscribableTypes.join(', ')}`))
+    .array(oneOf(subscribableTypes))
     .min(1, 'must name at least one type')
     .max(50, 'must be at most 50')
-    .describe('What it hears of; each type needs the scope to read its object.'),
+    .describe('Types to subscribe to; each needs the scope to read its object.'),
 }
 
 const needsScopes =
@@ -69,7 +66,7 @@ export const listWebhookEndpoints = {
   title: 'List webhook endpoints',
   summary: 'Webhook endpoints of the organisation, newest first.',
   description:
-    'Lists the addresses that hear of what happens, newest first, with the types each hears of and whether it is enabled. Secrets are not shown.',
+    'Lists webhook endpoints, newest first, with the types each is subscribed to and whether it is enabled. Secrets are not shown.',
   method: 'GET',
   path: '/webhook-endpoints',
   scope: 'events:write',
@@ -82,7 +79,7 @@ export const getWebhookEndpoint = {
   title: 'Get a webhook endpoint',
   summary: 'One webhook endpoint, without its secret.',
   description:
-    'Reads one webhook endpoint by its identifier. On not_found, find the identifier with list_webhook_endpoints.',
+    'Returns one webhook endpoint by identifier. On not_found, find the identifier with list_webhook_endpoints.',
   method: 'GET',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -93,8 +90,8 @@ export const getWebhookEndpoint = {
 export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
-  summary: 'Send webhooks of some types to an address.',
-  description: `Adds an address that is told of what happens from now on, by signed webhooks (Standard Webhooks). The answer shows the secret, this once: keep it where the receiver verifies signatures. ${needsScopes} Try it with test_webhook_endpoint. There can be 50: on too_many_webhook_endpoints delete one.`,
+  summary: 'Send webhooks of chosen types to a URL.',
+  description: `Adds a URL that receives future notifications as signed webhooks (Standard Webhooks). The secret is shown only in this answer: store it where the receiver verifies signatures. ${needsScopes} Try it with test_webhook_endpoint. The limit is 50: on too_many_webhook_endpoints delete one.`,
   method: 'POST',
   path: '/webhook-endpoints',
   scope: 'events:write',
@@ -110,8 +107,8 @@ export const createWebhookEndpoint = {
 export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
-  summary: 'Change address, description or types of a webhook endpoint; disable or enable it.',
-  description: `Changes a webhook endpoint. status disabled stops sending, enabled starts again with what was owed before; what happened meanwhile is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
+  summary: 'Change URL, description or types of a webhook endpoint; disable or enable it.',
+  description: `Changes a webhook endpoint. status disabled stops sending, enabled resumes with the deliveries pending before; what happened in between is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -130,9 +127,9 @@ export const updateWebhookEndpoint = {
 export const deleteWebhookEndpoint = {
   name: 'delete_webhook_endpoint',
   title: 'Delete a webhook endpoint',
-  summary: 'Forget a webhook endpoint, with its secret and its deliveries.',
+  summary: 'Delete a webhook endpoint with its secret and its deliveries.',
   description:
-    'Deletes a webhook endpoint with its secret and the log of its deliveries, for good. To stop sending for a while, set its status to disabled with update_webhook_endpoint instead.',
+    'Deletes a webhook endpoint with its secret and its deliveries, permanently. To pause it, set status to disabled with update_webhook_endpoint instead.',
   method: 'DELETE',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -146,8 +143,8 @@ export const deleteWebhookEndpoint = {
 export const rotateWebhookSecret = {
   name: 'rotate_webhook_secret',
   title: 'Rotate a webhook secret',
-  summary: 'Give a webhook endpoint a new secret; for a while webhooks are signed with both.',
-  description: `Gives a webhook endpoint a new secret and shows it, this once. The one before it goes on signing beside it for overlap_hours, so that the receiver can be changed meanwhile; any older one stops now. ${needsScopes}`,
+  summary: 'Give a webhook endpoint a new secret; for a time webhooks are signed with both.',
+  description: `Gives a webhook endpoint a new secret, shown only in this answer. Webhooks are also signed with the previous one for overlap_hours, so that the receiver can be changed meanwhile; any older one stops now. ${needsScopes}`,
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
   scope: 'events:write',
@@ -159,7 +156,7 @@ export const rotateWebhookSecret = {
       .max(168, 'must be at most 168')
       .optional()
       .meta({ default: 24 })
-      .describe('How long both sign, in hours up to a week; 24 when left out. 0 when the old one has leaked.'),
+      .describe('Hours for which both sign, up to a week; 24 when left out. Use 0 if the old one has leaked.'),
   }),
   output: one(WebhookEndpointSchema),
   hints: { destructive: true, idempotent: false },

@@ -1,17 +1,17 @@
-// Where the log is written: lines for a person where standard error is a terminal, else JSON. Both are written synchronously, so
-// that nothing is lost when the process exits.
+// Destination of the log: readable lines if standard error is a terminal, else JSON. Writes are synchronous, so that nothing is
+// lost when the process exits.
 
 import { type DestinationStream, pino } from 'pino'
 
 export async function openLogStream(format = process.stderr.isTTY ? 'pretty' : 'json'): Promise<DestinationStream> {
   const stream = format === 'json' ? pino.destination({ dest: 2, sync: true }) : await openPretty()
-  // A terminal that was closed must not end the process in the middle of a stop.
+  // Writing to a closed terminal must not end the process in the middle of a stop.
   stream.on('error', () => {})
   return stream
 }
 
 async function openPretty() {
-  // Loaded here, because a service has no use for it.
+  // Loaded here: a service logs JSON and does not need it.
   const { default: pretty } = await import('pino-pretty')
   return pretty({
     destination: 2,

@@ -1,18 +1,17 @@
-// The log: JSON lines. In come a level and where to write, out goes a pino logger that blanks secrets and cuts errors down to
-// what they may say.
+// The logger: pino, with secrets redacted and errors reduced to code, message and stack. Must never log personal data.
 
 import { type DestinationStream, type Logger, pino } from 'pino'
 
-/** Errors by code and message, and nothing of requests and responses but what a line says itself. */
+/** Errors without details and hints; of requests and responses only what a log line names itself. */
 export const serializers = { err: describeError, req: () => undefined, res: () => undefined }
 
-/** Logs go to standard error: standard output is for what a person or a script asked for. */
+/** Logs go to standard error: standard output is for results. */
 export function createLog(level: string, destination: DestinationStream = pino.destination(2)): Logger {
   return pino(
     {
       level,
       base: null,
-      // A belt beside the braces: nothing logs these, and if something did, this would blank them.
+      // A second line of defence: nothing logs these on purpose.
       redact: ['*.authorization', '*.headers', '*.key', '*.token', '*.email', '*.body'],
       serializers,
     },
@@ -20,7 +19,7 @@ export function createLog(level: string, destination: DestinationStream = pino.d
   )
 }
 
-/** Database errors repeat values in their details and hints (an e-mail address in a unique violation): code and message only. */
+/** Leaves out details and hints, where database errors repeat values (an e-mail address in a unique violation). */
 function describeError(error: unknown): Record<string, unknown> {
   if (typeof error !== 'object' || error === null) return { message: String(error) }
   const { code, message, stack, cause } = error as {

@@ -1,16 +1,16 @@
-// The signals that stop a server, for the whole life of its process. The first asks for a clean stop. More of them do not shorten
-// it: npm passes on a Ctrl-C that the terminal has already sent. Only one that comes five seconds later ends the process at once.
+// Signals that stop a server. The first asks for a clean stop; repeats are ignored, because npm forwards a Ctrl-C that the terminal
+// has already sent. One that comes more than five seconds later ends the process at once.
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-// Later than npm, a shell or a supervisor repeats a signal; a person who waited this long means it.
-const deafMilliseconds = 5_000
-// A stop that takes longer is forced, so that everything has ended within ten seconds.
-const longestMilliseconds = 8_000
+// npm, shells and supervisors repeat a signal sooner; a person who waited this long means it.
+const ignoreRepeatsMs = 5_000
+// A longer stop is forced, so that everything has ended within ten seconds.
+const forceAfterMs = 8_000
 
 /**
- * Called once, before anything is started. The returned signal aborts at the first signal, and is never reset.
- * @param force ends the process at once; what ends its children runs on its `exit` event.
+ * Called once, before anything is started. The returned signal aborts at the first stop signal, and is never reset.
+ * @param force ends the process at once; its children are stopped by a handler of its `exit` event.
  */
 export function stopSignal(force: () => void): AbortSignal {
   const asked = new AbortController()
@@ -19,9 +19,9 @@ export function stopSignal(force: () => void): AbortSignal {
     process.on(name, () => {
       if (since === undefined) {
         since = performance.now()
-        setTimeout(force, longestMilliseconds).unref()
+        setTimeout(force, forceAfterMs).unref()
         asked.abort()
-      } else if (performance.now() - since > deafMilliseconds) force()
+      } else if (performance.now() - since > ignoreRepeatsMs) force()
     })
   }
   return asked.signal

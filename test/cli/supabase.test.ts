@@ -169,7 +169,7 @@ test('PUBLIC_URL is the base of every link that is printed, and its host is one 
     `Usher is ready at ${base}   REST ${base}/api/v1   MCP ${base}/api/mcp   Docs ${base}/docs\n`,
   )
   expect(usher.stdout()).toContain(
-    `shown at ${base}/outbox (to this machine alone, at http://127.0.0.1:${port}/outbox)`,
+    `preview them at ${base}/mail (from this machine only: http://127.0.0.1:${port}/mail)`,
   )
   const posted = [...usher.stdout().matchAll(/curl -X POST (\S+)/g)].map(([, url]) => url)
   expect(posted).toEqual([expect.stringMatching(`^${base}/api/v1/events/`), `${base}/api/v1/check-ins`])

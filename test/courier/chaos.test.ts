@@ -78,8 +78,7 @@ test('nothing that was owed is lost, whoever dies', { timeout: 150_000 }, async 
       expect(started.child.exitCode, started.stderr()).toBeNull()
       return started
     }
-    const emails = async () =>
-      (await readdir(join(dataDir, 'outbox')).catch(() => [])).filter((n) => n.endsWith('.eml'))
+    const emails = async () => (await readdir(join(dataDir, 'mail')).catch(() => [])).filter((n) => n.endsWith('.eml'))
     const timesSent = async (id: string) => (await emails()).filter((name) => name.includes(id)).length
 
     /** By ticket e-mail: how many couriers died after they had sent it and before they said so. */

@@ -15,12 +15,12 @@ const secret = 'a secret of Postmark'
 /** A ticket that was sent, and a way to tell of it. */
 async function arrange({ claimed = false } = {}) {
   const [dataApiUrl, jwtSecret] = [inject('dataApiUrl'), inject('jwtSecret')]
-  const outbox = createCourierRpc(createDataApi(dataApiUrl), await createTokens({ secret: jwtSecret }))
+  const rpc = createCourierRpc(createDataApi(dataApiUrl), await createTokens({ secret: jwtSecret }))
   const app = await serveApp({
     dataApiUrl,
     jwtSecret,
     log: createLog('silent'),
-    postmark: { secret, outbox },
+    postmark: { secret, rpc },
   })
   onTestFinished(() => app.close())
 

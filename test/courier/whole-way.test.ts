@@ -136,16 +136,16 @@ test('a ticket is e-mailed, and its code, scanned from the attached picture, let
     .poll(async () => (await send('GET', `/attendees/${attendee.id}`)).body.data.ticket_email, { timeout: 10_000 })
     .toMatchObject({ status: 'sent', last_error: null })
 
-  const listed = await (await fetch(`${usher.url}/outbox`)).text()
+  const listed = await (await fetch(`${usher.url}/mail`)).text()
   expect(listed).toContain('Dorothy Vaughan')
-  const [name = ''] = (await readdir(join(dataDir, 'outbox'))).sort().slice(-1)
-  const page = await fetch(`${usher.url}/outbox/${name}`)
+  const [name = ''] = (await readdir(join(dataDir, 'mail'))).sort().slice(-1)
+  const page = await fetch(`${usher.url}/mail/${name}`)
   expect([page.status, page.headers.get('content-security-policy')]).toEqual([
     200,
     expect.stringContaining("default-src 'none'"),
   ])
   expect(await page.text()).toContain('src="data:image/png;base64,')
-  const email = await PostalMime.parse(await (await fetch(`${usher.url}/outbox/${name}/source`)).arrayBuffer())
+  const email = await PostalMime.parse(await (await fetch(`${usher.url}/mail/${name}/source`)).arrayBuffer())
   const picture = email.attachments.find(
     ({ mimeType, disposition }) => mimeType === 'image/png' && disposition === 'attachment',
   )
@@ -160,8 +160,8 @@ test.skipIf(!hasBrowser)(
   async () => {
     const [attendee] = (await register(guest('Katherine Coleman Goble Johnson'))).attendees
     const sent = async () =>
-      (await readdir(join(dataDir, 'outbox'))).find((name) =>
-        readFileSync(join(dataDir, 'outbox', name), 'utf8').includes('Goble'),
+      (await readdir(join(dataDir, 'mail'))).find((name) =>
+        readFileSync(join(dataDir, 'mail', name), 'utf8').includes('Goble'),
       )
     await expect.poll(sent, { timeout: 10_000 }).toBeDefined()
     const browser = await openBrowser()
@@ -172,7 +172,7 @@ test.skipIf(!hasBrowser)(
       [900, 'light'],
     ] as const) {
       const page = await browser.newPage({ viewport: { width, height: 700 }, colorScheme })
-      await page.goto(`${usher.url}/outbox/${await sent()}`)
+      await page.goto(`${usher.url}/mail/${await sent()}`)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
       expect(await page.getByText('Katherine Coleman Goble Johnson').isVisible()).toBe(true)
       expect(readPng(await page.screenshot({ fullPage: true }))).toBe(attendee.ticket_code)
@@ -183,7 +183,7 @@ test.skipIf(!hasBrowser)(
   },
 )
 
-test('the outbox is shown to this machine by its own name alone, and shows nothing but e-mails', async () => {
+test('the mail preview is shown to this machine by its own name alone, and shows nothing but e-mails', async () => {
   const { hostname, port } = new URL(usher.url)
   const { request } = await import('node:http')
   const statusOf = (path: string, host: string) =>
@@ -195,9 +195,9 @@ test('the outbox is shown to this machine by its own name alone, and shows nothi
         .on('error', reject)
         .end()
     })
-  expect(await statusOf('/outbox', `localhost:${port}`)).toBe(200)
-  expect(await statusOf('/outbox', 'evil.example.com')).toBe(404)
-  for (const path of ['/outbox/..%2Fsecrets.json', '/outbox/..%2f..%2fetc%2fpasswd/source', '/outbox/none.eml']) {
+  expect(await statusOf('/mail', `localhost:${port}`)).toBe(200)
+  expect(await statusOf('/mail', 'evil.example.com')).toBe(404)
+  for (const path of ['/mail/..%2Fsecrets.json', '/mail/..%2f..%2fetc%2fpasswd/source', '/mail/none.eml']) {
     expect(await statusOf(path, `localhost:${port}`)).toBe(404)
   }
 })

@@ -36,7 +36,7 @@ test('an empty environment is an embedded stack in .usher on port 3000, for this
     trustProxy: false,
     redisUrl: undefined,
     database: { kind: 'embedded', dataDir: '.usher' },
-    mail: { directory: '.usher/outbox' },
+    mail: { directory: '.usher/mail' },
     mailFrom: 'tickets@localhost',
     postmarkWebhookSecret: undefined,
     retentionDays: 30,

@@ -96,7 +96,7 @@ test.each([
   ['headers that do not end', 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: '],
   ['a body that does not end', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{'],
 ])('a client that sends %s, a byte now and then, is told so and shut out', async (_what, text) => {
-  const socket = (await open({ timeouts: { headers: 200, request: 300 } })).socket()
+  const socket = (await open({ timeouts: { headersMs: 200, requestMs: 300 } })).socket()
   socket.write(text)
   const drip = setInterval(() => text !== '' && socket.write('x'), 50)
   onTestFinished(() => clearInterval(drip))
@@ -141,7 +141,7 @@ test('a client that sends hundreds of requests without waiting for an answer is 
 })
 
 test('an answer of which nothing is read any more goes with its connection', async () => {
-  const socket = (await open({ timeouts: { silence: 300 } })).socket()
+  const socket = (await open({ timeouts: { idleMs: 300 } })).socket()
   socket.pause()
   socket.write(get('/large'))
   // A socket that is paused does not hear that the other side has closed: what it is then given is less than all.
@@ -151,7 +151,7 @@ test('an answer of which nothing is read any more goes with its connection', asy
 })
 
 test('an answer that is read slowly arrives whole', async () => {
-  const socket = (await open({ timeouts: { silence: 300 } })).socket()
+  const socket = (await open({ timeouts: { idleMs: 300 } })).socket()
   socket.write(get('/large').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
   let length = 0
   socket.on('data', (chunk: Buffer) => {

@@ -165,18 +165,19 @@ test.each([
   ['GET', `/docs/${email}`, {}],
   ['GET', '/docs', { path: '/docs' }],
   ['GET', '/openapi.json?email=x', { path: '/openapi.json' }],
+  ['GET', `/mail/${email}`, { path: '/mail/{name}' }],
   ['GET', `/outbox/${email}`, { path: '/outbox/{name}' }],
   ['POST', `/webhooks/postmark?secret=${email}`, { path: '/webhooks/postmark' }],
   ['POST', `/webhooks/postmark/${email}`, {}],
   ['PROPFIND', `/api/v1/orders/${email}`, { method: 'other', path: '/api/v1/orders/{order_id}' }],
 ])('%s %s is logged by the pattern of its path, and by identifiers that are some', async (method, path, expected) => {
   const kept = memory()
-  const directory = await mkdtemp(join(tmpdir(), 'usher-outbox-'))
+  const directory = await mkdtemp(join(tmpdir(), 'usher-mail-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const { url } = await ownApp({
     log: kept.log,
-    outbox: directory,
-    postmark: { secret: 'a-secret-of-the-test', outbox: async () => null },
+    mailFolder: directory,
+    postmark: { secret: 'a-secret-of-the-test', rpc: async () => null },
   })
   const key = await (await createOrganisation()).key()
   // Not fetch, which changes paths.

@@ -6,7 +6,7 @@ import { expect, inject, test } from 'vitest'
 import { tellStory } from '../../scripts/examples/story.ts'
 import { isWellFormedKey } from '../../src/gateway/api-key.ts'
 import { describeApi } from '../../src/http/openapi/document.ts'
-import { examples, isRefusal, successesOf } from '../../src/http/openapi/examples.ts'
+import { examples, isError, successesOf } from '../../src/http/openapi/examples.ts'
 import { ErrorSchema } from '../../src/http/openapi/responses.ts'
 import { operations } from '../../src/operations/index.ts'
 import { describedOperations } from './support.ts'
@@ -27,7 +27,7 @@ test('every example is of an operation, and says what its schemas allow', () => 
   for (const example of examples) {
     const operation = operations.find(({ name }) => name === example.operation)
     expect(operation, `${example.operation} is gone: remove it from the story`).toBeDefined()
-    if (isRefusal(example)) ErrorSchema.parse(example.body)
+    if (isError(example)) ErrorSchema.parse(example.body)
     else operation?.output.parse(example.body)
   }
 })

@@ -1,5 +1,5 @@
-// OpenAPI: the operations as a document of the REST interface, the third projection of the same list. In come declarations,
-// out goes JSON; nothing about an operation is written here, and its examples are recorded answers (openapi/examples.ts).
+// The OpenAPI document of the REST interface, generated from the operations. Must hold nothing about a single operation; examples
+// are recorded answers (examples.ts).
 
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
@@ -7,7 +7,7 @@ import { wordsFor } from '../../gateway/header-names.ts'
 import type { Operation } from '../../operation.ts'
 import { namedObjects } from './objects.ts'
 import { requestOf } from './requests.ts'
-import { ErrorSchema, headers, pictureResponses, responsesOf, sharedRefusals } from './responses.ts'
+import { ErrorSchema, headers, pictureResponses, responsesOf, sharedErrorResponses } from './responses.ts'
 import { tagOf, tags } from './tags.ts'
 import { describeWebhooks } from './webhooks.ts'
 
@@ -17,11 +17,11 @@ const description = `
 Events, registrations, QR tickets and check-ins of one organisation. Every request carries
 \`Authorization: Bearer <API_KEY>\`; each operation names the scope that the key needs.
 
-One object is answered as \`{ "data": … }\`, a list as \`{ "data": […], "has_more", "next_cursor" }\`: send \`next_cursor\` as
-\`cursor\` for the next page. Money is an integer in minor units beside its currency, times are RFC 3339 in UTC. Fields that an
-operation does not know are refused.
+One object is returned as \`{ "data": … }\`, a list as \`{ "data": […], "has_more", "next_cursor" }\`: send \`next_cursor\` as
+\`cursor\` for the next page. Money is an integer in minor units beside its currency, times are RFC 3339 in UTC. Unknown fields
+are rejected.
 
-A refusal has the shape of \`Error\`: act on \`code\`, show \`message\`, and send the request again only when \`retryable\` is
+An error has the shape of \`Error\`: act on \`code\`, show \`message\`, and send the request again only when \`retryable\` is
 true. Give every write an \`Idempotency-Key\`, and repeat it when repeating the request: nothing then happens twice.
 
 AI assistants find every operation as a tool of the same name at the MCP endpoint, \`POST /api/mcp\`, with the same key.
@@ -35,7 +35,7 @@ export function describeApi(operations: readonly Operation[]): OpenApiDocument {
       version: packageJson.version,
       summary: packageJson.description,
       description,
-      contact: { name: 'Whoever runs this server and gave you the key' },
+      contact: { name: 'The operator of this server, who issued your API key' },
       license: { name: 'All rights reserved', identifier: 'LicenseRef-UNLICENSED' },
     },
     servers: [{ url: '/api/v1', description: 'This server.' }],
@@ -49,12 +49,12 @@ export function describeApi(operations: readonly Operation[]): OpenApiDocument {
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'usher_live_…',
-          description: 'An API key of the organisation. It is shown once, when it is made.',
+          description: 'An API key of the organisation. It is shown once, at creation.',
         },
       },
       schemas: { ...namedObjects(operations), Error: ErrorSchema },
       headers,
-      responses: sharedRefusals(),
+      responses: sharedErrorResponses(),
     },
   })
 }
@@ -65,12 +65,12 @@ function pathsOf(operations: readonly Operation[]): ZodOpenApiPathsObject {
     const { path, method, pictures = {} } = operation
     paths[path] = {
       ...paths[path],
-      [method.toLowerCase()]: { ...wordsOf(operation), ...requestOf(operation), responses: responsesOf(operation) },
+      [method.toLowerCase()]: { ...textOf(operation), ...requestOf(operation), responses: responsesOf(operation) },
     }
     for (const [extension, { mediaType }] of Object.entries(pictures)) {
       paths[`${path}.${extension}`] = {
         get: {
-          ...wordsOf(operation, extension),
+          ...textOf(operation, extension),
           ...requestOf(operation),
           responses: pictureResponses(operation, mediaType),
         },
@@ -80,7 +80,7 @@ function pathsOf(operations: readonly Operation[]): ZodOpenApiPathsObject {
   return paths
 }
 
-function wordsOf(operation: Operation, extension?: string) {
+function textOf(operation: Operation, extension?: string) {
   const { name, summary, description, scope } = operation
   const needs = scope === null ? 'Any valid key will do.' : `Needs the scope \`${scope}\`.`
   return {
@@ -88,7 +88,7 @@ function wordsOf(operation: Operation, extension?: string) {
     summary: extension === undefined ? summary : `${summary} As ${extension.toUpperCase()}.`,
     description: wordsFor('api', `${description}\n\n${needs}`),
     tags: [tagOf(operation)],
-    // For programs. The scopes of a security requirement are for OAuth, as linters read the specification.
+    // Machine-readable. Linters reserve the scopes of a security requirement for OAuth.
     'x-required-scope': scope,
   }
 }

@@ -1,5 +1,5 @@
-// What the server answered when the story in scripts/examples/story.ts was told to it: requests and answers, successes and
-// refusals, in the order of the story. Written by `npm run examples`, never by hand; a test tells the story again.
+// Requests and answers, successes and errors, recorded from a run of scripts/examples/story.ts, in its order. Written by
+// `npm run examples`, never by hand; a test runs the story again.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Operation } from '../../operation.ts'
@@ -7,9 +7,9 @@ import recorded from './examples.json' with { type: 'json' }
 
 export type Example = {
   operation: string
-  /** What happened, in a few words; unique among the examples of the operation. */
+  /** A few words on what happened; unique among the examples of the operation. */
   title: string
-  /** As the operation takes it, and as the MCP tool of the same name does. */
+  /** As the operation and its MCP tool take it. */
   input: Record<string, unknown>
   status: number
   body: Record<string, unknown>
@@ -17,13 +17,13 @@ export type Example = {
 
 export const examples: readonly Example[] = recorded
 
-export const isRefusal = ({ status }: Example): boolean => status >= 400
+export const isError = ({ status }: Example): boolean => status >= 400
 
 export function successesOf(operation: Operation): Example[] {
-  return examples.filter((example) => example.operation === operation.name && !isRefusal(example))
+  return examples.filter((example) => example.operation === operation.name && !isError(example))
 }
 
-/** Named examples of a media type: `pick` takes from each what stands there, and what was the same before is left out. */
+/** Named examples of a media type: `pick` selects the value of each, and repeated values are left out. */
 export function named(chosen: readonly Example[], pick: (example: Example) => unknown) {
   const values: unknown[] = []
   const entries = chosen.flatMap((example) => {

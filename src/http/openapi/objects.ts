@@ -1,5 +1,5 @@
-// The objects that operations answer, by the names they have as components of the OpenAPI document: in come operations, out
-// go `Event`, `TicketType`, … An object is known by its constant `object`, so there is no list to keep.
+// The objects that operations answer, as named components of the OpenAPI document: `Event`, `TicketType`, … An object is identified
+// by its constant `object`, so there is no list to maintain.
 
 import * as z from 'zod'
 import type { Operation } from '../../operation.ts'
@@ -17,8 +17,8 @@ export function kindOf(schema: z.core.$ZodType): string | undefined {
 }
 
 /**
- * What is answered by itself has the name before what is only part of something else, and the first of a kind before the
- * rest: a shorter form, such as the attendee inside a check-in, is spelt out where it stands.
+ * A name goes to the schema that an operation answers, else to the first of its kind. Another form of the object, such as the
+ * attendee inside a check-in, is inlined.
  */
 export function namedObjects(operations: readonly Operation[]): Record<string, z.core.$ZodType> {
   const answered = operations.map(answeredObject)

@@ -1,5 +1,5 @@
-// The request of an operation: in comes its declaration, out go path, query and header parameters and the body, as rest.ts
-// reads them. Example values come from a recorded request.
+// The request of an operation in OpenAPI: path, query and header parameters and the body, as rest.ts reads them. Example values are
+// those of a recorded request.
 
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
@@ -11,7 +11,7 @@ import { type Example, named, successesOf } from './examples.ts'
 type Fields = Record<string, z.core.$ZodType>
 type Request = Pick<ZodOpenApiOperationObject, 'requestParams' | 'parameters' | 'requestBody'>
 
-// No example values for the headers: whoever tries a call would send them along.
+// No example values for the headers: Swagger UI would send them.
 const idempotencyKey = IdempotencyKeySchema.optional().meta({
   description: IdempotencyKeySchema.description,
   param: { id: 'IdempotencyKey', in: 'header', name: 'Idempotency-Key' },
@@ -27,7 +27,7 @@ const ifMatch = z
   .meta({ param: { id: 'IfMatch', in: 'header', name: 'If-Match' } })
 
 export function requestOf(operation: Operation): Request {
-  const { path, query, body } = placesOf(operation)
+  const { path, query, body } = locationsOf(operation)
   const [example] = successesOf(operation)
   const headers = [...(isRead(operation) ? [] : [idempotencyKey]), ...(takesVersion(operation) ? [ifMatch] : [])]
   return {
@@ -37,12 +37,12 @@ export function requestOf(operation: Operation): Request {
   }
 }
 
-export const takesBody = (operation: Operation): boolean => placesOf(operation).body !== undefined
+export const takesBody = (operation: Operation): boolean => locationsOf(operation).body !== undefined
 
 export const takesVersion = ({ input }: Operation): boolean => 'if_version' in input.shape
 
-/** Where each input stands: in the path, in the query of a read, else in the body; a PATCH sends its `changes` alone. */
-function placesOf(operation: Operation): { path: Fields; query: Fields; body?: z.ZodType } {
+/** Where each input is sent: in the path, in the query of a read, else in the body; the body of a PATCH is its `changes`. */
+function locationsOf(operation: Operation): { path: Fields; query: Fields; body?: z.ZodType } {
   const { shape } = operation.input
   const inPath = pathParameters(operation)
   const path = Object.fromEntries(inPath.map((name) => [name, shape[name] as z.core.$ZodType]))
@@ -50,7 +50,7 @@ function placesOf(operation: Operation): { path: Fields; query: Fields; body?: z
   if (isRead(operation)) return { path, query: rest }
   if (operation.method === 'PATCH') return { path, query: {}, body: shape.changes as z.ZodType }
   if (Object.keys(rest).length === 0) return { path, query: {} }
-  // What is said of the input as a whole holds for the body: nothing of it concerns the path.
+  // The metadata of the whole input applies to the body: none of it concerns the path.
   return { path, query: {}, body: z.strictObject(rest).meta(operation.input.meta() ?? {}) }
 }
 

@@ -1,5 +1,5 @@
-// The chapters of the documentation: which object belongs to which, in the order they are read in. Whoever adds a resource
-// adds it here; until then it stands under its own name, and a test says so.
+// The chapters of the documentation, in order, with the objects that belong to each. A new resource must be added here: until then
+// it has a chapter of its own, and a test fails.
 
 import type { Operation } from '../../operation.ts'
 import { answeredObject, kindOf } from './objects.ts'
@@ -7,16 +7,16 @@ import { answeredObject, kindOf } from './objects.ts'
 type Tag = { name: string; description: string; kinds: string[] }
 
 const chapters: readonly Tag[] = [
-  { name: 'API key', description: 'The key that is calling: whose it is and what it may do.', kinds: ['api_key'] },
+  { name: 'API key', description: 'The calling key: its organisation and its scopes.', kinds: ['api_key'] },
   {
     name: 'Events',
     description:
-      'A draft is published, and in the end completed or cancelled. People are registered while it is published.',
+      'Drafts are published, and finally completed or cancelled. People can be registered while an event is published.',
     kinds: ['event'],
   },
   {
     name: 'Ticket types',
-    description: 'What there is to be had at an event, at which price, and how much of it is left.',
+    description: 'The kinds of tickets of an event, with their prices and availability.',
     kinds: ['ticket_type'],
   },
   { name: 'Promo codes', description: 'Discount codes of an event.', kinds: ['promo_code'] },
@@ -27,17 +27,17 @@ const chapters: readonly Tag[] = [
   },
   {
     name: 'Attendees',
-    description: 'The people and their tickets: corrected, transferred, sent again, cancelled.',
+    description: 'People and their tickets: correct, transfer, resend, cancel.',
     kinds: ['attendee', 'ticket_qr'],
   },
   {
     name: 'Check-ins',
-    description: 'The door: every scan is judged and logged, and every ticket lets in once.',
+    description: 'Scans at the door: each is accepted or rejected, and logged; each ticket admits once.',
     kinds: ['check_in', 'check_in_batch'],
   },
   {
     name: 'Webhooks',
-    description: 'Addresses that hear of what happens, what was sent to them, and the log of all there was to hear.',
+    description: 'Endpoints that receive notifications, their deliveries, and the log of all notifications.',
     kinds: ['webhook_endpoint', 'webhook_delivery', 'webhook_redelivery', 'notification'],
   },
 ]

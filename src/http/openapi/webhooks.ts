@@ -1,5 +1,4 @@
-// What Usher sends to webhook endpoints, for whoever writes a receiver: in come the types of notifications, out go the webhooks
-// of the OpenAPI document.
+// The webhooks of the OpenAPI document, for writing a receiver: one for each type of notification.
 
 import * as z from 'zod'
 import type { ZodOpenApiObject } from 'zod-openapi'
@@ -17,15 +16,15 @@ const objects = {
 }
 
 const headers = {
-  'webhook-id': 'Of the notification: the same at each attempt, so that repeats can be told.',
-  'webhook-timestamp': 'When this attempt was made, in seconds since 1970.',
+  'webhook-id': 'Identifier of the notification: the same at each attempt, to detect repeats.',
+  'webhook-timestamp': 'Time of this attempt, in seconds since 1970.',
   'webhook-signature': 'One signature for each secret, two while one replaces another: see standardwebhooks.com.',
 }
 
 const description = `
-Verify it with a library for [Standard Webhooks](https://www.standardwebhooks.com) and the secret of the endpoint, before trusting any of it.
-It arrives at least once and in no particular order. Anything but 2xx is tried again, after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h,
-a fifth more or less, and not before a \`Retry-After\`.
+Verify it with a library for [Standard Webhooks](https://www.standardwebhooks.com) and the secret of the endpoint, before trusting its content.
+It arrives at least once and in no particular order. Any response but 2xx is retried, after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h,
+each varied by up to a fifth, and not before a \`Retry-After\`.
 `.trim()
 
 export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
@@ -37,7 +36,7 @@ export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
         {
           post: {
             operationId: `on_${type.replace('.', '_')}`,
-            summary: `Sent to webhook endpoints that hear of ${type}.`,
+            summary: `Sent to webhook endpoints subscribed to ${type}.`,
             description,
             tags: ['Webhooks'],
             security: [],
@@ -51,14 +50,14 @@ export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
                   schema: z.strictObject({
                     type: z.literal(type),
                     timestamp: timestamp.describe('When it happened.'),
-                    data: data.describe('The object as it was then.'),
+                    data: data.describe('The object at that time.'),
                   }),
                 },
               },
             },
             responses: {
-              204: { description: 'Received; so says any 2xx within 15 seconds.' },
-              410: { description: 'Never again: the endpoint is disabled.' },
+              204: { description: 'Received. Any 2xx within 15 seconds counts.' },
+              410: { description: 'Disables the endpoint.' },
             },
           },
         },

@@ -1,4 +1,4 @@
-// The list of ticket e-mails at /outbox: as HTML, and as a browser draws it.
+// The list of ticket e-mails at /mail: as HTML, and as a browser draws it.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,13 +21,14 @@ afterAll(() => browser?.close())
 // A page is drawn in a second where nothing else runs, and in ten where much does.
 vi.setConfig({ testTimeout: 60_000 })
 
-async function outbox() {
-  const directory = await mkdtemp(join(tmpdir(), 'usher-outbox-'))
+async function mailPreview() {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-mail-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const { url } = await ownApp({ outbox: directory })
+  const { url } = await ownApp({ mailFolder: directory })
   return {
-    url: `${url}/outbox`,
-    html: async () => (await fetch(`${url}/outbox`)).text(),
+    url: `${url}/mail`,
+    former: `${url}/outbox`,
+    html: async () => (await fetch(`${url}/mail`)).text(),
     /** A ticket as the courier writes it. */
     ticket: async (name: string, event: string, email = 'ada@engines.example') =>
       openMail({ directory }).send(
@@ -45,9 +46,9 @@ const long = 'W'.repeat(200)
 const longAddress = `${'a'.repeat(60)}@${'b'.repeat(60)}.example`
 
 test.skipIf(!hasBrowser).each(schemes)(
-  'the outbox fits and can be read on phones and wide screens, %s, whatever the names',
+  'the mail preview fits and can be read on phones and wide screens, %s, whatever the names',
   async (colorScheme) => {
-    const { url, ticket, file } = await outbox()
+    const { url, ticket, file } = await mailPreview()
     await ticket('Ada Lovelace', 'Lantern Conference')
     await ticket(long, 'E'.repeat(200), longAddress)
     await file('nothing')
@@ -68,7 +69,7 @@ test.skipIf(!hasBrowser).each(schemes)(
       }
       expect(await faintTexts(page), `${width}`).toEqual([])
     }
-    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Outbox')
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Mail preview')
     for (const header of await page.locator('th').allTextContents()) expect(header.trim()).not.toBe('')
     await expectScheme(page, colorScheme)
 
@@ -79,9 +80,9 @@ test.skipIf(!hasBrowser).each(schemes)(
 )
 
 test.skipIf(!hasBrowser).each(schemes)(
-  'an empty outbox leads to the operation that fills it, %s',
+  'an empty mail preview leads to the operation that fills it, %s',
   async (colorScheme) => {
-    const { url } = await outbox()
+    const { url } = await mailPreview()
     const page = await browser.newPage({ colorScheme })
     onTestFinished(() => page.close())
     await page.goto(url)
@@ -97,7 +98,7 @@ test.skipIf(!hasBrowser).each(schemes)(
 )
 
 test('a time can be read, says its zone, and is there for programs too', async () => {
-  const { html, file } = await outbox()
+  const { html, file } = await mailPreview()
   await file('summer', 'Date: Sat, 21 Nov 2026 19:02:30 +0100')
   await file('none', 'Subject: Without a date')
   await file('odd', 'Date: <b>yesterday</b>')
@@ -107,7 +108,7 @@ test('a time can be read, says its zone, and is there for programs too', async (
 })
 
 test('names and subjects are text, whatever is in them', async () => {
-  const { html, ticket, file } = await outbox()
+  const { html, ticket, file } = await mailPreview()
   await ticket('<script>alert(1)</script>', '<b>Party</b> & "more"')
   await file('"><img src=x>', 'Subject: </a><i>', 'To: "</td><u>" <x@example.com>')
   const page = await html()
@@ -117,7 +118,7 @@ test('names and subjects are text, whatever is in them', async () => {
 })
 
 test('all of those that an e-mail goes to are named, also in a group', async () => {
-  const { html, file } = await outbox()
+  const { html, file } = await mailPreview()
   await file('group', 'To: Crew: Ada <ada@example.com>, bob@example.com;, "" <eve@example.com>')
   const page = await html()
   expect([...page.matchAll(/[a-z]+@example\.com/g)].map(String)).toEqual([
@@ -129,14 +130,14 @@ test('all of those that an e-mail goes to are named, also in a group', async () 
 })
 
 test('an e-mail without a subject can be opened', async () => {
-  const { html, file } = await outbox()
+  const { html, file } = await mailPreview()
   await file('first', 'To: ada@example.com')
   await file('second', 'Subject:  ')
   expect((await html()).match(/>\(no subject\)<\/a>/g)).toHaveLength(2)
 })
 
 test('the newest hundred are said to be so when there are more, and then alone', async () => {
-  const { html, file } = await outbox()
+  const { html, file } = await mailPreview()
   expect(await html()).not.toMatch(/newest/)
   const write = (n: number) => file(`20261121T180200.${String(n).padStart(3, '0')}Z-x`, `Subject: Number ${n}.`)
   await write(1)
@@ -150,10 +151,20 @@ test('the newest hundred are said to be so when there are more, and then alone',
   expect(listed).toEqual(Array.from({ length: 100 }, (_, n) => 101 - n))
 })
 
-test('the outbox loads nothing, runs nothing, and is kept by nobody', async () => {
-  const { headers } = await fetch((await outbox()).url)
+test('the mail preview loads nothing, runs nothing, and is kept by nobody', async () => {
+  const { headers } = await fetch((await mailPreview()).url)
   expect(headers.get('content-security-policy')).toBe(
     "default-src 'none';style-src 'unsafe-inline';img-src 'self' data:;base-uri 'none';form-action 'none';frame-ancestors 'none'",
   )
   expect(headers.get('cache-control')).toBe('no-store')
 })
+
+test.each(['', '/one.eml', '/one.eml/source', '/%20%2F%2Fexample.com'])(
+  '/outbox%s redirects to the same below /mail',
+  async (path) => {
+    const { url, former } = await mailPreview()
+    const { status, headers } = await fetch(former + path, { redirect: 'manual' })
+    expect(status).toBe(301)
+    expect(new URL(headers.get('location') ?? '', url).href).toBe(url + path)
+  },
+)

@@ -1,9 +1,9 @@
-// Waits at the start until the database answers as it has to, so that "ready" is true. A setting that cannot work ends the start;
-// a database that is away is tried again for as long as it takes.
+// Waits at start-up until the database answers as Usher needs it to. A wrong setting aborts the start; an unreachable database is
+// retried without limit.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Probe } from '../gateway/database-probe.ts'
 import { StartError } from '../start-error.ts'
-import type { Probe } from './database-probe.ts'
 
 const timeoutMs = 10_000
 const firstPauseSeconds = 1
@@ -20,6 +20,6 @@ export async function reachDatabase(
     if (result.kind === 'misconfigured') throw new StartError(result.message)
     if (!signal.aborted) say(`${name} cannot be reached (${result.reason}). Trying again in ${pause} s …`)
     await sleep(pause * 1000, undefined, { signal }).catch(() => {})
-    if (signal.aborted) throw new StartError('Interrupted; everything begun was stopped again.')
+    if (signal.aborted) throw new StartError('Interrupted; everything that was started has been stopped.')
   }
 }
