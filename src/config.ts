@@ -111,7 +111,7 @@ function hasCredentials(url: string): boolean {
   return username !== '' || password !== ''
 }
 
-/** Whether a service listening on this host is reachable from this machine only. */
+/** Whether whoever listens on this host is reached from this machine alone. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'

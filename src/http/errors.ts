@@ -1,4 +1,4 @@
-// ApiErrors of HTTP itself, which REST and MCP share.
+// Errors of HTTP itself, shared by REST and MCP.
 
 import { ApiError } from '../gateway/api-error.ts'
 

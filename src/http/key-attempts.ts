@@ -31,6 +31,29 @@ type AddressLine = {
   attempts: Map<string, Promise<Principal>>
 }
 
+const hasPlace = (line: AddressLine): boolean => line.inFlight < (line.isOver ? 1 : concurrency)
+
+/** Resolves when the request may use the database. @throws ApiError 429 */
+async function takePlace(line: AddressLine): Promise<void> {
+  if (line.waiting.length === 0 && hasPlace(line)) {
+    line.inFlight += 1
+    return
+  }
+  // The key may be valid, so the client may retry after a second.
+  if (line.isOver && line.waiting.length >= maximumWaiting) throw tooManyFailures(1)
+  await new Promise<void>((admit, reject) => line.waiting.push({ admit, reject }))
+}
+
+/** Admits those who wait, as far as the limit allows, and rejects those beyond it. */
+function freePlace(line: AddressLine): void {
+  line.inFlight -= 1
+  if (line.isOver) for (const { reject } of line.waiting.splice(maximumWaiting)) reject(tooManyFailures(1))
+  while (line.waiting.length > 0 && hasPlace(line)) {
+    line.inFlight += 1
+    line.waiting.shift()?.admit()
+  }
+}
+
 export function createKeyAttempts(principals: Principals, failures: RateLimitRequestHandler): KeyAttempts {
   const lines = new Map<string, AddressLine>()
   // Hashes of keys that were valid: they do not wait, whatever others at their address send.
@@ -53,34 +76,19 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       ? new Promise((resolve) => failures(req, res, (limited?: unknown) => resolve(limited ?? error)))
       : Promise.resolve(error)
 
-  async function turn(line: AddressLine): Promise<void> {
-    line.isOver = await hasFailedTooOften(line.address)
-    if (line.waiting.length === 0 && line.inFlight < (line.isOver ? 1 : concurrency)) {
-      line.inFlight += 1
-      return
-    }
-    // The key may be valid, so the client may retry after a second.
-    if (line.isOver && line.waiting.length >= maximumWaiting) throw tooManyFailures(1)
-    await new Promise<void>((admit, reject) => line.waiting.push({ admit, reject }))
-  }
-
-  function next(line: AddressLine): void {
-    line.inFlight -= 1
-    if (line.isOver) for (const { reject } of line.waiting.splice(maximumWaiting)) reject(tooManyFailures(1))
-    while (line.waiting.length > 0 && line.inFlight < (line.isOver ? 1 : concurrency)) {
-      line.inFlight += 1
-      line.waiting.shift()?.admit()
-    }
-    forgetIfEmpty(line)
-  }
-
   /** A pausing line is kept: else an address that tries keys one after another would get a new one each time. */
   function forgetIfEmpty(line: AddressLine): void {
     if (line.attempts.size === 0 && line.inFlight === 0) lines.delete(line.address)
   }
 
+  function leave(line: AddressLine): void {
+    freePlace(line)
+    forgetIfEmpty(line)
+  }
+
   async function attempt(key: string, line: AddressLine, req: Request, res: Response): Promise<Principal> {
-    await turn(line)
+    line.isOver = await hasFailedTooOften(line.address)
+    await takePlace(line)
     let isValid = false
     try {
       const principal = await principals.resolve(key)
@@ -92,8 +100,8 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       line.isOver = await hasFailedTooOften(line.address)
       throw counted
     } finally {
-      if (line.isOver && !isValid) setTimeout(next, pauseMs, line)
-      else next(line)
+      if (line.isOver && !isValid) setTimeout(leave, pauseMs, line)
+      else leave(line)
     }
   }
 

@@ -83,14 +83,14 @@ const isUuid = (text: unknown): boolean =>
 // Node's parser accepts more, which are sent only to appear in the log.
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'])
 
-function summarise(req: IncomingMessage, res: ServerResponse, milliseconds: number): Record<string, unknown> {
+function summarise(req: IncomingMessage, res: ServerResponse, durationMs: number): Record<string, unknown> {
   const { caller, operation, code } = (res as Response).locals as { caller?: Caller; operation?: string; code?: string }
   const route = routeOf(req, res)
   return {
     method: methods.has(req.method ?? '') ? req.method : 'other',
     ...(route && { path: route.pattern, ...route.ids }),
     status: res.statusCode,
-    duration_ms: milliseconds,
+    duration_ms: durationMs,
     ...(operation !== undefined && { operation }),
     ...(code !== undefined && { code }),
     ...(caller && { organisation_id: caller.principal.organisation_id, api_key_id: caller.principal.api_key_id }),

@@ -11,21 +11,19 @@ import {
   type Result,
   Server,
   type ServerContext,
-  type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
-import * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import { toApiError } from '../gateway/api-error.ts'
-import { type Call, type Caller, confirm, IdempotencyKeySchema } from '../gateway/calls.ts'
+import { type Call, type Caller, confirm } from '../gateway/calls.ts'
 import type { Principals } from '../gateway/principals.ts'
-import { isRead, type Operation } from '../operation.ts'
-import { ifVersion, itemsOnAPage } from '../operations/fields.ts'
+import type { Operation } from '../operation.ts'
 import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
 import { isMalformed, readJson } from './json-body.ts'
 import { logError, noteRoute } from './log-requests.ts'
+import { callTool, toErrorResult, toTool } from './mcp-tools.ts'
 import { countAlso } from './rate-limit.ts'
 
 const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
@@ -101,20 +99,13 @@ export function mcpRouter(
       const operation = byName.get(params.name)
       if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
       const sent = argumentsOf(context.body, mcpReq.id)
-      const { idempotency_key, ...input } = sent
       return inTurn(context, async () => {
         try {
-          // A read takes no idempotency key: as a field it is rejected by name.
-          const answer = isRead(operation)
-            ? await call(operation, caller, { ...defaults(operation), ...sent })
-            : await call(operation, caller, input, idempotency_key)
-          const content = [...text(answer.body), ...(await images(operation, answer.body.data))]
-          return { content, structuredContent: answer.body }
+          return await callTool(operation, sent, caller, call)
         } catch (error) {
           const apiError = await confirm(caller, principals).then(() => toApiError(error), toApiError)
           if (apiError.status >= 500) onError(error)
-          // Text only: structured content must match the output schema, and clients throw when it does not.
-          return { content: text({ error: apiError.body(requestId) }), isError: true }
+          return toErrorResult(apiError, requestId)
         }
       })
     })
@@ -200,54 +191,6 @@ async function inTurn<T>({ batch }: Context, work: () => Promise<T>, size?: numb
 const noteEndpoint: RequestHandler = (req, res, next) => {
   noteRoute(req, res, '/api/mcp')
   next()
-}
-
-const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage.mcp } : {})
-
-async function images(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
-  const png = operation.pictures?.png
-  if (png === undefined) return []
-  const image = Buffer.from(await png.draw(data))
-  return [{ type: 'image', data: image.toString('base64'), mimeType: png.mediaType }]
-}
-
-/** As `tools/list` shows it. */
-export function toTool(operation: Operation): Tool {
-  const input = inputOf(operation)
-  const scope = operation.scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${operation.scope}.`
-  return {
-    name: operation.name,
-    title: operation.title,
-    description: `${operation.description} ${scope}`,
-    inputSchema: z.toJSONSchema(input, { io: 'input' }) as Tool['inputSchema'],
-    outputSchema: z.toJSONSchema(operation.output) as Tool['outputSchema'],
-    annotations: {
-      title: operation.title,
-      readOnlyHint: isRead(operation),
-      destructiveHint: operation.hints?.destructive ?? false,
-      idempotentHint: operation.hints?.idempotent ?? true,
-      openWorldHint: false,
-    },
-  }
-}
-
-/** Extending drops the metadata of the whole input, such as anyOf, which MCP hosts reject. */
-function inputOf(operation: Operation): z.ZodObject {
-  const { input } = operation
-  if (!isRead(operation)) {
-    return input.safeExtend({
-      // Only If-Match takes a list of versions.
-      ...('if_version' in input.shape && { if_version: ifVersion }),
-      idempotency_key: IdempotencyKeySchema.optional(),
-    })
-  }
-  if (!('limit' in input.shape)) return input
-  const { limit } = input.shape
-  return input.safeExtend({ limit: (limit as z.ZodType).default(itemsOnAPage.mcp).describe(limit.description ?? '') })
-}
-
-function text(body: Record<string, unknown>): CallToolResult['content'] {
-  return [{ type: 'text', text: JSON.stringify(body) }]
 }
 
 const requirePost: RequestHandler = (req, _res, next) => {

@@ -1,7 +1,6 @@
-// Draws the operations with Swagger UI. The document comes from this server, and so do the answers of calls that are tried;
-// the key that is pasted stays in this tab until it is closed.
+// Renders the OpenAPI document with Swagger UI. The page talks to this server only, and keeps a pasted key until the tab is closed.
 
-// Swagger UI's dark colours hang on this class, which nothing of the bundle sets.
+// Swagger UI's dark colours depend on this class, which its bundle never sets.
 const dark = window.matchMedia('(prefers-color-scheme: dark)')
 const followColorScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 followColorScheme()
@@ -13,12 +12,12 @@ window.SwaggerUIBundle({
   deepLinking: true,
   displayRequestDuration: true,
   filter: true,
-  // The objects, below the operations: folded, for each stands with the operations that answer it.
+  // The list of objects is collapsed: each operation shows its own.
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 3,
   // The default draws numbers in a red that is hard to read on its grey.
   syntaxHighlight: { theme: 'tomorrow-night' },
   persistAuthorization: false,
-  // Else a document that is not on localhost would be sent to a validator on the Internet.
+  // Otherwise a document that is not on localhost is sent to a validator on the Internet.
   validatorUrl: null,
 })
