@@ -113,5 +113,5 @@ test('a taken port ends the start with 1 before anything else is begun, and name
 test('a host that is no address of this machine ends the start with 1, and names HOST', async () => {
   const { code, stdout, stderr } = await usher(['start'], dataDir, { PORT: '0', HOST: '203.0.113.1' })
   expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/^HOST 203\.0\.113\.1 is no address of this machine\./)
+  expect(stderr).toMatch(/^HOST 203\.0\.113\.1 is not an address of this machine\./)
 })
