@@ -3,11 +3,11 @@
 
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
 import { join } from 'node:path'
-import ipaddr from 'ipaddr.js'
 import type { JWK } from 'jose'
 import * as z from 'zod'
 import type { MailOptions } from './courier/mail/index.ts'
 import type { SigningKey } from './gateway/tokens.ts'
+import { hostOf, isLoopback } from './process/loopback.ts'
 
 export class ConfigError extends Error {}
 
@@ -111,12 +111,6 @@ function hasCredentials(url: string): boolean {
   return username !== '' || password !== ''
 }
 
-/** Whether whoever listens on this host is reached from this machine alone. */
-export function isLoopback(host: string): boolean {
-  if (host.toLowerCase() === 'localhost') return true
-  return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
-}
-
 function isAddressOrSubnet(text: string): boolean {
   const one = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(['loopback', 'linklocal', 'uniquelocal'])])
   return one.safeParse(text.trim()).success
@@ -196,9 +190,6 @@ export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'pub
   const isPublished = trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
   return database.kind === 'embedded' && isLoopback(host) && !isPublished
 }
-
-/** Without the brackets of an IPv6 address. */
-export const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
 /** Without a mail service, ticket e-mails are written to files in the data directory. */
 function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {

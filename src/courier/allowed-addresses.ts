@@ -1,7 +1,6 @@
-// Where a webhook may go. In comes a URL that a customer chose, out goes what undici needs to reach it, or
-// AddressNotAllowed. It must never open a connection to a private, reserved or local address, whatever the URL says, the
-// DNS answers, or the DNS answers the next time: a name is looked up here, its addresses are checked here, and what is
-// connected to is one of these, on every runtime.
+// Decides where a webhook may go, and connects there (protection against SSRF). It must never open a connection to a private,
+// reserved or local address, whatever the URL says and however the DNS answer changes: the name is resolved here, its addresses are
+// checked here, and the connection goes to one of the checked addresses, on every runtime.
 
 import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -10,38 +9,38 @@ import { connectToFirst } from './connect-to-first.ts'
 import { createNameFinder, type FindAddresses } from './find-addresses.ts'
 import type { OwnPorts } from './own-ports.ts'
 
-/** Its message is a sentence for the customer. It holds nothing of the URL, which may hold a secret. */
+/** The message is shown to the customer. It quotes nothing of the URL, which may contain a secret. */
 export class AddressNotAllowed extends Error {}
 
 export type Routes = {
-  /** @throws AddressNotAllowed, where the URL itself says that it must not be reached. */
+  /** @throws AddressNotAllowed, if the URL alone shows that it is not allowed. */
   to(url: string): { origin: string; path: string }
-  /** Fails a request with AddressNotAllowed where it must not connect, and with the network's word where it cannot. */
+  /** Fails a request with AddressNotAllowed, or with the network's own error. */
   dispatcher: Agent
-  /** Whether a request failed before there was a connection to send it over. */
+  /** Whether a request failed before a connection was open. */
   couldNotConnect(error: unknown): boolean
-  /** Closes connections, also those in use and those that are being made. */
+  /** Closes all connections, including those in use and those being opened. */
   close(): void
 }
 
 const loopbackAddresses = ['127.0.0.1', '::1']
 const loopbackHosts = ['localhost', '127.0.0.1', '[::1]']
 
-/** Connections are reused, which saves the handshakes of a burst, and dropped soon after it. How many are open at once is
- * for whoever sends to bound: one that waited here would use up its time while waiting. */
+/** Connections are reused, which saves the handshakes of a burst, and closed soon after it. The caller limits how many are open at
+ * once: a request that waited for a connection here would use up its own timeout. */
 const reuse = { pipelining: 1, keepAliveTimeout: 4_000, keepAliveMaxTimeout: 4_000 }
 
 export function createRoutes({
   allowLoopback,
   ownPorts = () => [],
-  timeoutMilliseconds,
+  timeoutMs,
   findAddresses,
 }: {
   allowLoopback: boolean
-  /** Refused on loopback all the same. */
+  /** Ports that are refused on loopback even if it is allowed. */
   ownPorts?: OwnPorts | undefined
-  /** For making a connection, from the look-up to the end of the handshake. */
-  timeoutMilliseconds: number
+  /** For opening a connection, from the DNS query to the end of the handshake. */
+  timeoutMs: number
   findAddresses?: FindAddresses | undefined
 }): Routes {
   const names = createNameFinder()
@@ -54,13 +53,13 @@ export function createRoutes({
 
   const isOwn = (port: number): boolean => allowLoopback && [...ownPorts()].includes(port)
 
-  /** By now URL has turned 0x7f.1, 2130706433 and their like into 127.0.0.1. */
+  /** URL has normalised 0x7f.1, 2130706433 and the like to 127.0.0.1 by now. */
   async function allowedAddresses({ hostname, protocol, port }: buildConnector.Options): Promise<string[]> {
     const addresses = isIP(hostname) === 0 ? await find(hostname) : [hostname]
     if (addresses.some((address) => loopbackAddresses.includes(address)) && isOwn(portOf(protocol, port))) {
       throw new AddressNotAllowed("The address is not allowed: it is Usher's own.")
     }
-    // One that is public does not make up for one that is not.
+    // All of them must be allowed: one public address does not make up for a private one.
     if (addresses.length === 0 || !addresses.every((address) => isAllowed(protocol, address))) {
       throw new AddressNotAllowed('The address is not allowed: it is private or reserved.')
     }
@@ -68,7 +67,7 @@ export function createRoutes({
   }
 
   async function connect(options: buildConnector.Options): Promise<Socket> {
-    const until = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMilliseconds)])
+    const until = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs)])
     const { hostname, protocol } = options
     const addresses = await allowedAddresses(options)
     const port = portOf(protocol, options.port)
@@ -88,7 +87,7 @@ export function createRoutes({
     },
   })
 
-  // One for each webhook under way, while it is: see send-webhook.ts.
+  // One listener for each webhook in flight: see send-webhook.ts.
   dispatcher.setMaxListeners(0)
 
   return {
@@ -116,8 +115,8 @@ export function createRoutes({
 
 const portOf = (protocol: string, port: string): number => Number(port) || (protocol === 'https:' ? 443 : 80)
 
-/** Of IPv6 only 2000::/3 is given out (https://www.iana.org/assignments/ipv6-address-space). Azure's metadata service has an
- * address of the public range. */
+/** Only 2000::/3 of IPv6 is allocated (https://www.iana.org/assignments/ipv6-address-space). 168.63.129.16 is Azure's metadata service,
+ * in the public range. */
 function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address) || address === '168.63.129.16') return false
   const parsed = ipaddr.parse(address)

@@ -1,32 +1,31 @@
-// Connects to the first of some addresses that lets us, much as RFC 8305 proposes: one after the other with a head start, for one
-// that is dead must not use up the time of one that is not. IPv4 comes first, which every network has. Out goes the connection;
-// every other is closed.
+// Connects to the first address that accepts, much as RFC 8305 (Happy Eyeballs): attempts start one after the other, so that a dead
+// address does not use up the time of a live one. IPv4 goes first, since every network has it. All other attempts are closed.
 
 import { isIP, connect as openTcp, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as openTls } from 'node:tls'
 
 export type Target = {
-  /** One at least. */
+  /** At least one. */
   addresses: string[]
   port: number
-  /** Whom the certificate has to be for: a name, or one of the addresses. Null: there is no TLS. */
+  /** The host name or address that the certificate must be valid for. Null: no TLS. */
   certifiedAs: string | null
 }
 
-// Enough for a handshake with the other end of the world.
-const headStartMilliseconds = 1_000
-const mostAddresses = 4
+// Enough for a handshake around the world.
+const headStartMs = 1_000
+const maxAddresses = 4
 
-/** @throws what the first address answered, if none lets us; the reason of `until` when that ends it. */
+/** @throws the error of the first address, if none accepts; the reason of `until` if that aborts. */
 export async function connectToFirst({ addresses, ...target }: Target, until: AbortSignal): Promise<Socket> {
   const decided = new AbortController()
   const signal = AbortSignal.any([until, decided.signal])
   const attempts: Promise<Socket>[] = []
-  for (const address of addresses.toSorted((a, b) => isIP(a) - isIP(b)).slice(0, mostAddresses)) {
-    const start = sleep(attempts.length * headStartMilliseconds, undefined, { signal })
-    // Whoever comes before has a head start, unless it has failed.
-    const turn = Promise.race([start, attempts.at(-1)?.then(() => start, noMatter) ?? start])
+  for (const address of addresses.toSorted((a, b) => isIP(a) - isIP(b)).slice(0, maxAddresses)) {
+    const start = sleep(attempts.length * headStartMs, undefined, { signal })
+    // Starts after its head start, or as soon as the attempt before it has failed.
+    const turn = Promise.race([start, attempts.at(-1)?.then(() => start, ignore) ?? start])
     attempts.push(turn.then(() => open(address, target, signal)))
   }
   try {
@@ -40,7 +39,7 @@ export async function connectToFirst({ addresses, ...target }: Target, until: Ab
   }
 }
 
-const noMatter = () => {}
+const ignore = () => {}
 
 function open(address: string, { port, certifiedAs }: Omit<Target, 'addresses'>, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted()
@@ -52,23 +51,23 @@ function open(address: string, { port, certifiedAs }: Omit<Target, 'addresses'>,
           port,
           ...(isIP(certifiedAs) === 0 && { servername: certifiedAs }),
           ALPNProtocols: ['http/1.1'],
-          // Said here, for NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise have the last word.
+          // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise turn it off.
           rejectUnauthorized: true,
         })
   socket.setNoDelay(true)
   return new Promise((resolve, reject) => {
-    const giveUp = () => {
+    const abort = () => {
       socket.destroy()
       reject(signal.reason)
     }
-    signal.addEventListener('abort', giveUp, { once: true })
+    signal.addEventListener('abort', abort, { once: true })
     const fail = (error: Error) => {
-      signal.removeEventListener('abort', giveUp)
+      signal.removeEventListener('abort', abort)
       reject(error)
     }
     socket.once('error', fail)
     socket.once(certifiedAs === null ? 'connect' : 'secureConnect', () => {
-      signal.removeEventListener('abort', giveUp)
+      signal.removeEventListener('abort', abort)
       socket.off('error', fail)
       resolve(socket)
     })

@@ -1,29 +1,30 @@
-// The courier's way to the database: in come the names and arguments of the functions that role may call, out goes what they
-// return. Through the Data API like everything else, so that it runs wherever the API does.
+// Calls the database functions of the role `courier`, through the Data API like everything else, so that the courier runs wherever
+// the API does.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../gateway/api-error.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 
-/** @throws ApiError, when the database cannot be reached. */
+/** @throws ApiError */
 export type CourierRpc = (fn: string, args: Record<string, unknown>) => Promise<unknown>
 
 export function createCourierRpc(dataApi: DataApi, tokens: Tokens): CourierRpc {
   return async (fn, args) => dataApi.rpc(fn, args, await tokens.forCourier())
 }
 
-const pauses = [200, 1_000, 5_000]
+const retryDelaysMs = [200, 1_000, 5_000]
 
-/** What was sent must be said, or it is sent again. Saying it twice does no harm: the claim is gone with the first time. */
+/** Records the result of a delivery, and retries while the database is away: what is not settled is sent again. Settling twice does no
+ * harm, because the first time removes the claim. */
 export async function settle(rpc: CourierRpc, fn: string, args: Record<string, unknown>): Promise<unknown> {
-  for (const pause of pauses) {
+  for (const delay of retryDelaysMs) {
     try {
       return await rpc(fn, args)
     } catch (error) {
       if (!(error instanceof ApiError && error.status >= 500)) throw error
-      // Nobody who stops waits for it: the claim runs out.
-      await sleep(pause, undefined, { ref: false })
+      // A process that stops does not wait for this: the claim expires.
+      await sleep(delay, undefined, { ref: false })
     }
   }
   return rpc(fn, args)

@@ -1,207 +1,213 @@
-// The loop of the courier: claims what is due, hands it to be delivered, and claims again. In come queues, one for each kind of
-// thing that is owed; out goes something that can be woken and stopped, or one run that ends by itself. It knows neither what
-// it carries nor where to.
+// The delivery loop: polls each queue, claims what is due, delivers it, and claims again when a delivery ends. It knows neither
+// what a queue carries nor where that goes.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
-/** One kind of thing that is owed, such as webhooks. */
-export type Queue<Owed extends { id: string }> = {
+/** One kind of pending work, such as webhooks. */
+export type Queue<Item extends { id: string }> = {
   name: string
-  /** How many are under way at once. */
+  /** Most deliveries in flight at once. */
   concurrency: number
-  /** How many one bounded run may claim. */
+  /** Most items that one bounded run claims. */
   maxPerRun: number
-  /** At most so many that are due, claimed for us: another courier has others. */
-  claim(limit: number): Promise<Owed[]>
-  /** A batch of the work behind which there is something to claim; true when there is more of it to do at once. Called at each
-   * poll, and not when woken: claiming does a little of it by itself. */
+  /** Claims at most `limit` items that are due. Another courier gets others. */
+  claim(limit: number): Promise<Item[]>
+  /** Does one batch of the work that makes items claimable. True: there is more, call again at once. Called at each poll, not on
+   * `wake`: claiming does a little of this work itself. */
   prepare?(): Promise<boolean>
-  /** Sends one and says how that went. What it throws is logged; the claim then runs out, and somebody tries again. */
-  deliver(owed: Owed): Promise<void>
+  /** Delivers one item and settles it. An error is logged; the claim then expires, and the item is delivered again. */
+  deliver(item: Item): Promise<void>
 }
 
-/** Told of each attempt that was settled, by the name of its queue. */
+/** Called after each settled attempt, with the name of its queue. */
 export type Observe = (queue: string, outcome: string, seconds: number) => void
 
-// biome-ignore lint/suspicious/noExplicitAny: queues carry different things, each its own.
+// biome-ignore lint/suspicious/noExplicitAny: each queue carries a type of its own.
 export type AnyQueue = Queue<any>
 
 export type Courier = {
-  /** Something may be due: look now, and not at the next poll. */
+  /** Claims now instead of at the next poll, because something may be due. */
   wake(): void
-  /** Claims nothing more, and resolves when what is under way is settled. When the patience is over it is broken off, and has a
-   * moment to say so. `breakOff` is called in any case, and lets go of connections. */
-  stop(timeoutMs: number, breakOff: () => Promise<void>): Promise<void>
+  /** Claims nothing more, and resolves when all deliveries in flight are settled. Those that take longer than `timeoutMs` are aborted and
+   * have a moment to settle. `abort` is called in any case: it also closes connections. */
+  stop(timeoutMs: number, abort: () => Promise<void>): Promise<void>
 }
 
-// Quiet when there is nothing: one look a second, which is how late a retry or another process's write may be noticed.
-const pollMilliseconds = 1_000
-// Where the database cannot be reached, it is not asked more often than this in the end.
-const longestPauseMilliseconds = 30_000
-// For what was broken off to be given back.
+// Cheap while idle: one query a second, which bounds how late a retry or another process's write is noticed.
+const pollIntervalMs = 1_000
+// Upper bound of the backoff while the database cannot be reached.
+const maxBackoffMs = 30_000
+// For aborted deliveries to release their claims.
 const abortGraceMs = 1_000
 
 export function startCourier(queues: readonly AnyQueue[], log: Logger): Courier {
-  const running = queues.map((queue) => runLane(queue, log))
+  const loops = queues.map((queue) => pollQueue(queue, log))
   return {
     wake() {
-      for (const queue of running) queue.wake()
+      for (const loop of loops) loop.wake()
     },
-    async stop(timeoutMs, breakOff) {
-      const done = Promise.all(running.map((queue) => queue.finish()))
+    async stop(timeoutMs, abort) {
+      const done = Promise.all(loops.map((loop) => loop.finish()))
       await within(timeoutMs, done)
-      await breakOff()
+      await abort()
       await within(abortGraceMs, done)
-      for (const queue of running) queue.abandon()
+      for (const loop of loops) loop.abandon()
     },
   }
 }
 
 /**
- * One run that ends by itself: when nothing is due any more, or when it has claimed its share or used up its time, and then what
- * is under way is finished.
- * @returns how many were claimed, by queue.
+ * One bounded run: it ends when nothing is due any more, when a queue has claimed `maxPerRun`, or when the time is used up; deliveries
+ * in flight are then finished.
+ * @returns how many items were claimed, by queue.
  * @throws what claiming threw.
  */
 export async function runCourierOnce(
   queues: readonly AnyQueue[],
   log: Logger,
-  milliseconds: number,
+  durationMs: number,
 ): Promise<Record<string, number>> {
-  const until = performance.now() + milliseconds
-  const counts = queues.map(async (queue) => [queue.name, await runLaneOnce(queue, log, until)] as const)
-  // What one queue cannot claim ends no other: whoever waits for this may let go of its connections afterwards.
+  const until = performance.now() + durationMs
+  const counts = queues.map(async (queue) => [queue.name, await runQueueOnce(queue, log, until)] as const)
+  // A queue that fails to claim does not end the others: the caller may close their connections once this settles.
   await Promise.allSettled(counts)
   return Object.fromEntries(await Promise.all(counts))
 }
 
-async function runLaneOnce(queue: AnyQueue, log: Logger, until: number): Promise<number> {
-  const inFlight = new Set<Promise<void>>()
+async function runQueueOnce(queue: AnyQueue, log: Logger, until: number): Promise<number> {
+  const deliveries = trackDeliveries(queue, log)
   let left = queue.maxPerRun
-  let more = true
+  let hasMoreToPrepare = true
   try {
     while (left > 0 && performance.now() < until) {
-      if (more) more = (await queue.prepare?.()) ?? false
-      const free = queue.concurrency - inFlight.size
-      const claimed = free > 0 ? await queue.claim(Math.min(left, free)) : []
-      left -= claimed.length
-      for (const owed of claimed) {
-        const carried = queue.deliver(owed).catch((error) => logUnsettled(log, queue, owed, error))
-        inFlight.add(carried)
-        void carried.then(() => inFlight.delete(carried))
-      }
-      if (more) continue
-      if (inFlight.size === 0) break
-      // A place is free then, and its endpoint may be owed more.
-      await Promise.race(inFlight)
+      if (hasMoreToPrepare) hasMoreToPrepare = (await queue.prepare?.()) ?? false
+      left -= await deliveries.claim(left)
+      if (hasMoreToPrepare) continue
+      if (deliveries.inFlight() === 0) break
+      await deliveries.next()
     }
   } finally {
-    await Promise.all(inFlight)
+    await deliveries.all()
   }
   return queue.maxPerRun - left
 }
 
-function runLane<Owed extends { id: string }>(queue: Queue<Owed>, log: Logger) {
-  const inFlight = new Set<Promise<void>>()
-  const bell = createBell()
+function pollQueue(queue: AnyQueue, log: Logger) {
+  const wakeUp = createWakeUp()
+  const deliveries = trackDeliveries(queue, log, wakeUp.notify)
   const stopping = new AbortController()
-  // What is still under way then is sent again by whoever finds its claim run out.
-  let abandoned = false
+  const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal }).catch(() => {})
 
-  async function look(): Promise<void> {
-    const free = queue.concurrency - inFlight.size
-    if (free === 0) return
-    for (const owed of await queue.claim(free)) {
-      const carried = queue
-        .deliver(owed)
-        .catch((error) => {
-          if (!abandoned) logUnsettled(log, queue, owed, error)
-        })
-        .finally(() => {
-          inFlight.delete(carried)
-          // Its place is free, and its endpoint may be owed more.
-          bell.ring()
-        })
-      inFlight.add(carried)
-    }
-  }
-
-  const rest = (milliseconds: number) => sleep(milliseconds, undefined, { signal: stopping.signal }).catch(() => {})
-
-  async function untilStopped(work: () => Promise<void>, complaint: string): Promise<void> {
+  async function untilStopped(work: () => Promise<void>, failure: string): Promise<void> {
     let failures = 0
     while (!stopping.signal.aborted) {
       try {
         await work()
         failures = 0
       } catch (error) {
-        log.error({ err: error, queue: queue.name }, complaint)
-        // Whoever rings meanwhile: each of them would only find the same.
-        await rest(Math.min(pollMilliseconds * 2 ** failures++, longestPauseMilliseconds))
+        log.error({ err: error, queue: queue.name }, failure)
+        // A wake-up does not shorten this: the next attempt would most likely fail as well.
+        await pause(Math.min(pollIntervalMs * 2 ** failures++, maxBackoffMs))
       }
     }
   }
 
   const claiming = untilStopped(async () => {
-    await look()
-    await bell.wait(pollMilliseconds)
-  }, 'nothing can be claimed')
+    await deliveries.claim()
+    await wakeUp.wait(pollIntervalMs)
+  }, 'claim failed')
   const { prepare } = queue
   const preparing =
     prepare &&
     untilStopped(async () => {
-      if (await prepare()) bell.ring()
-      else await rest(pollMilliseconds)
-    }, 'nothing can be prepared')
+      if (await prepare()) wakeUp.notify()
+      else await pause(pollIntervalMs)
+    }, 'prepare failed')
 
   return {
-    wake: bell.ring,
+    wake: wakeUp.notify,
     async finish(): Promise<void> {
       stopping.abort()
-      bell.ring()
+      wakeUp.notify()
       await Promise.all([claiming, preparing])
-      await Promise.all(inFlight)
+      await deliveries.all()
     },
+    abandon: deliveries.abandon,
+  }
+}
+
+/**
+ * The deliveries of one queue that are in flight, never more than its concurrency.
+ * @param onEnd called when one ends: its slot is free, and its endpoint may have more pending.
+ */
+function trackDeliveries(queue: AnyQueue, log: Logger, onEnd = () => {}) {
+  const inFlight = new Set<Promise<void>>()
+  let isAbandoned = false
+
+  function start(item: { id: string }): void {
+    const delivery = queue
+      .deliver(item)
+      .catch((error) => {
+        if (isAbandoned) return
+        log.error({ err: error, queue: queue.name, delivery_id: item.id }, 'delivery could not be settled')
+      })
+      .finally(() => {
+        inFlight.delete(delivery)
+        onEnd()
+      })
+    inFlight.add(delivery)
+  }
+
+  return {
+    /** Claims as many as there are free slots, at most `limit`, and starts to deliver them. @returns how many. */
+    async claim(limit = queue.concurrency): Promise<number> {
+      const free = Math.min(limit, queue.concurrency - inFlight.size)
+      if (free === 0) return 0
+      const items = await queue.claim(free)
+      for (const item of items) start(item)
+      return items.length
+    },
+    inFlight: () => inFlight.size,
+    /** Resolves when the next one ends. */
+    next: () => Promise.race(inFlight),
+    all: () => Promise.all(inFlight),
+    /** Those still in flight are no longer reported: their claims expire, and another courier delivers them again. */
     abandon() {
-      abandoned = true
+      isAbandoned = true
     },
   }
 }
 
-function logUnsettled(log: Logger, queue: AnyQueue, owed: { id: string }, error: unknown): void {
-  log.error({ err: error, queue: queue.name, delivery_id: owed.id }, 'delivery could not be settled')
-}
-
-/** Rung while nobody waits, it is heard by whoever waits next. */
-function createBell() {
-  let rung = false
-  let answer = () => {}
+/** Ends a wait early. A notification while nobody waits ends the next wait. */
+function createWakeUp() {
+  let isNotified = false
+  let endWait = () => {}
   return {
-    ring() {
-      rung = true
-      answer()
+    notify() {
+      isNotified = true
+      endWait()
     },
-    async wait(milliseconds: number): Promise<void> {
-      if (!rung) {
+    async wait(ms: number): Promise<void> {
+      if (!isNotified) {
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, milliseconds)
-          answer = () => {
+          const timer = setTimeout(resolve, ms)
+          endWait = () => {
             clearTimeout(timer)
             resolve()
           }
         })
       }
-      rung = false
+      isNotified = false
     },
   }
 }
 
-async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds)
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs)
   })
-  await Promise.race([work, patience])
+  await Promise.race([work, timeout])
   clearTimeout(timer)
 }

@@ -1,11 +1,11 @@
-// Why a webhook got no answer, in one short line for the customer who owns the endpoint. In comes whatever was thrown. The
-// line must never hold a secret, a URL or anything that a stranger sent, so no message of an error is passed on as it is.
+// Says why a webhook got no answer, in one short line for the customer who owns the endpoint. The line must never contain a secret,
+// a URL or anything that the remote side sent, so no error message is passed on as it is.
 
 import { AddressNotAllowed } from './allowed-addresses.ts'
 
 export class NoAnswerInTime extends Error {
-  constructor(milliseconds: number) {
-    super(`No answer within ${milliseconds / 1000} s.`)
+  constructor(timeoutMs: number) {
+    super(`No answer within ${timeoutMs / 1000} s.`)
   }
 }
 
@@ -40,13 +40,13 @@ export function describeFailure(thrown: unknown): string {
   return describeTlsFailure(code, thrown.message) ?? 'It could not be sent.'
 }
 
-/** What OpenSSL says of a certificate is one of its own constant texts, to which Node may add advice to its own user. */
+/** OpenSSL describes a certificate error by one of its own constant texts, to which Node may append advice. */
 function describeTlsFailure(code: string, message: string): string | undefined {
   if (/^(CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|PATH_)/.test(code)) {
     const reason = /^[a-z -]{1,100}(?=;|$)/i.exec(message)?.[0] ?? 'the certificate is not valid'
     return `TLS: ${reason}.`
   }
-  // Deno's words, which come without a code.
+  // Deno's message, which has no code.
   if (message.startsWith('invalid peer certificate: ')) return 'TLS: the certificate is not valid.'
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) return 'TLS: the handshake failed.'
 }

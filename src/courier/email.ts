@@ -1,20 +1,20 @@
-// An e-mail as a plain value: what a composer hands to a transport. Nothing in it depends on how it is sent.
+// An e-mail as a plain value, independent of the transport that sends it.
 
-/** Name and address apart, so that no name is ever read as part of an address. */
+/** Name and address are separate, so that a name is never parsed as part of an address. */
 export type Mailbox = { name: string; address: string }
 
 export type Attachment = {
   filename: string
   contentType: string
   content: Buffer
-  /** Shown inside the HTML, which names it as `cid:…`; without one it is a file to save. */
+  /** Shown inline in the HTML, which refers to it as `cid:…`; without it the attachment is a file. */
   cid?: string
 }
 
 export type Email = {
-  /** Of what is owed. The same owed e-mail has the same id, and so the same messageId, however often it is tried. */
+  /** Of the pending e-mail: the same at each attempt, and so is the messageId. */
   id: string
-  /** The how-manieth time it is tried. */
+  /** Attempt number, from 1. */
   attempt: number
   from: Mailbox
   to: Mailbox
@@ -23,12 +23,12 @@ export type Email = {
   html: string
   text: string
   attachments: Attachment[]
-  /** RFC 5322 Message-ID with its angle brackets: a mailbox that gets the same e-mail twice can tell. */
+  /** RFC 5322 Message-ID with its angle brackets, so that a mailbox can recognise a duplicate. */
   messageId: string
 }
 
-/** Nobody's holiday notice should answer a program: RFC 3834, and what Exchange looks for instead. */
-export const headersOfPrograms = {
+/** Suppress automatic replies: RFC 3834, and the header that Exchange looks for instead. */
+export const automatedMailHeaders = {
   'Auto-Submitted': 'auto-generated',
   'X-Auto-Response-Suppress': 'OOF, AutoReply',
 } as const

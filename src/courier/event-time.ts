@@ -1,5 +1,5 @@
-// When an event is, in the words of the place where it is held. In come instants and an IANA zone, out go lines of English with
-// the zone named: a bare "19:00" means something else to whoever reads it abroad.
+// Writes the time of an event in English, in its own time zone. The zone is always named: a bare "19:00" means something else to a
+// reader abroad.
 
 import type * as z from 'zod'
 import type { EventSchema } from '../operations/events.ts'
@@ -13,7 +13,7 @@ export type EventTime = {
 
 type Times = Pick<z.infer<typeof EventSchema>, 'starts_at' | 'ends_at' | 'timezone'>
 
-/** Undefined while nobody has said when it starts. */
+/** Undefined while the event has no start time. */
 export function eventTime({ starts_at, ends_at, timezone }: Times): EventTime | undefined {
   if (starts_at === null) return undefined
   const zone = knownZone(timezone)
@@ -29,7 +29,7 @@ export function eventTime({ starts_at, ends_at, timezone }: Times): EventTime | 
   }
 }
 
-// Postgres knows names that Node does not, such as posix/Europe/Berlin. UTC is less handy, but right, and says so.
+// Postgres knows zone names that Node does not, such as posix/Europe/Berlin. UTC is less convenient, but correct and named.
 function knownZone(timeZone: string): string {
   try {
     new Intl.DateTimeFormat('en-GB', { timeZone })
@@ -59,7 +59,7 @@ function localTime(instant: string, timeZone: string) {
     date: `${long.weekday} ${long.day} ${long.month} ${long.year}`,
     shortDate: `${short.weekday} ${short.day} ${short.month} ${short.year}`,
     time: `${long.hour}:${long.minute}`,
-    // Versions of ICU differ in whether they write GMT or GMT+0.
+    // ICU versions write either GMT or GMT+0.
     offset: `${long.timeZoneName}`.replace(/^GMT$/, 'GMT+0').replace('GMT', 'UTC'),
   }
 }

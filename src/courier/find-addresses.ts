@@ -1,6 +1,5 @@
-// Finds the addresses of a host name. In comes a name, out go its addresses of both kinds, one at least, or an error with a code
-// that says whether there is no such name or nobody to ask. A name whose servers do not answer must hold up no other name, nor
-// the end of the process.
+// Resolves a host name to its IPv4 and IPv6 addresses: at least one, or an error with code ENOTFOUND (no such name) or EAI_AGAIN (no
+// answer). A name whose servers do not answer must delay neither another name nor the end of the process.
 
 import { Resolver } from 'node:dns'
 import { lookup } from 'node:dns/promises'
@@ -10,15 +9,16 @@ export type FindAddresses = (hostname: string) => Promise<string[]>
 
 export type NameFinder = {
   find: FindAddresses
-  /** Fails what is being looked up. */
+  /** Fails all queries in flight. */
   cancel(): void
 }
 
-const impatient = { timeout: 2_000, tries: 2 }
+const queryOptions = { timeout: 2_000, tries: 2 }
 
-/** Asks the name servers of this machine, or others, without a thread for each question, of which Node has two. */
+/** Queries the name servers of this machine, or those given. Unlike `lookup` it needs no thread, and Node runs only two look-ups at
+ * once. */
 export function askNameServers(servers?: string[]): NameFinder {
-  const resolver = new Resolver(impatient)
+  const resolver = new Resolver(queryOptions)
   if (servers) resolver.setServers(servers)
   const ask = (question: 'resolve4' | 'resolve6', hostname: string) =>
     new Promise<string[]>((resolve, reject) => {
@@ -28,7 +28,7 @@ export function askNameServers(servers?: string[]): NameFinder {
   return {
     cancel: () => resolver.cancel(),
     async find(hostname) {
-      // RFC 6761: nobody is asked for it.
+      // RFC 6761: not to be queried.
       if (hostname === 'localhost') return ['127.0.0.1', '::1']
       const answers = await Promise.allSettled([ask('resolve4', hostname), ask('resolve6', hostname)])
       const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
@@ -40,7 +40,7 @@ export function askNameServers(servers?: string[]): NameFinder {
   }
 }
 
-/** Deno has threads enough, and need not be allowed to ask name servers itself. */
+/** For Deno, which has enough threads, and may have no permission to query name servers itself. */
 const askSystem: NameFinder = {
   find: async (hostname) => (await lookup(hostname, { all: true })).map(({ address }) => address),
   cancel() {},

@@ -1,25 +1,25 @@
-// Purges what is kept for a while only. In comes the way to the database, out goes something that can be stopped. Every ten
-// minutes; where there is much, a thousand rows of each kind at a time with a pause between, so that nobody waits for it.
+// Purges rows that are older than the retention time, every ten minutes. A backlog is purged in batches of a thousand rows of each
+// kind with a pause in between, so that no other query has to wait for it.
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from './courier-rpc.ts'
 
-const everyMilliseconds = 600_000
-const pauseMilliseconds = 200
-const rowsAtOnce = 1_000
+const intervalMs = 600_000
+const pauseMs = 200
+const batchSize = 1_000
 
-/** @returns how many rows went; there may be more from `rowsAtOnce` on. */
+/** Purges one batch. @returns how many rows; if at least `batchSize`, there may be more. */
 export async function purgeOnce(rpc: CourierRpc, retentionDays: number): Promise<number> {
-  return Number(await rpc('purge', { retention_days: retentionDays, limit: rowsAtOnce }))
+  return Number(await rpc('purge', { retention_days: retentionDays, limit: batchSize }))
 }
 
 export function startHousekeeping(rpc: CourierRpc, retentionDays: number, log: Logger): { stop(): void } {
   let timer: NodeJS.Timeout
   let stopped = false
 
-  const plan = (milliseconds: number) => {
+  const schedule = (delayMs: number) => {
     if (stopped) return
-    timer = setTimeout(() => void purge(), milliseconds)
+    timer = setTimeout(() => void purge(), delayMs)
     timer.unref()
   }
   const purge = async () => {
@@ -30,10 +30,10 @@ export function startHousekeeping(rpc: CourierRpc, retentionDays: number, log: L
     } catch (error) {
       log.error({ err: error }, 'housekeeping')
     }
-    plan(purged >= rowsAtOnce ? pauseMilliseconds : everyMilliseconds)
+    schedule(purged >= batchSize ? pauseMs : intervalMs)
   }
 
-  plan(pauseMilliseconds)
+  schedule(pauseMs)
   return {
     stop() {
       stopped = true

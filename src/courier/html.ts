@@ -1,5 +1,5 @@
-// HTML by tagged template: everything put into html`…` is escaped, in text and in quoted attributes, unless it is HTML that
-// html`…` made itself. There is no way to pass a string through unescaped.
+// HTML by tagged template: html`…` escapes every value, in text and in quoted attributes, except HTML that html`…` made itself.
+// There is no way to pass a string through unescaped.
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 

@@ -1,8 +1,16 @@
-// Ports of this machine that no webhook goes to, whatever is allowed: those that Usher itself listens on or keeps its data behind.
+// The ports of this machine that must never get a webhook, even where loopback is allowed: those that Usher listens on, and those
+// of the services that it uses.
 
-import { type Config, hostOf, isLoopback } from '../config.ts'
+import { hostOf, isLoopback } from '../process/loopback.ts'
 
 export type OwnPorts = () => Iterable<number>
+
+/** The URLs of the services that Usher uses. An embedded database has none. */
+export type ServiceUrls = {
+  database: { kind: string; url?: string }
+  databaseUrl: string | undefined
+  redisUrl: string | undefined
+}
 
 const defaultPorts: Record<string, number> = {
   'http:': 80,
@@ -13,9 +21,9 @@ const defaultPorts: Record<string, number> = {
   'rediss:': 6379,
 }
 
-/** Of the services that are configured by an address on this machine. */
-export function configuredPorts({ database, databaseUrl, redisUrl }: Config): number[] {
-  return [database.kind === 'supabase' ? database.url : undefined, databaseUrl, redisUrl].flatMap((text) => {
+/** The ports of those services that are on this machine. */
+export function configuredPorts({ database, databaseUrl, redisUrl }: ServiceUrls): number[] {
+  return [database.url, databaseUrl, redisUrl].flatMap((text) => {
     const url = text === undefined ? null : URL.parse(text)
     if (url === null || !isLoopback(hostOf(url.href))) return []
     return [Number(url.port) || (defaultPorts[url.protocol] ?? 0)]

@@ -1,20 +1,21 @@
-// Text that people typed, made fit for one line of a header, a calendar or a page. In comes anything, out goes one line: never
-// a control character, never half a character, and nothing that turns the writing direction of what stands around it.
+// Makes text that people typed fit for one line of a header, a calendar or a page. The result never contains a control character,
+// half a character, or a character that changes the writing direction of the text around it.
 
-// Embeddings, overrides and isolates reach beyond the name they stand in. Marks (LRM, RLM) do not, and stay.
-const steering = /[\u202a-\u202e\u2066-\u2069]/g
+// Embeddings, overrides and isolates reach beyond the text they are in. Marks (LRM, RLM) do not, and stay.
+const directionControls = /[\u202a-\u202e\u2066-\u2069]/g
 const breaks = /[\p{Cc}\p{Zl}\p{Zp}\s]+/gu
 
-export const oneLine = (text: string): string => text.toWellFormed().replace(steering, '').replace(breaks, ' ').trim()
+export const oneLine = (text: string): string =>
+  text.toWellFormed().replace(directionControls, '').replace(breaks, ' ').trim()
 
-/** The lines of a text of several, without empty ones. */
+/** The non-empty lines of a text. */
 export const linesOf = (text: string): string[] =>
   text
     .split(/[\r\n\p{Zl}\p{Zp}]+/u)
     .map(oneLine)
     .filter(Boolean)
 
-/** At most `max` UTF-16 units, cut between characters as people see them, so that no emoji is left in half. */
+/** At most `max` UTF-16 units, cut between grapheme clusters, so that no emoji is cut in half. */
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text
   let clipped = ''

@@ -1,43 +1,52 @@
-// Everything that is owed to the outside, as queues of the courier. In come configuration and the way to the database, out go
-// the queues and how to let go of their connections. The same on Node and in an edge function.
+// Opens the queues of the courier, webhooks and ticket e-mails, with the connections that they need. The same on Node and in an edge
+// function.
 
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
 import type { AnyQueue, Observe } from './courier.ts'
 import type { CourierRpc } from './courier-rpc.ts'
-import { openMail } from './mail/index.ts'
-import { configuredPorts, type OwnPorts } from './own-ports.ts'
+import { type MailOptions, openMail } from './mail/index.ts'
+import { configuredPorts, type OwnPorts, type ServiceUrls } from './own-ports.ts'
 import { createWebhookSender } from './send-webhook.ts'
 import { ticketEmailQueue } from './ticket-emails.ts'
 import { webhookQueue } from './webhooks.ts'
 
+export type QueueOptions = ServiceUrls & {
+  webhookTimeoutSeconds: number
+  /** Whether webhooks may go to this machine, without TLS. */
+  webhooksToLoopback: boolean
+  mail: MailOptions
+  /** The sender address of tickets. */
+  mailFrom: string
+}
+
 export type Queues = {
   queues: AnyQueue[]
+  /** Closes their connections, and aborts webhooks in flight. */
   close(): Promise<void>
 }
 
-// Longer than sending may take, for saying how it went comes after it, and may have to be repeated.
+// How long a claim outlives the webhook's timeout: the result is settled after it, and that may have to be retried.
 const settleSeconds = 45
 
-/** @param ownPorts those that this Usher was given only when it started. */
+/** @param ownPorts those that are known only once Usher has started. */
 export function openQueues(
-  config: Config,
+  options: QueueOptions,
   rpc: CourierRpc,
   log: Logger,
   observe: Observe = () => {},
   ownPorts: OwnPorts = () => [],
 ): Queues {
-  const configured = configuredPorts(config)
+  const configured = configuredPorts(options)
   const sender = createWebhookSender({
-    allowLoopback: config.webhooksToLoopback,
+    allowLoopback: options.webhooksToLoopback,
     ownPorts: () => [...configured, ...ownPorts()],
-    timeoutMilliseconds: config.webhookTimeoutSeconds * 1000,
+    timeoutMs: options.webhookTimeoutSeconds * 1000,
   })
-  const mail = openMail(config.mail)
+  const mail = openMail(options.mail)
   return {
     queues: [
-      webhookQueue(rpc, sender, config.webhookTimeoutSeconds + settleSeconds, log, observe),
-      ticketEmailQueue(rpc, mail, config.mailFrom, log, observe),
+      webhookQueue(rpc, sender, options.webhookTimeoutSeconds + settleSeconds, log, observe),
+      ticketEmailQueue(rpc, mail, options.mailFrom, log, observe),
     ],
     async close() {
       sender.close()

@@ -1,6 +1,5 @@
-// Sends one webhook (https://www.standardwebhooks.com). In comes what is owed to an endpoint, out goes what it answered, or
-// why it did not. Whoever calls decides what follows from that, and when. It must never throw, take longer than its time,
-// follow a redirect, or send anything unsigned or to a place that allowed-addresses.ts refuses. It knows no database.
+// Makes one attempt to send a webhook (https://www.standardwebhooks.com). Retries are decided by the caller. It must never throw, exceed
+// its timeout, follow a redirect, send anything unsigned, or connect to an address that allowed-addresses.ts refuses.
 
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
@@ -11,23 +10,23 @@ import type { FindAddresses } from './find-addresses.ts'
 import type { OwnPorts } from './own-ports.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
-/** What the database says is owed to one endpoint. */
-export type OwedWebhook = {
-  /** Of the delivery. */
+/** One delivery to one endpoint, as `api.claim_webhooks` returns it. */
+export type PendingWebhook = {
+  /** Id of the delivery. */
   id: string
-  /** Names this claim of it when settling. */
+  /** Id of this claim, for settling it. */
   claim: string
   attempt: number
   webhook_endpoint_id: string
   url: string
-  /** `whsec_…`, the one that signs first; two during a rotation. */
+  /** `whsec_…`, the current one first; two during a rotation. */
   secrets: string[]
-  /** Of the notification: the same at each attempt. */
+  /** Id of the notification: the same at each attempt. */
   webhook_id: string
   type: string
-  /** When it happened, RFC 3339. */
+  /** Time of the notification, RFC 3339. */
   timestamp: string
-  /** The API's own object. */
+  /** The object as the API returns it. */
   data: unknown
 }
 
@@ -35,10 +34,10 @@ export type WebhookResult =
   | {
       kind: 'answered'
       status: number
-      /** The first 1024 characters of it. */
+      /** The first 1024 characters. */
       body: string
       milliseconds: number
-      /** What the endpoint asks for, at most a day. Null: it does not ask. */
+      /** From the header `Retry-After`, at most a day. Null: not given. */
       retryAfterSeconds: number | null
     }
   | {
@@ -47,42 +46,47 @@ export type WebhookResult =
       error: string
       milliseconds: number
     }
-  /** The sender was closed meanwhile, which is nobody's fault but ours. */
+  /** The sender was closed meanwhile: no fault of the endpoint. */
   | { kind: 'abandoned'; milliseconds: number }
 
 export type WebhookSender = {
-  /** Never rejects. Any status is an answer: which of them are a success is for the caller to say. */
-  send(owed: OwedWebhook): Promise<WebhookResult>
-  /** Closes connections, also those in use. */
+  /** Never rejects. Any status is an answer: the caller decides which of them mean success. */
+  send(pending: PendingWebhook): Promise<WebhookResult>
+  /** Closes all connections, including those in use. */
   close(): void
 }
 
 export function createWebhookSender({
   allowLoopback,
   ownPorts,
-  timeoutMilliseconds = 15_000,
+  timeoutMs = 15_000,
   findAddresses,
 }: {
-  /** For development: http, too, to localhost, 127.0.0.1 and [::1]. */
+  /** For development: allows localhost, 127.0.0.1 and [::1], also over http. */
   allowLoopback: boolean
-  /** Ports of this machine that are refused all the same. */
+  /** Ports that are refused on loopback even if it is allowed. */
   ownPorts?: OwnPorts | undefined
-  /** For all of it, from the look-up of the host to the last byte of the answer. */
-  timeoutMilliseconds?: number
-  /** Instead of the system's. What it finds is checked like any other. */
+  /** For the whole attempt, from the DNS query to the last byte of the answer. */
+  timeoutMs?: number
+  /** Replaces the system's resolver. Its addresses are checked like any other. */
   findAddresses?: FindAddresses
 }): WebhookSender {
-  const routes = createRoutes({ allowLoopback, ownPorts, timeoutMilliseconds, findAddresses })
+  const routes = createRoutes({ allowLoopback, ownPorts, timeoutMs, findAddresses })
   let closed = false
 
   return {
-    async send(owed) {
+    async send(pending) {
       const startedAt = performance.now()
       const milliseconds = () => Math.round(performance.now() - startedAt)
       const deadline = new AbortController()
-      const timer = setTimeout(() => deadline.abort(new NoAnswerInTime(timeoutMilliseconds)), timeoutMilliseconds)
+      const timer = setTimeout(() => deadline.abort(new NoAnswerInTime(timeoutMs)), timeoutMs)
       try {
-        const request = { ...routes.to(owed.url), ...signed(owed), method: 'POST', signal: deadline.signal } as const
+        const request = {
+          ...routes.to(pending.url),
+          ...signed(pending),
+          method: 'POST',
+          signal: deadline.signal,
+        } as const
         const response = await inTime(deadline.signal, post(routes, request))
         return {
           kind: 'answered',
@@ -107,8 +111,8 @@ export function createWebhookSender({
 
 type Message = { headers: Record<string, string>; body: string }
 
-/** The body is put into writing once, so that what is signed is what is sent. */
-function signed({ secrets, webhook_id, type, timestamp, data }: OwedWebhook): Message {
+/** Serialises the body once, so that the bytes that are signed are the bytes that are sent. */
+function signed({ secrets, webhook_id, type, timestamp, data }: PendingWebhook): Message {
   const body = JSON.stringify({ type, timestamp, data })
   const now = new Date()
   return {
@@ -129,14 +133,14 @@ function signatures(secrets: string[], sign: (webhook: Webhook) => string): stri
   try {
     return secrets.map((secret) => sign(new Webhook(secret))).join(' ')
   } catch {
-    // The library's own words may be about the secret.
+    // The library's own message may quote the secret.
     throw new NothingToSignWith()
   }
 }
 
 type Request = Dispatcher.RequestOptions & { signal: AbortSignal }
 
-/** Ends with the head of the answer, whose body is then still to be read; the deadline ends that, too. */
+/** Resolves with the head of the answer; the body is still to be read, until the deadline. */
 async function post({ dispatcher, couldNotConnect }: Routes, request: Request): Promise<Dispatcher.ResponseData> {
   let isConnectionNew = false
   const noteConnection = (origin: URL) => {
@@ -146,8 +150,8 @@ async function post({ dispatcher, couldNotConnect }: Routes, request: Request): 
   try {
     return await dispatcher.request(request)
   } catch (error) {
-    // An endpoint may close a connection just as it is used again: that says nothing of this webhook. Posting twice does no
-    // harm, for the webhook-id is the same.
+    // An endpoint may close a kept connection just as it is reused, which says nothing about this webhook. Posting twice does no harm,
+    // because the webhook-id is the same.
     const wasClosed = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(String((error as NodeJS.ErrnoException).code))
     if (!wasClosed || isConnectionNew || couldNotConnect(error) || request.signal.aborted) throw error
     return dispatcher.request(request)
@@ -156,7 +160,7 @@ async function post({ dispatcher, couldNotConnect }: Routes, request: Request): 
   }
 }
 
-/** The client takes note of a deadline only when it is connected. */
+/** Needed because undici applies the signal only once it is connected. */
 function inTime<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
   const over = new Promise<never>((_, reject) => {
     deadline.addEventListener('abort', () => reject(deadline.reason), { once: true })

@@ -1,23 +1,23 @@
-// The calendar file of a ticket: iCalendar (RFC 5545), METHOD:PUBLISH (RFC 5546). In comes what is owed with its facts, out goes
-// the text of an .ics. It never holds the ticket code: calendars are shared with colleagues, and the code lets its holder in.
+// The calendar file (.ics) of a ticket: iCalendar (RFC 5545), METHOD:PUBLISH (RFC 5546). It must never contain the ticket code:
+// calendars are shared with colleagues, and the code admits whoever shows it.
 
 import ical, { ICalCalendarMethod, ICalEventStatus } from 'ical-generator'
-import type { OwedTicketEmail, TicketFacts } from './ticket-facts.ts'
+import type { PendingTicketEmail, TicketFacts } from './ticket-facts.ts'
 
-/** Undefined while nobody has said when the event starts: an entry needs a start. */
-export function ticketCalendar(owed: OwedTicketEmail, facts: TicketFacts, from: string): string | undefined {
-  const { event } = owed
+/** Undefined while the event has no start time, which an entry needs. */
+export function ticketCalendar(pending: PendingTicketEmail, facts: TicketFacts, from: string): string | undefined {
+  const { event } = pending
   if (event.starts_at === null) return undefined
   const updated = new Date(event.updated_at)
   const calendar = ical({ prodId: { company: 'Usher', product: 'Tickets' }, method: ICalCalendarMethod.PUBLISH })
   calendar.createEvent({
-    // One entry for the event, however many tickets for it arrive in a mailbox; edits of the event supersede it by their number.
+    // One entry per event, however many of its tickets a mailbox gets. A higher sequence replaces the entry when the event changes.
     id: event.id,
     sequence: event.version,
     stamp: updated,
     lastModified: updated,
-    // Instants in UTC: right in every calendar without a copy of the zone's rules in the file. The reader's calendar shows its
-    // own zone, the description the event's.
+    // In UTC: correct in every calendar without a VTIMEZONE in the file. The calendar shows the reader's zone, the description that
+    // of the event.
     start: new Date(event.starts_at),
     end: event.ends_at === null ? null : new Date(event.ends_at),
     summary: facts.event,
@@ -41,8 +41,8 @@ function descriptionOf({ time, onlineUrl, organisation, ticketType, reference }:
   ].join('\n')
 }
 
-// A parameter such as CN cannot hold a double quote, and has no escapes (RFC 5545, 3.2); the generator would write one.
+// A parameter such as CN cannot contain a double quote and has no escapes (RFC 5545, 3.2), but the generator would write one.
 const quotable = (text: string) => text.replaceAll('"', "'").replaceAll('\\', '/')
 
-// The generator escapes these in a URI as if it were text, which RFC 5545 (3.3.13) does not; percent-encoded they pass.
+// The generator escapes these in a URI as in text, which RFC 5545 (3.3.13) does not allow; percent-encoded they pass.
 const unescapable = (uri: string) => uri.replace(/[\\;,]/g, encodeURIComponent)

@@ -1,52 +1,52 @@
-// The queue of ticket e-mails: claims what is owed, composes it, hands it to the mail transport, and settles it with what the
-// transport says. When a failure is tried again is decided in SQL (supabase/schemas/34_ticket_email_operations.sql).
+// The queue of ticket e-mails: claims pending e-mails, composes them, hands them to the mail transport, and settles each with the
+// transport's result. SQL decides when a failure is retried (see `api.settle_ticket_email`).
 
 import type { Logger } from 'pino'
 import type { Observe, Queue } from './courier.ts'
 import { type CourierRpc, settle } from './courier-rpc.ts'
 import { MailError, type MailTransport } from './mail/index.ts'
-import { type OwedTicketEmail, ticketEmail } from './ticket-email.ts'
+import { type PendingTicketEmail, ticketEmail } from './ticket-email.ts'
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
-/** The reason is for the log. */
+/** `reason` is for the log. */
 type Outcome = { sent: Sent; reason?: string }
 
-/** @param from address that tickets come from; the name beside it is the organiser's. */
+/** @param from the sender address; the sender name is the organiser's. */
 export function ticketEmailQueue(
   rpc: CourierRpc,
   mail: MailTransport,
   from: string,
   log: Logger,
   observe: Observe,
-): Queue<OwedTicketEmail> {
-  async function send(owed: OwedTicketEmail): Promise<Outcome> {
+): Queue<PendingTicketEmail> {
+  async function send(pending: PendingTicketEmail): Promise<Outcome> {
     try {
-      return { sent: await mail.send(await ticketEmail(owed, from)) }
+      return { sent: await mail.send(await ticketEmail(pending, from)) }
     } catch (error) {
       if (error instanceof MailError) {
         const { message, permanent, reason } = error
         return { sent: { error: message, permanent }, reason }
       }
-      log.error({ err: error, delivery_id: owed.id }, 'ticket e-mail could not be composed')
+      log.error({ err: error, delivery_id: pending.id }, 'ticket e-mail could not be composed')
       return { sent: { error: 'The e-mail could not be made.', permanent: false }, reason: 'not composed' }
     }
   }
 
   return {
     name: 'ticket_emails',
-    // As many as the SMTP transport has connections: what waits for one uses up its claim.
+    // As many as the SMTP transport has connections: an e-mail that waits for one uses up its claim.
     concurrency: 4,
     maxPerRun: 40,
-    claim: async (limit) => (await rpc('claim_ticket_emails', { limit })) as OwedTicketEmail[],
-    async deliver(owed) {
+    claim: async (limit) => (await rpc('claim_ticket_emails', { limit })) as PendingTicketEmail[],
+    async deliver(pending) {
       const startedAt = performance.now()
-      const { sent, reason } = await send(owed)
+      const { sent, reason } = await send(pending)
       const milliseconds = Math.round(performance.now() - startedAt)
-      await settle(rpc, 'settle_ticket_email', { ticket_email_id: owed.id, claim: owed.claim, ...sent })
+      await settle(rpc, 'settle_ticket_email', { ticket_email_id: pending.id, claim: pending.claim, ...sent })
       const line = {
-        delivery_id: owed.id,
-        attendee_id: owed.attendee.id,
-        attempt: owed.attempt,
+        delivery_id: pending.id,
+        attendee_id: pending.attendee.id,
+        attempt: pending.attempt,
         transport: mail.name,
         duration_ms: milliseconds,
       }

@@ -1,13 +1,13 @@
-// What a ticket says, once, for the HTML, the text and the calendar alike: whatever one of them tells, the others tell, too. In
-// comes what is owed, out go lines of text ready to be shown, but not yet escaped for HTML.
+// The contents of a ticket, shared by the HTML, the text and the calendar, so that all of them say the same. Every value is ready to
+// be shown, but not escaped for HTML.
 
 import type * as z from 'zod'
 import type { EventSchema } from '../operations/events.ts'
 import { type EventTime, eventTime } from './event-time.ts'
 import { linesOf, oneLine } from './plain-text.ts'
 
-/** A ticket e-mail that is owed, as the database hands it out; `claim` and `attempt` are for settling it. */
-export type OwedTicketEmail = {
+/** One ticket e-mail, as `api.claim_ticket_emails` returns it. `claim` is for settling it. */
+export type PendingTicketEmail = {
   id: string
   claim: string
   attempt: number
@@ -20,22 +20,22 @@ export type OwedTicketEmail = {
 
 export type TicketFacts = {
   organisation: string
-  /** Where answers reach the organiser, if that is an address. */
+  /** The organiser's address, if it is a valid one. */
   replyTo: string | undefined
   event: string
   time: EventTime | undefined
-  /** Name and address of the venue, a line each; empty when there is none. */
+  /** Name and address of the venue, line by line; empty when there is none. */
   venue: string[]
   onlineUrl: string | undefined
   attendee: string
   company: string | undefined
   ticketType: string
   reference: string
-  /** In groups of four, as it is read aloud; the door takes it with or without the blanks. */
+  /** In groups of four, as it is read aloud. A check-in accepts it with or without the spaces. */
   code: string
 }
 
-export function ticketFacts({ organisation, event, ticket_type, order, attendee }: OwedTicketEmail): TicketFacts {
+export function ticketFacts({ organisation, event, ticket_type, order, attendee }: PendingTicketEmail): TicketFacts {
   return {
     organisation: oneLine(organisation.name),
     replyTo: replyAddress(organisation.reply_to),
@@ -51,7 +51,7 @@ export function ticketFacts({ organisation, event, ticket_type, order, attendee 
   }
 }
 
-/** What to do with the ticket: the closing sentences. */
+/** The closing sentences: what to do with the ticket. */
 export function ticketAdvice({ time, venue, onlineUrl, replyTo, organisation }: TicketFacts): string[] {
   const isOnlineOnly = venue.length === 0 && onlineUrl !== undefined
   return [
@@ -65,7 +65,7 @@ export function ticketAdvice({ time, venue, onlineUrl, replyTo, organisation }: 
   ]
 }
 
-function venueLines(venue: OwedTicketEmail['event']['venue']): string[] {
+function venueLines(venue: PendingTicketEmail['event']['venue']): string[] {
   if (venue === null) return []
   const city = [venue.postcode, venue.city].filter(Boolean).join(' ')
   const address = linesOf(venue.address ?? '')
@@ -82,14 +82,15 @@ function countryName(code: string | null): string | null {
   }
 }
 
-// What every mail service takes, as private.is_email_address has it: with any other, all tickets of the organisation would fail.
+// The addresses that every mail service accepts, as in private.is_email_address. With any other, all tickets of the organisation would
+// fail.
 const address =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$/
 
 const replyAddress = (text: string | null): string | undefined =>
   text !== null && text.length <= 254 && address.test(text) ? text : undefined
 
-// Only http and https become a link: anything else would be a program that the reader starts.
+// Only http and https become a link: another scheme, such as javascript:, could start a program.
 function webAddress(text: string | null): string | undefined {
   const url = text === null ? null : URL.parse(text)
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.href : undefined

@@ -1,12 +1,11 @@
-// The HTML part of a ticket e-mail: one card that reads well from 320 pixels up, on tables and inline styles, which is what mail
-// clients understand. In come facts and the Content-ID of the QR code, out goes a whole document. It loads nothing from
-// anywhere, runs nothing, and escapes everything.
+// The HTML part of a ticket e-mail: one card, readable from 320 pixels up, made of tables and inline styles, which is what mail clients
+// support. It must load nothing, run nothing, and escape every value.
 
 import { type Html, html } from './html.ts'
 import { type TicketFacts, ticketAdvice } from './ticket-facts.ts'
 
-// Light colours are inline, for clients that drop <style>; the dark ones are for those that know the query. The QR code keeps
-// its white ground in both: scanners want dark on light.
+// Light colours are inline, for clients that drop <style>; dark ones are for clients that support the media query. The QR code keeps
+// its white background in both, because scanners need dark on light.
 const dark = html`
     :root { color-scheme: light dark; supported-color-schemes: light dark; }
     @media (prefers-color-scheme: dark) {
@@ -19,7 +18,7 @@ const dark = html`
     }`
 
 const font = "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
-// A name of two hundred characters without a blank must not widen the card.
+// A name of two hundred characters without a space must not widen the card.
 const wrap = 'overflow-wrap:anywhere;word-break:break-word;'
 const styles = {
   page: 'margin:0;padding:0;background-color:#eceef5;',
@@ -32,7 +31,7 @@ const styles = {
   strong: `${font}${wrap}margin:0;font-size:16px;line-height:23px;font-weight:600;color:#1a1d2b;`,
   soft: `${font}${wrap}margin:0;font-size:14px;line-height:21px;color:#646b82;`,
   link: `${font}${wrap}font-size:16px;line-height:23px;color:#2f4bd6;`,
-  // Two of these stand side by side where there is room, and below each other where there is not.
+  // Two of these are side by side where there is room, otherwise stacked.
   column: 'display:inline-block;width:100%;max-width:251px;vertical-align:top;',
   cell: 'padding:0 12px 18px 0;text-align:left;',
   tear: 'border-top:2px dashed #c9cede;font-size:0;line-height:0;height:0;',
@@ -41,7 +40,7 @@ const styles = {
   holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
 } as const
 
-/** `cid` names the attachment with the QR code. */
+/** @param cid Content-ID of the attachment with the QR code. */
 export function ticketHtml(facts: TicketFacts, cid: string): string {
   const { time, venue, onlineUrl } = facts
   const [firstWhen = 'To be announced', ...laterWhen] = time ? [...time.lines, time.zone] : []
@@ -103,7 +102,7 @@ export function ticketHtml(facts: TicketFacts, cid: string): string {
 `.toString()
 }
 
-/** The part that is held up at the door: the QR code, its code in letters, and whose it is. */
+/** The part that is shown at the entrance: QR code, ticket code, and name. */
 function stub({ attendee, company, code }: TicketFacts, cid: string): Html {
   const picture = html`<img src="cid:${cid}" width="220" height="220" alt="QR code ${code}" style="display:block;border:0;border-radius:12px;">`
   return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
@@ -114,7 +113,7 @@ function stub({ attendee, company, code }: TicketFacts, cid: string): Html {
   ${company && html`<p class="soft" dir="auto" style="${styles.soft}">${company}</p>`}`
 }
 
-// Where a paper ticket would be torn: a dashed line that ends in two notches, half circles in the colour of the page.
+// The tear line of a paper ticket: a dashed line between two notches, half circles in the colour of the page.
 const notch = (corners: string) =>
   html`<td class="page" width="10" style="${styles.notch}border-radius:${corners};">&nbsp;</td>`
 const tear = html`<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr>
@@ -126,7 +125,7 @@ const tear = html`<table role="presentation" width="100%" cellpadding="0" cellsp
 const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${text}</p>`
 const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${text}</p>`
 
-// Blanks between inline blocks would be as wide as a letter, so the parent has no font size.
+// Whitespace between inline blocks would be as wide as a letter, so the parent has font size 0.
 const columns = (
   left: Html,
   right: Html,

@@ -1,5 +1,4 @@
-// The text part of a ticket e-mail: the same facts as the HTML, for clients and people that prefer text. In come facts, out
-// goes plain text; nothing in it needs escaping.
+// The text part of a ticket e-mail: the same facts as the HTML, for clients and people that prefer text.
 
 import { type TicketFacts, ticketAdvice } from './ticket-facts.ts'
 

@@ -1,29 +1,28 @@
-// The queue of webhooks: fans notifications out to deliveries, claims these, sends them signed, and settles them with what the
-// endpoint answered. When a delivery is tried again, and when an endpoint is given up, is decided in SQL
-// (supabase/schemas/32_courier.sql).
+// The queue of webhooks: fans notifications out to deliveries, claims these, sends them, and settles each with the endpoint's answer.
+// SQL decides when a delivery is retried and when an endpoint is disabled (see `api.settle_webhook`).
 
 import type { Logger } from 'pino'
 import type { Observe, Queue } from './courier.ts'
 import { type CourierRpc, settle } from './courier-rpc.ts'
-import type { OwedWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
+import type { PendingWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
 
-/** @param leaseSeconds longer than the sender may take, and than saying how that went. */
+/** @param leaseSeconds how long a claim lasts: longer than sending and settling take together. */
 export function webhookQueue(
   rpc: CourierRpc,
   sender: WebhookSender,
   leaseSeconds: number,
   log: Logger,
   observe: Observe,
-): Queue<OwedWebhook> {
+): Queue<PendingWebhook> {
   return {
     name: 'webhooks',
     concurrency: 64,
     maxPerRun: 400,
     prepare: async () => (await rpc('fan_out_webhooks', {})) === true,
-    claim: async (limit) => (await rpc('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as OwedWebhook[],
-    async deliver(owed) {
-      const { id, claim, url } = owed
-      const result = await sender.send(owed)
+    claim: async (limit) => (await rpc('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as PendingWebhook[],
+    async deliver(pending) {
+      const { id, claim, url } = pending
+      const result = await sender.send(pending)
       if (result.kind === 'abandoned') {
         await rpc('release_webhook', { webhook_delivery_id: id, claim })
         return
@@ -44,10 +43,10 @@ export function webhookQueue(
       })
       const line = {
         delivery_id: id,
-        notification_id: owed.webhook_id,
-        webhook_endpoint_id: owed.webhook_endpoint_id,
-        type: owed.type,
-        attempt: owed.attempt,
+        notification_id: pending.webhook_id,
+        webhook_endpoint_id: pending.webhook_endpoint_id,
+        type: pending.type,
+        attempt: pending.attempt,
         duration_ms: milliseconds,
         ...(result.kind === 'answered' ? { status: result.status } : { reason: result.error }),
       }

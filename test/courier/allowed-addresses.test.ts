@@ -48,7 +48,7 @@ const privateAddresses = [
 ]
 
 describe('by default', () => {
-  const sender = createWebhookSender({ allowLoopback: false, timeoutMilliseconds: 2_000 })
+  const sender = createWebhookSender({ allowLoopback: false, timeoutMs: 2_000 })
 
   test.each([...spellingsOfLoopback, 'localhost', '[::1]', ...othersOfLoopback, ...privateHosts])(
     'https://%s is refused',
@@ -115,7 +115,7 @@ describe('by default', () => {
     const dns = dnsThatAnswers(['2d00::1'], ['10.0.0.1'])
     const { send, close } = createWebhookSender({
       allowLoopback: false,
-      timeoutMilliseconds: 250,
+      timeoutMs: 250,
       findAddresses: dns.findAddresses,
     })
     const owed = owedWebhook('https://hooks.example.com/')
@@ -127,7 +127,7 @@ describe('by default', () => {
 })
 
 describe('with loopback allowed', () => {
-  const sender = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 2_000 })
+  const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 2_000 })
 
   test.each(spellingsOfLoopback)('http://%s is this machine', async (host) => {
     const result = await sender.send(owedWebhook(`http://${host}:${receiver.port}/`))
@@ -185,7 +185,7 @@ describe('a port of Usher itself', () => {
   const own = (port: number, addresses?: string[]) =>
     createWebhookSender({
       allowLoopback: true,
-      timeoutMilliseconds: 2_000,
+      timeoutMs: 2_000,
       ownPorts: () => [1, port],
       ...(addresses && { findAddresses: dnsThatAnswers(addresses).findAddresses }),
     })

@@ -20,7 +20,7 @@ test('names whose servers do not answer hold up no other webhook', async () => {
   const receiver = await startWebhookReceiver()
   onTestFinished(() => receiver.close())
   const { find: findAddresses } = askNameServers([await silentNameServer()])
-  const sender = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 1_500, findAddresses })
+  const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 1_500, findAddresses })
   onTestFinished(() => sender.close())
 
   const dead = Array.from({ length: 12 }, (_, i) => sender.send(owedWebhook(`https://dead-${i}.example.com/`)))

@@ -1,16 +1,16 @@
 // A ticket e-mail as the database owes it, to be varied by tests.
 
 import { randomUUID } from 'node:crypto'
-import type { OwedTicketEmail } from '../../src/courier/ticket-email.ts'
+import type { PendingTicketEmail } from '../../src/courier/ticket-email.ts'
 
 export const sender = 'tickets@usher.example'
 
 /** What a test changes of the event, the attendee and the rest; the remainder is an evening in Cologne. */
 export type Changes = {
-  [Key in 'organisation' | 'event' | 'ticket_type' | 'order' | 'attendee']?: Partial<OwedTicketEmail[Key]>
+  [Key in 'organisation' | 'event' | 'ticket_type' | 'order' | 'attendee']?: Partial<PendingTicketEmail[Key]>
 }
 
-export function owedTicket(changes: Changes = {}): OwedTicketEmail {
+export function owedTicket(changes: Changes = {}): PendingTicketEmail {
   return {
     id: randomUUID(),
     claim: randomUUID(),

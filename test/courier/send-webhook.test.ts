@@ -5,7 +5,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createWebhookSender, type OwedWebhook, type WebhookResult } from '../../src/courier/send-webhook.ts'
+import { createWebhookSender, type PendingWebhook, type WebhookResult } from '../../src/courier/send-webhook.ts'
 import { newSecret, owedWebhook } from '../support/owed-webhook.ts'
 import {
   drip,
@@ -19,15 +19,15 @@ import {
 } from '../support/webhook-receiver.ts'
 
 let receiver: WebhookReceiver
-const sender = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 10_000 })
-const hasty = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 250 })
+const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 10_000 })
+const hasty = createWebhookSender({ allowLoopback: true, timeoutMs: 250 })
 
 beforeEach(async () => {
   receiver = await startWebhookReceiver()
 })
 afterEach(() => receiver.close())
 
-const send = (given: Partial<OwedWebhook> = {}, by = sender): Promise<WebhookResult> =>
+const send = (given: Partial<PendingWebhook> = {}, by = sender): Promise<WebhookResult> =>
   by.send(owedWebhook(`${receiver.url}/hooks?of=usher`, given))
 
 describe('what is sent', () => {
@@ -188,7 +188,7 @@ describe('connections', () => {
     const silent = await listen(() => {})
     const other = await listen((socket) => socket.end(), { host: '::1', port: silent.port })
     const findAddresses = async () => ['127.0.0.1', '::1']
-    const patient = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 2_500, findAddresses })
+    const patient = createWebhookSender({ allowLoopback: true, timeoutMs: 2_500, findAddresses })
     const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, patient)
     await expect.poll(other.accepted, { timeout: 2_000 }).toBe(1)
     expect(await sent).toMatchObject({ kind: 'unanswered', error: 'No answer within 2.5 s.' })
@@ -358,7 +358,7 @@ describe('no answer', () => {
   test('is waited for no longer while a name is looked up', async () => {
     const waiting = createWebhookSender({
       allowLoopback: true,
-      timeoutMilliseconds: 250,
+      timeoutMs: 250,
       findAddresses: () => new Promise(() => {}),
     })
     const result = await send({ url: 'https://hooks.example.com/' }, waiting)

@@ -2,16 +2,16 @@
 
 import ICAL from 'ical.js'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type OwedTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
+import { type PendingTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
 import { hostileNames } from './hostile.ts'
 import { owedTicket, sender } from './owed.ts'
 
-async function calendarFile(owed: OwedTicketEmail): Promise<string | undefined> {
+async function calendarFile(owed: PendingTicketEmail): Promise<string | undefined> {
   const { attachments } = await ticketEmail(owed, sender)
   return attachments.find(({ filename }) => filename.endsWith('.ics'))?.content.toString()
 }
 
-async function calendarOf(owed: OwedTicketEmail) {
+async function calendarOf(owed: PendingTicketEmail) {
   const text = (await calendarFile(owed)) as string
   const calendar = new ICAL.Component(ICAL.parse(text))
   const [entry, ...others] = calendar.getAllSubcomponents('vevent')

@@ -4,7 +4,7 @@ import { createTransport } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
 import type { Email } from '../../src/courier/email.ts'
 import { mimeMessage } from '../../src/courier/mail/mime.ts'
-import { type OwedTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
+import { type PendingTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames, structureOf, visibleText } from './hostile.ts'
 import { type Changes, owedTicket, sender } from './owed.ts'
@@ -52,7 +52,7 @@ test('a repeat is the same e-mail, and another ticket to the same address is ano
   const first = await ticketEmail(owed, sender)
   expect(await ticketEmail({ ...owed, attempt: 2, claim: 'another' }, sender)).toEqual({ ...first, attempt: 2 })
 
-  const sibling: OwedTicketEmail = {
+  const sibling: PendingTicketEmail = {
     ...owed,
     id: '5d1e3f62-0000-4000-8000-000000000001',
     attendee: { ...owed.attendee, name: 'Guest of Ada', ticket_code: '0000111122223333' },

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import type { OwedWebhook as Owed } from '../../src/courier/send-webhook.ts'
+import type { PendingWebhook as Owed } from '../../src/courier/send-webhook.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'

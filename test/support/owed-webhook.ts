@@ -1,11 +1,11 @@
 // A webhook as it is owed, for tests of sending it. The secrets are new each time: nothing verifies by accident.
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { OwedWebhook } from '../../src/courier/send-webhook.ts'
+import type { PendingWebhook } from '../../src/courier/send-webhook.ts'
 
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-export function owedWebhook(url: string, given: Partial<OwedWebhook> = {}): OwedWebhook {
+export function owedWebhook(url: string, given: Partial<PendingWebhook> = {}): PendingWebhook {
   return {
     id: randomUUID(),
     claim: randomUUID(),

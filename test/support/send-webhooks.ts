@@ -4,6 +4,6 @@
 import { argv } from 'node:process'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
 
-const sender = createWebhookSender({ allowLoopback: true, timeoutMilliseconds: 10_000 })
+const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 10_000 })
 console.log(JSON.stringify(await Promise.all(JSON.parse(argv[2] as string).map(sender.send))))
 sender.close()

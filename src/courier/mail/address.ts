@@ -1,14 +1,14 @@
-// Addresses as the wire wants them. In comes one mailbox, out goes exactly one, or a permanent MailError: no spelling of an
-// address or a name may ever reach a second recipient.
+// Validates and encodes one mailbox for a transport. The result is exactly one mailbox, or a permanent MailError: no spelling of an
+// address or a name may ever add a second recipient.
 
 import { domainToASCII } from 'node:url'
 import type { Mailbox } from '../email.ts'
 import { oneLine } from '../plain-text.ts'
 import { MailError } from './transport.ts'
 
-/** With a domain such as bücher.example in its ASCII form, which every server understands. */
+/** An internationalised domain, such as bücher.example, is converted to ASCII, which every server supports. */
 export function wireMailbox({ name, address }: Mailbox): Mailbox {
-  // What RFC 5322 gives a meaning outside of quotes; addresses in quotes are rarer than mischief with them.
+  // Excludes what RFC 5322 gives a meaning outside quotes. Quoted addresses are rarer than attacks that use them.
   const [, local, domain] = /^([^\s\p{Cc}@"(),:;<>[\]\\]+)@([^\s\p{Cc}@"(),:;<>[\]\\]+)$/u.exec(address) ?? []
   const asciiDomain = domain !== undefined && /[^ -~]/.test(domain) ? domainToASCII(domain) : domain
   if (!local || !asciiDomain)
@@ -16,7 +16,7 @@ export function wireMailbox({ name, address }: Mailbox): Mailbox {
   return { name: oneLine(name), address: `${local}@${asciiDomain}` }
 }
 
-/** `"Name" <address>`, for interfaces that take both in one string. */
+/** `"Name" <address>`, for APIs that take both in one string. */
 export function mailboxText(mailbox: Mailbox): string {
   const { name, address } = wireMailbox(mailbox)
   return name === '' ? address : `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`

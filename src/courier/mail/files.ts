@@ -1,5 +1,5 @@
-// Writes e-mails as .eml files into a folder instead of sending them: the default until a mail server is configured. A file is
-// there whole or not at all, and only its owner may read it, for tickets let their holder in.
+// Writes e-mails as .eml files into a folder instead of sending them: the default until a mail service is configured. Files are
+// written atomically, and only their owner may read them, because a ticket admits whoever shows it.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -15,14 +15,14 @@ export function fileTransport(directory: string): MailTransport {
     async send(email) {
       const { message } = await mime.sendMail(mimeMessage(email))
       const time = new Date().toISOString().replace(/[-:]/g, '')
-      await writeWhole(directory, `${time}-${email.id.replace(/[^A-Za-z0-9-]/g, '')}.eml`, message as Buffer)
+      await writeAtomically(directory, `${time}-${email.id.replace(/[^A-Za-z0-9-]/g, '')}.eml`, message as Buffer)
       return { message_id: email.messageId }
     },
     async close() {},
   }
 }
 
-async function writeWhole(directory: string, name: string, content: Buffer): Promise<void> {
+async function writeAtomically(directory: string, name: string, content: Buffer): Promise<void> {
   const unfinished = join(directory, `.${randomUUID()}.tmp`)
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 })

@@ -1,4 +1,4 @@
-// Chooses how e-mails are sent. In come plain options, out goes the transport; who reads them from where is not decided here.
+// Chooses the mail transport.
 
 import { fileTransport } from './files.ts'
 import { postmarkTransport } from './postmark.ts'

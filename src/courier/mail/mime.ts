@@ -1,10 +1,10 @@
-// An Email as nodemailer takes it, for the transports that write MIME themselves. It is never told to read a file or fetch a URL.
+// Converts an Email to a nodemailer message, for the transports that write MIME. nodemailer must never read a file or fetch a URL.
 
 import type { SendMailOptions } from 'nodemailer'
-import { type Email, headersOfPrograms } from '../email.ts'
+import { automatedMailHeaders, type Email } from '../email.ts'
 import { wireMailbox } from './address.ts'
 
-/** @throws MailError when an address is none. */
+/** @throws MailError, if an address is not valid. */
 export const mimeMessage = ({
   from,
   to,
@@ -22,7 +22,7 @@ export const mimeMessage = ({
   html,
   text,
   messageId,
-  headers: headersOfPrograms,
+  headers: automatedMailHeaders,
   attachments: attachments.map(({ filename, contentType, content, cid }) => ({
     filename,
     contentType,

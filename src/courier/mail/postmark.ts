@@ -1,12 +1,12 @@
-// Sends through Postmark's API with its official client. In comes a server token, out goes a transport; its message_id is the
-// MessageID that Postmark's webhooks name. It tracks neither opens nor clicks.
+// Sends through Postmark's API with its official client. The message_id is the MessageID that Postmark's webhooks refer to. It tracks
+// neither opens nor clicks.
 
 import { Errors, Models, ServerClient } from 'postmark'
-import { type Email, headersOfPrograms } from '../email.ts'
+import { automatedMailHeaders, type Email } from '../email.ts'
 import { mailboxText } from './address.ts'
 import { MailError, type MailTransport } from './transport.ts'
 
-/** `requestHost` and `useHttps` are for a stand-in of Postmark's API. */
+/** `requestHost` and `useHttps` are for a test double of Postmark's API. */
 export type PostmarkOptions = { messageStream?: string; requestHost?: string; useHttps?: boolean }
 
 export function postmarkTransport(token: string, { messageStream, ...client }: PostmarkOptions = {}): MailTransport {
@@ -19,14 +19,14 @@ export function postmarkTransport(token: string, { messageStream, ...client }: P
         throw asMailError(error, token)
       })
       if (typeof answer.MessageID === 'string') return { message_id: answer.MessageID }
-      throw new MailError(false, 'Postmark no MessageID', 'Postmark: the answer names no MessageID.')
+      throw new MailError(false, 'Postmark no MessageID', 'Postmark: the answer has no MessageID.')
     },
     async close() {},
   }
 }
 
 function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Message {
-  const headers = { ...headersOfPrograms, 'Message-ID': email.messageId, 'X-PM-KeepID': 'true' }
+  const headers = { ...automatedMailHeaders, 'Message-ID': email.messageId, 'X-PM-KeepID': 'true' }
   return {
     MessageStream: messageStream,
     From: mailboxText(email.from),
@@ -37,7 +37,7 @@ function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Messa
     TextBody: email.text,
     TrackOpens: false,
     TrackLinks: Models.LinkTrackingOptions.None,
-    // Comes back with every webhook about this e-mail, also when the answer to this call is lost.
+    // Every Postmark webhook about this e-mail repeats this, even if the answer to this call was lost.
     Metadata: { ticket_email_id: email.id, attempt: String(email.attempt) },
     Headers: Object.entries(headers).map(([Name, Value]) => ({ Name, Value })),
     Attachments: email.attachments.map(({ filename, contentType, content, cid }) => ({
@@ -49,9 +49,9 @@ function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Messa
   }
 }
 
-// https://postmarkapp.com/developer/api/overview#error-codes. These are about our account or about now, not about this e-mail:
+// https://postmarkapp.com/developer/api/overview#error-codes. These concern the account or the moment, not this e-mail:
 // bad token, maintenance, sender signature missing or unconfirmed, out of credits, account pending or suspended, rate limit.
-// Once somebody has seen to it the e-mail passes, so it is not given up.
+// Once that is resolved the e-mail can be sent, so they are not permanent.
 const notAboutTheEmail = new Set([10, 100, 400, 401, 405, 412, 413, 429])
 
 function asMailError(error: unknown, token: string): MailError {
@@ -59,7 +59,7 @@ function asMailError(error: unknown, token: string): MailError {
     return new MailError(false, 'Postmark unreachable', `Postmark: ${String(error)}`, [token])
   }
   const { code, statusCode, message } = error
-  // Without an ErrorCode something in between has answered: a proxy, or nobody at all.
+  // Without an ErrorCode the answer did not come from Postmark, but from a proxy, or there was none.
   const permanent =
     code > 0 && !notAboutTheEmail.has(code) && statusCode >= 400 && statusCode < 500 && statusCode !== 429
   return new MailError(

@@ -1,5 +1,4 @@
-// Sends through an SMTP server over a few kept connections. In comes an SMTP URL, out goes a transport. It tries an e-mail
-// once and shows nobody the password of the URL.
+// Sends through an SMTP server over a small connection pool. It must never show the password of the URL.
 
 import nodemailer, { type NodemailerError } from 'nodemailer'
 import { mimeMessage } from './mime.ts'
@@ -8,9 +7,9 @@ import { MailError, type MailTransport } from './transport.ts'
 const options = {
   pool: true,
   maxConnections: 4,
-  // Whoever owes the e-mail repeats it, and counts.
+  // The queue retries, and counts the attempts.
   maxRequeues: 0,
-  // Servers drop idle connections after a minute or more; ours should be gone before.
+  // Servers close idle connections after a minute or more; the pool closes them first.
   idleTimeout: 30_000,
   connectionTimeout: 10_000,
   greetingTimeout: 10_000,
@@ -18,7 +17,7 @@ const options = {
   socketTimeout: 60_000,
 } as const
 
-/** `smtps://user:password@host:465`, or `smtp://…:587` with `?requireTLS=true`; further query parameters as nodemailer has them. */
+/** @param url `smtps://user:password@host:465`, or `smtp://…:587` with `?requireTLS=true`; further query parameters as in nodemailer. */
 export function smtpTransport(url: string): MailTransport {
   const pool = nodemailer.createTransport({ ...options, url })
   const secrets = secretsOf(url)
@@ -39,8 +38,8 @@ export function smtpTransport(url: string): MailTransport {
   }
 }
 
-// The server's word on the recipient or the content is about this e-mail. A refused login or sender is about our account: once
-// somebody has seen to that the e-mail passes, so it is not given up.
+// A refusal of the recipient or the content concerns this e-mail. A refused login or sender concerns the account: once that is resolved
+// the e-mail can be sent, so it is not permanent.
 function asMailError(error: NodemailerError, secrets: string[]): MailError {
   const isAboutTheEmail = error.command === 'RCPT TO' || error.command === 'DATA'
   const reason = ['SMTP', error.command, error.responseCode ?? error.code].filter(Boolean).join(' ')

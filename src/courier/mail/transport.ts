@@ -1,4 +1,4 @@
-// What every way of sending an e-mail has in common. A transport tries once: repeating is up to whoever owes the e-mail.
+// The interface of a mail transport. A transport makes one attempt: the queue retries.
 
 import type { Email } from '../email.ts'
 import { clip, oneLine } from '../plain-text.ts'
@@ -6,20 +6,20 @@ import { clip, oneLine } from '../plain-text.ts'
 export type MailTransport = {
   /** For logs. */
   name: string
-  /** Answers under which id the transport knows the e-mail, once it has taken responsibility for it.
+  /** Resolves once the transport has accepted the e-mail, with the id that the transport gave it.
    * @throws MailError */
   send(email: Email): Promise<{ message_id: string }>
-  /** Lets go of connections; e-mails that are being sent are finished. */
+  /** Closes connections once the e-mails in flight are finished. */
   close(): Promise<void>
 }
 
-/** Permanent: this e-mail to this address will not do, ever. Everything else is worth another try later. */
+/** Permanent: this e-mail to this address can never be sent. Anything else is retried. */
 export class MailError extends Error {
   readonly permanent: boolean
-  /** For logs, which hold no address: a code, and whose it is. */
+  /** For logs, which must contain no address: the service and its code. */
   readonly reason: string
 
-  /** The message becomes one line of bounded length, and `secrets` are struck out: organisers read it in Studio. */
+  /** The message is reduced to one line of bounded length without `secrets`: organisers read it in Studio. */
   constructor(permanent: boolean, reason: string, message: string, secrets: (string | undefined)[] = []) {
     super(clip(oneLine(withoutSecrets(message, secrets)), 300))
     this.permanent = permanent
