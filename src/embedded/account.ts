@@ -1,41 +1,42 @@
-// Postgres refuses to run as root, and containers usually are root. Takes where the data and the program are, gives back how
-// to run Postgres: as ourselves, as ourselves under another number (a user namespace), or as an unprivileged user.
+// Chooses the account that Postgres runs as. Postgres refuses to run as root, and containers usually run as root, so it is the current
+// user, the current user under another id (a user namespace), or an unprivileged user.
 
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, lchownSync, lstatSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StartError } from '../start-error.ts'
+import { refuseForeignOwner } from './data-directory.ts'
 
 type Owner = { uid: number; gid: number }
 
 export type PostgresAccount = {
-  /** What goes before the program on the command line; it execs, so the pid is Postgres's own. */
+  /** Precedes the program on the command line. It execs, so the pid is that of Postgres. */
   prefix: string[]
-  /** Given to spawn, when running as somebody else. */
+  /** Options of `spawn`, to run as another user. */
   uid?: number
   gid?: number
-  /** Who has to own the database's files, as everybody else sees it; null when that needs no arranging. */
+  /** Who must own the database files, as seen outside the user namespace; null if nothing has to be changed. */
   owner: Owner | null
 }
 
 const root: Owner = { uid: 0, gid: 0 }
-const asRootUnderAnotherNumber: PostgresAccount = {
+const rootInUserNamespace: PostgresAccount = {
   prefix: ['unshare', '--user', '--map-user=1000', '--map-group=1000', '--'],
   owner: root,
 }
 
-/** `dataDir` exists; `databaseDir` may not yet. */
+/** `dataDir` exists; `databaseDir` may not exist yet. */
 export function chooseAccount(dataDir: string, databaseDir: string, binaryDir: string): PostgresAccount {
   if (process.getuid?.() !== 0) {
-    refuseForeignDatabase(databaseDir)
+    if (ownerOf(databaseDir) !== null) refuseForeignOwner(databaseDir, 'give the folder to yourself')
     return { prefix: [], owner: null }
   }
 
   const reaches = (user: Owner) => canReach(dirname(dataDir), user) && canReach(binaryDir, user)
   const current = ownerOf(databaseDir) ?? ownerOf(dataDir)
-  // Somebody's own folder, used as root for once: what is in it stays theirs.
+  // A user's folder, used as root this time: its files stay theirs.
   if (current !== null && current.uid !== 0 && reaches(current)) return asUser(current)
-  if (namespacesWork() && reaches(root)) return asRootUnderAnotherNumber
+  if (namespacesWork() && reaches(root)) return rootInUserNamespace
 
   const user = findUser('postgres') ?? findUser('nobody')
   if (user !== null && reaches(user)) return asUser(user)
@@ -45,8 +46,8 @@ export function chooseAccount(dataDir: string, databaseDir: string, binaryDir: s
   )
 }
 
-/** Lets the account into the data directory and makes the database's files its own, whoever ran it the last time. */
-export function handOver(dataDir: string, databaseDir: string, account: PostgresAccount): void {
+/** Lets the account enter the data directory, and gives it the database files, which may belong to the account of an earlier start. */
+export function grantAccess(dataDir: string, databaseDir: string, account: PostgresAccount): void {
   const { owner } = account
   if (owner === null) return
   const folder = statSync(dataDir)
@@ -62,21 +63,13 @@ export function handOver(dataDir: string, databaseDir: string, account: Postgres
   lchownSync(databaseDir, owner.uid, owner.gid)
 }
 
-function refuseForeignDatabase(databaseDir: string): void {
-  const owner = ownerOf(databaseDir)
-  if (owner === null || process.getuid === undefined || owner.uid === process.getuid()) return
-  throw new StartError(
-    `${databaseDir} belongs to another user (uid ${owner.uid}). Start Usher as that user, or give the folder to yourself.`,
-  )
-}
-
 function asUser(user: Owner): PostgresAccount {
   return { prefix: [], uid: user.uid, gid: user.gid, owner: user }
 }
 
 function namespacesWork(): boolean {
   try {
-    const [program = '', ...args] = asRootUnderAnotherNumber.prefix
+    const [program = '', ...args] = rootInUserNamespace.prefix
     execFileSync(program, [...args, 'true'], { stdio: 'ignore' })
     return true
   } catch {

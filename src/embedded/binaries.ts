@@ -1,5 +1,5 @@
-// Where the programs are: Postgres and PostgREST come as npm packages, one for each platform. Gives back paths that can be
-// executed, or one sentence that says what this platform lacks and what to do instead. It never downloads anything.
+// Finds the executables of Postgres and PostgREST, which come as npm packages, one for each platform. It fails with a sentence that says
+// what this platform lacks and what to do instead. It must never download anything.
 
 import { execFile } from 'node:child_process'
 import { accessSync, chmodSync, constants, existsSync, readFileSync } from 'node:fs'
@@ -52,17 +52,17 @@ function resolvePackage(name: string): string | null {
   }
 }
 
-// Alpine Linux and its like have another C library, on which the packaged programs do not run.
+// Alpine Linux and others use musl instead of glibc, with which the packaged programs do not run.
 function platformName(): string {
   const name = `${process.platform}-${process.arch}`
   if (process.platform !== 'linux') return name
-  // Otherwise the report looks up the names of whoever is connected.
+  // Otherwise the report does a DNS query for each connected peer.
   Object.assign(process.report, { excludeNetwork: true })
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
   return header.glibcVersionRuntime === undefined ? `${name}-musl` : name
 }
 
-// An npm package cannot hold symbolic links; an install script makes them, and install scripts may be switched off.
+// An npm package cannot contain symbolic links: an install script creates them, and install scripts may be disabled.
 async function linkLibraries(packageFolder: string): Promise<void> {
   const missing = () => libraryLinks(packageFolder).filter((link) => !existsSync(join(packageFolder, link)))
   if (missing().length === 0) return

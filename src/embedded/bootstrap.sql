@@ -1,15 +1,15 @@
--- Run once by the superuser `supabase_admin` on a fresh embedded database: roles, privileges and the `auth` schema as a
--- hosted Supabase project has them, so that whatever applies here applies there. Passwords are set by the caller, in the
--- same transaction. Usher's own roles and tables never belong here: they come by migration, as the role `postgres`.
+-- Run once by the superuser `supabase_admin` on a new embedded database: the roles, privileges and `auth` schema of a hosted Supabase
+-- project, so that a migration that applies here applies there. The caller sets the passwords in the same transaction. Usher's own roles
+-- and tables must never be created here: they come by migration, as the role `postgres`.
 
--- Organisers, Studio and migrations act as postgres. It is not a superuser; it may make roles and hand them out.
+-- The role of organisers in Studio, and of migrations. It is not a superuser; it may create and grant roles.
 create role postgres login createrole createdb replication bypassrls;
 alter role postgres set search_path = "$user", public, extensions;
 grant pg_monitor, pg_read_all_data, pg_signal_backend to postgres with admin option;
 grant pg_create_subscription to postgres;
 alter database postgres owner to postgres;
 
--- The roles of the Data API. authenticator is the one PostgREST signs in as; it may become any role granted to it.
+-- The roles of the Data API. PostgREST connects as authenticator, which may switch to any role granted to it.
 create role anon nologin;
 create role authenticated nologin;
 create role service_role nologin bypassrls;
@@ -21,11 +21,11 @@ alter role authenticated set statement_timeout = '8s';
 alter role authenticator set statement_timeout = '8s';
 alter role authenticator set lock_timeout = '8s';
 
--- Hosted Supabase lets postgres configure PostgREST through this setting of authenticator.
+-- As on hosted Supabase, postgres may configure PostgREST by setting this on authenticator.
 grant set on parameter pgrst.db_pre_request to postgres;
 
--- Whatever is created in public is open to the API's roles until a migration revokes it. So it is on hosted Supabase, and
--- so it must be here: a table that forgets to revoke is then caught by a test.
+-- Every object created in public is open to the roles of the Data API until a migration revokes it. Hosted projects have these defaults,
+-- so they are needed here as well: a test then catches a table whose migration does not revoke them.
 grant usage on schema public to postgres, anon, authenticated, service_role;
 alter default privileges for role postgres in schema public
   grant all on tables to postgres, anon, authenticated, service_role;
@@ -44,8 +44,8 @@ create schema extensions;
 grant all on schema extensions to postgres;
 grant usage on schema extensions to anon, authenticated, service_role;
 
--- Supabase Auth. Its own server does not run here; the table and the functions that migrations refer to are its real ones,
--- with the columns an application uses. postgres may read, write and reference users, and add nothing to the schema.
+-- Supabase Auth. Its server does not run here; the table and the functions that migrations refer to match the real ones, with the
+-- columns that applications use. postgres may read, write and reference users, but create nothing in the schema.
 create role supabase_auth_admin login noinherit createrole;
 alter role supabase_auth_admin set search_path = auth;
 create schema auth;
@@ -126,7 +126,7 @@ alter function auth.uid() owner to supabase_auth_admin;
 alter function auth.role() owner to supabase_auth_admin;
 alter function auth.email() owner to supabase_auth_admin;
 
--- PostgREST reloads its schema cache by itself when somebody changes the schema, as on hosted Supabase.
+-- PostgREST reloads its schema cache when the schema changes, as on hosted Supabase.
 create function extensions.pgrst_ddl_watch() returns event_trigger
 language plpgsql
 set search_path = ''

@@ -1,5 +1,5 @@
-// A fresh Postgres: `createCluster` makes its files, `bootstrap` makes it look like a hosted Supabase project. Both may be
-// interrupted at any point and simply run again. Nothing here touches a database that already holds data.
+// Creates a new Postgres: `createCluster` runs initdb, `bootstrap` adds the roles and schemas of a hosted Supabase project. Both may be
+// interrupted at any point and run again. They must never change a database that has data.
 
 import {
   chownSync,
@@ -22,8 +22,8 @@ import type { Secrets } from './secrets.ts'
 
 export const superuser = 'supabase_admin'
 
-// Where a setting belongs to the installation and not to one start, so that it can be changed in postgresql.conf.
-// Errors raised for a client are the client's to report: the log is for the server's own affairs, and stays small.
+// Settings of the cluster rather than of one start, so that they can be changed in postgresql.conf. Errors of a statement are reported to
+// its client, not in the log, which stays small.
 const settings = {
   timezone: 'UTC',
   log_timezone: 'UTC',
@@ -36,30 +36,30 @@ export async function createCluster(options: {
   binaries: PostgresBinaries
   account: PostgresAccount
   password: string
-  /** False leaves out flushing to disk, for a database that is thrown away. */
+  /** False: does not flush to disk, for a temporary database. */
   durable: boolean
   signal: AbortSignal
 }): Promise<void> {
   const { databaseDir, binaries, account, signal } = options
   removeUnfinished(databaseDir)
-  // initdb may die half-way, so it works under another name until it is done.
-  const workshop = mkdtempSync(`${databaseDir}.partial-`)
-  const cluster = join(workshop, 'database')
-  const passwordFile = join(workshop, 'password')
+  // initdb may be killed half-way, so it works in a temporary folder that is renamed when it is done.
+  const temporary = mkdtempSync(`${databaseDir}.partial-`)
+  const cluster = join(temporary, 'database')
+  const passwordFile = join(temporary, 'password')
   mkdirSync(cluster, { mode: 0o700 })
   writeFileSync(passwordFile, `${options.password}\n`, { mode: 0o600 })
   if (account.owner !== null) {
-    for (const path of [workshop, cluster, passwordFile]) chownSync(path, account.owner.uid, account.owner.gid)
+    for (const path of [temporary, cluster, passwordFile]) chownSync(path, account.owner.uid, account.owner.gid)
   }
   try {
     await initdb(binaries.initdb, cluster, passwordFile, options.durable, account, signal)
     renameSync(cluster, databaseDir)
   } finally {
-    rmSync(workshop, { recursive: true, force: true })
+    rmSync(temporary, { recursive: true, force: true })
   }
 }
 
-/** Creates Supabase's roles and schemas, unless they are there already. */
+/** Creates the roles and schemas of Supabase, unless they exist. */
 export async function bootstrap(port: number, secrets: Secrets): Promise<void> {
   await withClient(databaseUrlFor(superuser, secrets.superuserPassword, port), async (client) => {
     const done = await client.query("select from pg_roles where rolname = 'authenticator'")
@@ -80,7 +80,7 @@ async function initdb(
   account: PostgresAccount,
   signal: AbortSignal,
 ): Promise<void> {
-  // The built-in C.UTF-8 orders and folds letters alike on every platform and with every version of its libraries.
+  // The built-in C.UTF-8 sorts and folds case alike on every platform and with every library version.
   const command = [
     ...account.prefix,
     program,
@@ -105,7 +105,7 @@ async function initdb(
   if (!ok) throw new StartError(`The database could not be created: ${program} ended with ${ended}.\n${stderr.trim()}`)
 }
 
-/** Only what the programs need: settings meant for a psql in the same shell are none of theirs. */
+/** Only what the programs need, without variables such as PGOPTIONS that are meant for a psql in the same shell. */
 export function postgresEnvironment(): NodeJS.ProcessEnv {
   const { PATH, SystemRoot, TEMP } = process.env
   return { PATH, SystemRoot, TEMP, LC_ALL: 'C', TZ: 'UTC' }

@@ -1,9 +1,10 @@
-// The layout of the data directory: takes the path a person configured, gives back absolute paths of everything kept in it.
-// It must never loosen the mode of a folder, nor change that of one that holds other people's files.
+// Opens the data directory and defines its layout. It must never loosen the mode of a folder, nor change the mode of a folder that
+// contains other files.
 
 import {
   chmodSync,
   chownSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   realpathSync,
@@ -16,12 +17,12 @@ import { dirname, join, resolve } from 'node:path'
 import { StartError } from '../start-error.ts'
 
 export type DataDirectory = {
-  /** Absolute, with symbolic links resolved, so that two names of one folder are one folder. */
+  /** Absolute, with symbolic links resolved, so that two names of one folder share one lock. */
   path: string
-  /** Postgres's own folder. It exists only once initdb has finished. */
+  /** The data directory of Postgres. It exists only once initdb has finished. */
   database: string
   secrets: string
-  /** The port Postgres listened on last, kept so that a saved connection in a SQL client goes on working. */
+  /** The port that Postgres used last, kept so that a connection saved in a SQL client keeps working. */
   port: string
   /** Which processes run here: see run-record.ts. */
   running: string
@@ -36,10 +37,10 @@ export function openDataDirectory(configured: string): DataDirectory {
   try {
     const created = mkdirSync(wanted, { recursive: true, mode: 0o700 })
     const path = realpathSync(wanted)
-    refuseForeignFolder(path)
-    // A folder someone made for us, such as an empty volume, becomes private as well; one already in use keeps its mode.
+    refuseForeignOwner(path, 'set USHER_DATA_DIR to a folder of your own')
+    // An empty folder that was created for Usher, such as a volume, becomes private as well; a folder in use keeps its mode.
     if (created !== undefined || readdirSync(path).length === 0) chmodSync(path, 0o700)
-    return layOut(path)
+    return pathsIn(path)
   } catch (error) {
     if (error instanceof StartError) throw error
     throw new StartError(
@@ -48,16 +49,16 @@ export function openDataDirectory(configured: string): DataDirectory {
   }
 }
 
-/** The same paths for a folder that is only looked at: nothing is created, and null means there is no such folder. */
+/** The same paths without creating or changing anything. Null: there is no such folder. */
 export function findDataDirectory(configured: string): DataDirectory | null {
   try {
-    return layOut(realpathSync(resolve(configured)))
+    return pathsIn(realpathSync(resolve(configured)))
   } catch {
     return null
   }
 }
 
-/** Readers see the old content or the new, never half of it, also after a crash in the middle. */
+/** Readers see the old content or the new, never a part of it, even after a crash. */
 export function writeFileAtomically(path: string, content: string): void {
   const temporary = `${path}.${process.pid}.tmp`
   rmSync(temporary, { force: true })
@@ -66,23 +67,22 @@ export function writeFileAtomically(path: string, content: string): void {
   renameSync(temporary, path)
 }
 
-/** Root at work in somebody's folder leaves files that are theirs, so that they can go on without root. */
+/** As root in another user's folder: the new file becomes theirs, so that they can continue without root. */
 export function giveToFolderOwner(path: string): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(dirname(path))
   if (uid !== 0) chownSync(path, uid, gid)
 }
 
-function refuseForeignFolder(path: string): void {
-  const owner = statSync(path).uid
+/** Root may use the folder of any user; others only their own. */
+export function refuseForeignOwner(path: string, alternative: string): void {
+  const owner = lstatSync(path).uid
   const self = process.getuid?.()
   if (self === undefined || self === 0 || owner === self) return
-  throw new StartError(
-    `${path} belongs to another user (uid ${owner}). Start Usher as that user, or set USHER_DATA_DIR to a folder of your own.`,
-  )
+  throw new StartError(`${path} belongs to another user (uid ${owner}). Start Usher as that user, or ${alternative}.`)
 }
 
-function layOut(path: string): DataDirectory {
+function pathsIn(path: string): DataDirectory {
   return {
     path,
     database: join(path, 'database'),

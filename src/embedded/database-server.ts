@@ -1,10 +1,9 @@
-// A bootstrapped Postgres on a data directory, made if it is not there yet: what the embedded stack and a scratch database
-// have in common. Takes the folder and its secrets, gives back a server in which `postgres` can sign in. It applies no
-// migrations.
+// Starts a bootstrapped Postgres on a data directory and creates it first if it does not exist, for the embedded stack and for scratch
+// databases. It must never apply a migration.
 
 import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { StartError } from '../start-error.ts'
-import { chooseAccount, handOver } from './account.ts'
+import { chooseAccount, grantAccess } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { bootstrap, createCluster } from './cluster.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
@@ -16,32 +15,32 @@ export async function startDatabase(options: {
   directory: DataDirectory
   binaries: PostgresBinaries
   secrets: Secrets
-  /** False for a database that is thrown away: it does not wait for the disk. */
+  /** False: does not wait for the disk, for a temporary database. */
   durable: boolean
   progress: (message: string) => void
-  /** The port of one that ended, whose place it takes. */
-  samePort?: number
+  /** The port of the server that this one replaces. */
+  requiredPort?: number
   onSpawn?: (identity: ProcessIdentity, port: number) => void
   signal: AbortSignal
 }): Promise<PostgresServer> {
   const { directory, binaries, secrets, durable, progress, signal } = options
   const account = chooseAccount(directory.path, directory.database, binaries.directory)
-  handOver(directory.path, directory.database, account)
+  grantAccess(directory.path, directory.database, account)
   const shared = { databaseDir: directory.database, binaries, account, signal }
   if (!existsSync(directory.database)) {
-    // An empty database in the place of one that was lost would hide the loss.
-    if (options.samePort !== undefined) throw new StartError(`${directory.database} is gone.`)
+    // A restart must not replace a lost database by an empty one: that would hide the loss.
+    if (options.requiredPort !== undefined) throw new StartError(`${directory.database} is missing.`)
     progress('Creating the database (first start) …')
     await createCluster({ ...shared, password: secrets.superuserPassword, durable })
   }
-  // Postgres insists on it, and a folder restored from a backup may have lost it.
+  // Postgres requires this mode, and a folder restored from a backup may have another.
   chmodSync(directory.database, 0o700)
   progress('Starting Postgres …')
   const server = await startPostgres({
     ...shared,
     logFile: directory.postgresLog,
     preferredPort: rememberedPort(directory),
-    samePort: options.samePort,
+    requiredPort: options.requiredPort,
     settings: durable ? [] : ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'],
     ...(options.onSpawn === undefined ? {} : { onSpawn: options.onSpawn }),
   })

@@ -1,4 +1,4 @@
-// Connecting to the embedded Postgres: connection strings, and a client for the length of one function.
+// Connects to the embedded Postgres: connection strings, and a client for the duration of one function.
 
 import { Client } from 'pg'
 
@@ -8,7 +8,7 @@ export function databaseUrlFor(role: string, password: string, port: number): st
 
 export async function withClient<T>(databaseUrl: string, use: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: databaseUrl })
-  // Without a listener, a connection that breaks between two queries would end the whole program.
+  // Without a listener, a connection that breaks between two queries would end the process.
   client.on('error', () => {})
   await client.connect()
   try {

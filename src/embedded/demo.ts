@@ -1,5 +1,5 @@
-// Demo data for a newcomer: on the first start of an embedded stack it comes in, with a key, and two curl lines that work
-// as pasted go out. Never on a Supabase project.
+// Adds demo data and an API key on the first start of an embedded stack, and describes them by two curl commands that work as pasted.
+// It must never run on a Supabase project.
 
 import { readFile } from 'node:fs/promises'
 import type pg from 'pg'
@@ -10,7 +10,7 @@ export type Demo = { key: string; eventId: string; ticketTypeId: string; ticketC
 
 const seed = new URL('../../supabase/seed.sql', import.meta.url)
 
-/** Null when the database has organisations: whatever they are, they are not ours to add to. */
+/** Null, and nothing is added, if the database has any organisation. */
 export async function seedDemo(client: pg.ClientBase): Promise<Demo | null> {
   const { rows: organisations } = await client.query('select from public.organisations limit 1')
   if (organisations.length > 0) return null
@@ -24,7 +24,7 @@ export async function seedDemo(client: pg.ClientBase): Promise<Demo | null> {
   return { key, ...(rows[0] as Omit<Demo, 'key'>) }
 }
 
-/** What `usher start` prints under the ready line. */
+/** What `usher start` prints below the ready line. */
 export function describeDemo(url: string, { key, eventId, ticketTypeId, ticketCode }: Demo): string {
   return `
 Your API key for the organisation "demo", with every scope. It is shown only this once:

@@ -1,5 +1,5 @@
-// Ctrl-C, SIGTERM or a closed terminal while something is being started: gives a signal that aborts with a StartError, so
-// that the start can undo itself. Nothing is installed after `release`; a running server's signals are the caller's.
+// Aborts a start on Ctrl-C, SIGTERM or a closed terminal, with a StartError, so that the start can undo itself. No handler is left after
+// `release`: the signals of a running server are handled by the caller.
 
 import { StartError } from '../start-error.ts'
 

@@ -1,5 +1,5 @@
-// One Usher per data directory. SQLite is used for nothing but its lock: the operating system takes it atomically, also
-// between two starts in the same instant, and gives it up by itself when the process dies, so it can never be stale.
+// Allows one Usher per data directory, by the lock of a SQLite file. The operating system takes that lock atomically, even between two
+// simultaneous starts, and releases it when the process ends, so it can never be stale.
 
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -35,7 +35,7 @@ async function alreadyRunning(directory: DataDirectory): Promise<StartError> {
   )
 }
 
-// The holder writes its record just after it takes the lock: give it that moment.
+// The holder writes its record just after it has taken the lock, so this waits up to half a second for it.
 async function findHolder(directory: DataDirectory): Promise<number | null> {
   for (let attempt = 0; attempt < 10; attempt += 1) {
     const usher = readRunRecord(directory)?.usher

@@ -1,5 +1,5 @@
-// Brings a database to the state that supabase/migrations describes, with the Supabase CLI, as on a hosted project: takes a
-// connection string of `postgres`, changes nothing when everything is applied. It must never run as a superuser.
+// Applies supabase/migrations with the Supabase CLI, as on a hosted project, as the role `postgres`. It changes nothing if all of them are
+// applied. It must never run as a superuser.
 
 import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -42,7 +42,7 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
         'Update Usher, or set USHER_DATA_DIR to another folder.',
     )
   }
-  // Starting the CLI takes half a second, which a restart can do without.
+  // Starting the CLI takes half a second, which most starts can skip.
   if (pending.length === 0) return
   progress?.(pending.length === 1 ? 'Applying 1 migration …' : `Applying ${pending.length} migrations …`)
   await push(databaseUrl, projectDir, signal)
@@ -82,13 +82,13 @@ async function appliedVersions(databaseUrl: string): Promise<string[]> {
 
 async function push(databaseUrl: string, projectDir: string, signal: AbortSignal | undefined): Promise<void> {
   const url = new URL(databaseUrl)
-  // In the environment and not on the command line, where every user of the machine could read it.
+  // In the environment, not on the command line, which every user of the machine can read.
   const password = decodeURIComponent(url.password)
   url.password = ''
   const local = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
   const { ok, stderr, ended } = await run(
     process.execPath,
-    // --include-all: a branch merged late may bring a migration older than the last one applied here.
+    // --include-all: a branch merged late may add a migration older than the last one applied here.
     [cli(), 'db', 'push', `--remote=${url.href}`, '--include-all', '--yes', `--workdir=${projectDir}`],
     {
       cwd: projectDir,
@@ -113,7 +113,7 @@ function cli(): string {
   }
 }
 
-// PGHOST, PGOPTIONS and their like are meant for a psql in the same shell, on some other database.
+// PGHOST, PGOPTIONS and the like are meant for a psql in the same shell, on another database.
 function withoutPostgresVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !/^PG[A-Z]+$/.test(name)))
 }

@@ -1,6 +1,6 @@
-// What a killed Usher leaves behind: its Postgres and PostgREST go on running. Takes a data directory that is locked by us,
-// so that anything running on it is left over, and stops it. It must never signal a process that is not provably one of ours:
-// either it was recorded with its pid and the time it started, or its command line is that of our program on our files.
+// Stops the Postgres and PostgREST that a killed Usher left running. The caller holds the lock, so every server on the data directory is
+// an orphan. It must never signal a process that is not provably ours: recorded with its pid and start time, or with the command line of
+// our program on our files.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ export async function stopOrphans(
   await stopAll([record?.postgrest, ...postgrest], stopPostgrestSteps, progress)
   const postgres = processesRunning(programs.postgres, '-D', directory.database)
   await stopAll([record?.postgres, ...postgres], stopPostgresSteps, progress)
-  forgetStrangers(directory.database)
+  disownPidFile(directory.database)
   removeRunRecord(directory)
 }
 
@@ -40,12 +40,11 @@ async function stopAll(
   }
 }
 
-// Postgres notes its pid in its own folder, and a note whose pid now belongs to some other program keeps it from starting.
-// The note may not simply be deleted: Postgres also reads from it how to find processes that still use the folder. One that
-// names Postgres's own parent it knows to be outdated.
-function forgetStrangers(databaseDir: string): void {
-  const noted = readPidFile(databaseDir)
-  if (noted === null || identify(noted.pid) === null) return
+// Postgres does not start if the pid in its pid file now belongs to another program. The file must not be deleted: Postgres also uses
+// it to find processes that still use the folder. A pid file with the pid of its own parent process counts as stale for Postgres.
+function disownPidFile(databaseDir: string): void {
+  const pidFile = readPidFile(databaseDir)
+  if (pidFile === null || identify(pidFile.pid) === null) return
   const path = join(databaseDir, 'postmaster.pid')
   const [, ...others] = readFileSync(path, 'utf8').split('\n')
   writeFileSync(path, [process.pid, ...others].join('\n'))

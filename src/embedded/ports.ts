@@ -1,5 +1,5 @@
-// Free ports on the loopback address. Takes a port that would be welcome, gives back that one or another.
-// A port is only known to be free at the moment of asking: whoever uses it must be ready to ask again.
+// Finds a free port on the loopback address: the preferred one, or any. Another program may take the port before it is used, so the
+// caller must be ready to ask again.
 
 import { createServer } from 'node:net'
 

@@ -1,6 +1,5 @@
-// Runs Postgres on files that exist: takes the folder and a port that would be welcome, gives back a server that accepts
-// connections on 127.0.0.1 and can be stopped. It never listens anywhere else, and makes no Unix socket (their paths must be
-// short, and a data directory's may not be).
+// Runs Postgres on an existing cluster, and resolves once it accepts connections on 127.0.0.1. It must never listen anywhere else. It has
+// no Unix socket, because the path of a socket must be short and that of a data directory may be long.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,34 +21,34 @@ export type PostgresOptions = {
   account: PostgresAccount
   /** Used if it is free. */
   preferredPort?: number | undefined
-  /** The port of one that ended, whose place it takes: no other will do. */
-  samePort?: number | undefined
-  /** More settings, as `name=value`. */
+  /** Used in any case: the port of the server that this one replaces. */
+  requiredPort?: number | undefined
+  /** Further settings, as `name=value`. */
   settings?: string[]
   onSpawn?: (identity: ProcessIdentity, port: number) => void
   signal: AbortSignal
 }
 
-// SIGINT: end the sessions, write everything out. SIGQUIT: stop at once, recover at the next start.
+// SIGINT: end the sessions, write a checkpoint. SIGQUIT: stop at once, recover at the next start.
 export const stopPostgresSteps: StopStep[] = [
   ['SIGINT', 4000],
   ['SIGQUIT', 1000],
   ['SIGKILL', 500],
 ]
 
-// In an Usher that exits at once: together within the two seconds that a stop has left.
-const hastySteps: StopStep[] = [
+// For an Usher that exits at once: in total within the two seconds that remain of a forced stop.
+const exitSteps: StopStep[] = [
   ['SIGINT', 500],
   ['SIGQUIT', 500],
   ['SIGKILL', 500],
 ]
 
-// How long the remains of a killed Postgres, or another program's hold on the port, may keep a new one from starting.
-const obstaclePatience = 5000
+// How long to retry while the remains of a killed Postgres, or another program on the port, prevent the start.
+const startRetryMs = 5000
 
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
-  const deadline = Date.now() + obstaclePatience
-  let port = options.samePort ?? (await freePort(options.preferredPort))
+  const deadline = Date.now() + startRetryMs
+  let port = options.requiredPort ?? (await freePort(options.preferredPort))
   for (;;) {
     const server = await spawnPostgres(options, port)
     if (await isReady(server, options)) return { ...server, port, stop: () => stopPostgres(server, options) }
@@ -63,11 +62,11 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       )
     }
     await sleep(100)
-    if (portTaken && options.samePort === undefined) port = await freePort()
+    if (portTaken && options.requiredPort === undefined) port = await freePort()
   }
 }
 
-/** The process that Postgres's own pid file names; null when there is no such file. */
+/** The content of the pid file of Postgres; null if there is none. */
 export function readPidFile(databaseDir: string): { pid: number; ready: boolean } | null {
   try {
     const lines = readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')
@@ -91,12 +90,12 @@ function spawnPostgres(options: PostgresOptions, port: number): Promise<ServerPr
     cwd: databaseDir,
     ...(account.uid === undefined ? {} : { uid: account.uid, gid: account.gid }),
     logFile: options.logFile,
-    exitSteps: hastySteps,
+    exitSteps,
     onSpawn: (identity) => options.onSpawn?.(identity, port),
   })
 }
 
-// Recovery after a crash may take as long as it takes: this waits while the process lives, and false means it ended.
+// Without a timeout, because crash recovery may take long. False: the process has ended.
 async function isReady(server: ServerProcess, options: PostgresOptions): Promise<boolean> {
   let ended = false
   void server.ended.then(() => {
@@ -116,7 +115,7 @@ async function isReady(server: ServerProcess, options: PostgresOptions): Promise
 
 async function stopPostgres(server: ServerProcess, options: PostgresOptions): Promise<void> {
   if (process.platform === 'win32') {
-    // There are no signals here: its own tool has another way of asking.
+    // Windows has no signals: pg_ctl uses a named pipe instead.
     await run(options.binaries.pgCtl, ['stop', '-D', options.databaseDir, '-m', 'fast', '-t', '4'], {
       env: postgresEnvironment(),
     })

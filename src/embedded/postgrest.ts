@@ -1,6 +1,5 @@
-// Runs PostgREST, the Data API: takes a connection string and the token secret, gives back the address of a server that is
-// ready to answer. Its configuration is all here or in the database (the pre-request function, by migration); it must never
-// pick up PGRST_ variables meant for another PostgREST, nor listen beyond loopback.
+// Runs PostgREST, the Data API, and resolves once it is ready. It is configured here and in the database (the pre-request function, by
+// migration). It must never read PGRST_ variables meant for another PostgREST, nor listen beyond loopback.
 
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,13 +14,13 @@ export type PostgrestServer = ServerProcess & { url: string; ports: PostgrestPor
 
 export type PostgrestOptions = {
   binary: string
-  /** As `authenticator`. */
+  /** Connects as the role `authenticator`. */
   databaseUrl: string
   jwtSecret: string
-  /** Says nothing; its path on the command line is what a later start recognises the process by. */
+  /** Has no settings: a later start recognises the process by this path on its command line. */
   configFile: string
   logFile: string
-  /** Those of one that ended, whose place it takes. Otherwise any that are free. */
+  /** Those of the server that this one replaces. Default: any that are free. */
   ports?: PostgrestPorts
   onSpawn: (identity: ProcessIdentity, ports: PostgrestPorts) => void
   signal: AbortSignal
@@ -32,8 +31,8 @@ export const stopPostgrestSteps: StopStep[] = [
   ['SIGKILL', 500],
 ]
 
-const attempts = 3
-const readyWithin = 20_000
+const maxAttempts = 3
+const readyTimeoutMs = 20_000
 
 export async function startPostgrest(options: PostgrestOptions): Promise<PostgrestServer> {
   writeFileAtomically(
@@ -47,7 +46,7 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
       env: environment(options, ports),
       cwd: dirname(options.configFile),
       logFile: options.logFile,
-      // It has nothing to lose, and may not heed SIGTERM while it connects.
+      // It has nothing to save, and may ignore SIGTERM while it connects.
       exitSteps: [['SIGKILL', 500]],
       onSpawn: (identity) => options.onSpawn(identity, ports),
     })
@@ -64,8 +63,8 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
     }
     await stop()
     const how = await server.ended
-    // Between asking for a free port and listening on it, another program may have taken it.
-    if (attempt === attempts) {
+    // Retried, because another program may have taken the port in the meantime.
+    if (attempt === maxAttempts) {
       throw new StartError(
         `PostgREST did not start (${how}). Its log, ${options.logFile}, ends with:${tail(options.logFile)}`,
       )
@@ -89,25 +88,25 @@ function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPo
     PGRST_DB_ANON_ROLE: 'anon',
     PGRST_DB_EXTRA_SEARCH_PATH: 'public,extensions',
     PGRST_DB_POOL: '20',
-    // With the 8 s of a statement it ends before the gateway gives a call up: what was not begun is then known not to be done.
+    // 5 s, with the 8 s of a statement, end before the gateway's timeout: a call that never began is then known not to have run.
     PGRST_DB_POOL_ACQUISITION_TIMEOUT: '5',
-    // Hosted Supabase's limit on rows, so that what is cut short there is cut short here.
+    // The row limit of hosted Supabase, so that results are cut off here as they are there.
     PGRST_DB_MAX_ROWS: '1000',
     PGRST_JWT_SECRET: options.jwtSecret,
-    // Verifying a signature once per token, not once per request.
+    // Verifies a signature once per token instead of once per request.
     PGRST_JWT_CACHE_MAX_LIFETIME: '300',
     PGRST_OPENAPI_MODE: 'disabled',
     PGRST_LOG_LEVEL: 'error',
   }
 }
 
-// Ready means that it listens, is connected and has read the schema. False: it ended, or took too long.
+// Ready: it listens, is connected, and has loaded the schema. False: it has ended, or took too long.
 async function isReady(server: ServerProcess, adminPort: number, signal: AbortSignal): Promise<boolean> {
   let ended = false
   void server.ended.then(() => {
     ended = true
   })
-  const deadline = Date.now() + readyWithin
+  const deadline = Date.now() + readyTimeoutMs
   while (!ended && Date.now() < deadline) {
     signal.throwIfAborted()
     const ready = await fetch(`http://127.0.0.1:${adminPort}/ready`, { signal: AbortSignal.timeout(1000) }).then(

@@ -1,5 +1,5 @@
-// Which process is which, how to run one to its end, and how to stop one. A process is identified by its pid and the time
-// it started, because pids are used again: nothing here may ever signal a process that is not provably the one meant.
+// Identifies, runs and stops processes. A process is identified by its pid and its start time, because pids are reused: nothing here may
+// ever signal a process that is not provably the one meant.
 
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -8,13 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export type ProcessIdentity = { pid: number; started: string }
 
-/** A signal, and how long to wait for it to work before the next one, in milliseconds. */
-export type StopStep = [signal: NodeJS.Signals, patience: number]
+/** A signal, and how long to wait for the process to end before the next signal. */
+export type StopStep = [signal: NodeJS.Signals, timeoutMs: number]
 
-// Looking costs next to nothing on Linux; elsewhere it starts a program.
+// A check is cheap on Linux; elsewhere it starts a program.
 const pollIntervalMs = process.platform === 'linux' ? 15 : 100
 
-/** Who a pid is at this moment; null when nobody is, or only a dead process its parent has not collected yet. */
+/** The process that has this pid now; null if there is none, or only a zombie. */
 export function identify(pid: number): ProcessIdentity | null {
   const started = startTime(pid)
   return started === null ? null : { pid, started }
@@ -24,20 +24,20 @@ export function isRunning(identity: ProcessIdentity): boolean {
   return startTime(identity.pid) === identity.started
 }
 
-/** The processes that run this program, known by the name of its file, with exactly these as its first arguments. */
+/** The processes that run a program of this file name with exactly these first arguments. */
 export function processesRunning(program: string, ...args: string[]): ProcessIdentity[] {
   const words = [basename(program), ...args]
-  return (process.platform === 'linux' ? searchProc(words) : searchList(words))
+  return (process.platform === 'linux' ? pidsInProc(words) : pidsInProcessList(words))
     .map(identify)
     .filter((identity) => identity !== null)
 }
 
-/** Resolves true once the process is gone, false if it outlived every step. */
+/** Resolves with true once the process has ended, with false if it survived every step. */
 export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]): Promise<boolean> {
-  for (const [signal, patience] of steps) {
+  for (const [signal, timeoutMs] of steps) {
     if (!isRunning(identity)) return true
     send(identity, signal)
-    const deadline = Date.now() + patience
+    const deadline = Date.now() + timeoutMs
     while (Date.now() < deadline) {
       await sleep(pollIntervalMs)
       if (!isRunning(identity)) return true
@@ -46,17 +46,17 @@ export async function stopProcess(identity: ProcessIdentity, steps: StopStep[]):
   return !isRunning(identity)
 }
 
-/** The same for several at once while nothing else happens: in an `exit` listener no promise is ever settled. */
+/** The same for several processes, synchronously: in an `exit` listener no promise settles. */
 export function stopProcessesNow(processes: Iterable<readonly [ProcessIdentity, StopStep[]]>): void {
   const clock = new Int32Array(new SharedArrayBuffer(4))
   const stops = [...processes].map(([identity, steps]) => ({ identity, steps: [...steps], until: 0 }))
   for (;;) {
     const left = stops.filter(({ identity }) => isRunning(identity))
     for (const stop of left.filter(({ until }) => Date.now() >= until)) {
-      const [signal, patience] = stop.steps.shift() ?? []
-      if (signal === undefined || patience === undefined) stop.until = Number.POSITIVE_INFINITY
+      const [signal, timeoutMs] = stop.steps.shift() ?? []
+      if (signal === undefined || timeoutMs === undefined) stop.until = Number.POSITIVE_INFINITY
       else {
-        stop.until = Date.now() + patience
+        stop.until = Date.now() + timeoutMs
         send(stop.identity, signal)
       }
     }
@@ -65,7 +65,7 @@ export function stopProcessesNow(processes: Iterable<readonly [ProcessIdentity, 
   }
 }
 
-/** SIGKILL goes to its descendants as well: one that is suspended would not notice that its parent is gone. */
+/** SIGKILL is sent to the descendants as well: a suspended one would not notice that its parent has ended. */
 function send(identity: ProcessIdentity, signal: NodeJS.Signals): void {
   const descendants = signal === 'SIGKILL' ? descendantsOf(identity.pid) : []
   for (const one of [identity, ...descendants]) signalProcess(one, signal)
@@ -76,11 +76,11 @@ function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void 
   try {
     process.kill(identity.pid, signal)
   } catch {
-    // It ended between the two lines.
+    // It has ended since the check.
   }
 }
 
-/** Children and their children, as they are at this moment. */
+/** Children, their children, and so on, at this moment. */
 function descendantsOf(pid: number): ProcessIdentity[] {
   const parents = parentsOfAll()
   const found = [pid]
@@ -93,7 +93,7 @@ function descendantsOf(pid: number): ProcessIdentity[] {
     .filter((identity) => identity !== null)
 }
 
-/** How a child ended, for a sentence: "exit code 1", "signal SIGKILL", "ENOENT". */
+/** How a child process ended, for messages: "exit code 1", "signal SIGKILL", "ENOENT". */
 export function ending(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
@@ -102,8 +102,9 @@ export function ending(child: ChildProcess): Promise<string> {
 }
 
 /**
- * Runs a program to its end and gives back what it printed. It has a process group of its own, so that Ctrl-C at the
- * terminal reaches Usher alone; when `signal` aborts, the whole group is killed and the abort's reason thrown.
+ * Runs a program to its end and returns its output. It has its own process group, so that Ctrl-C in the terminal reaches Usher alone.
+ * If `signal` aborts, the whole group is killed.
+ * @throws the reason of `signal`.
  */
 export async function run(
   file: string,
@@ -138,7 +139,7 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL')
   } catch {
-    // It ended by itself.
+    // It has ended.
   }
 }
 
@@ -161,8 +162,8 @@ function startTime(pid: number): string | null {
   }
 }
 
-// proc(5): field 3 is the state, field 22 the start time in ticks since boot; the boot's own id makes it unique for ever.
-// The second field is the program's name, which may itself contain spaces and brackets: count from its last bracket.
+// proc(5): field 3 is the state, field 22 the start time in ticks since boot; with the boot id it is unique. Field 2 is the program name,
+// which may contain spaces and brackets, so fields are counted from the last bracket.
 function linuxStartTime(pid: number): string | null {
   const fields = statFields(pid)
   if (fields[0] === 'Z' || fields[0] === 'X') return null
@@ -174,7 +175,7 @@ function statFields(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** Pairs of pid and parent's pid. Empty on Windows, where children are ended by other means. */
+/** Pairs of pid and parent pid. Empty on Windows, where children are ended by other means. */
 function parentsOfAll(): [number, number][] {
   if (process.platform === 'win32') return []
   if (process.platform !== 'linux') {
@@ -194,22 +195,22 @@ function parentsOfAll(): [number, number][] {
   })
 }
 
-function searchProc(words: string[]): number[] {
+function pidsInProc(words: string[]): number[] {
   return readdirSync('/proc').flatMap((entry) => {
     if (!/^\d+$/.test(entry)) return []
     try {
       const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0')
-      const isIt = command.some((_, at) =>
+      const isMatch = command.some((_, at) =>
         words.every((word, index) => word === (index === 0 ? basename(command[at] ?? '') : command[at + index])),
       )
-      return isIt ? [Number(entry)] : []
+      return isMatch ? [Number(entry)] : []
     } catch {
       return []
     }
   })
 }
 
-function searchList(words: string[]): number[] {
+function pidsInProcessList(words: string[]): number[] {
   const list =
     process.platform === 'win32'
       ? powershell('Get-CimInstance Win32_Process | ForEach-Object { "$($_.ProcessId) $($_.CommandLine)" }')

@@ -1,5 +1,5 @@
-// What runs on a data directory, written as each process starts: read by the command line while a server runs, and by the
-// next start to find what a killed Usher left behind. A record may outlive its processes; check each with isRunning.
+// Records which processes run on a data directory, as each of them starts: for other commands while a server runs, and for the next start
+// to find orphans. A record may outlive its processes: check each with isRunning.
 
 import { readFileSync, rmSync } from 'node:fs'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
@@ -10,7 +10,7 @@ export type RunRecord = {
   postgres?: ProcessIdentity & { port: number }
   postgrest?: ProcessIdentity & { port?: number; adminPort?: number }
   dataApiUrl?: string
-  /** Where the API and its metrics are served, by whoever started the stack. */
+  /** Where the process that started the stack serves the API and its metrics. */
   api?: { host: string; port: number; forThisMachine: boolean }
   metrics?: { host: string; port: number }
   /** True once the database is bootstrapped and migrated, and PostgREST answers. */
@@ -25,7 +25,7 @@ export function readRunRecord(directory: DataDirectory): RunRecord | null {
   }
 }
 
-/** Every port that the stack listens on, of what is recorded so far. */
+/** The ports in use that are recorded so far. */
 export function portsOf({ api, metrics, postgres, postgrest }: Partial<RunRecord>): number[] {
   const ports = [api?.port, metrics?.port, postgres?.port, postgrest?.port, postgrest?.adminPort]
   return ports.filter((port) => port !== undefined)

@@ -1,5 +1,5 @@
-// A throw-away database in a temporary folder, bootstrapped like the real one but without PostgREST and without care for the
-// disk: for checks that need a whole cluster of their own, since roles belong to a cluster and not to a database.
+// A temporary database, bootstrapped like the real one but without PostgREST and without flushing to disk: for checks that need a cluster
+// of their own, since roles belong to a cluster and not to a database.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { startDatabase } from './database-server.ts'
 import { createSecrets } from './secrets.ts'
 
 export type ScratchDatabase = {
-  /** As `postgres`. */
+  /** Connects as the role `postgres`. */
   databaseUrl: string
   /** Stops it and deletes its files. */
   remove: () => Promise<void>

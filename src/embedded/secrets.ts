@@ -1,5 +1,5 @@
-// The passwords and the token secret of one data directory: made once, kept in a file only its owner may read.
-// They must never reach a log, a progress message or an error.
+// The passwords and the token secret of a data directory: created once, kept in a file that only its owner may read. They must never
+// appear in a log, a progress message or an error.
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { StartError } from '../start-error.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 
 export type Secrets = {
-  /** Of `supabase_admin`, the superuser that only ever bootstraps. */
+  /** Of `supabase_admin`, the superuser, which is used for bootstrapping only. */
   superuserPassword: string
   postgresPassword: string
   authenticatorPassword: string
@@ -29,7 +29,7 @@ export function loadOrCreateSecrets(directory: DataDirectory): Secrets {
   return created
 }
 
-/** Null when there are none yet. */
+/** Null if there are none yet. */
 export function readSecrets(directory: DataDirectory): Secrets | null {
   let text: string
   try {

@@ -1,6 +1,5 @@
-// Starts a program that keeps running, Postgres or PostgREST: takes its command line and a log file, gives back who it is and
-// a promise of its end. It lives in its own process group, so a Ctrl-C at the terminal reaches Usher alone, which then stops
-// its servers in order. A server never outlives an Usher that exits; one that is killed outright is found by the next start.
+// Starts a server process, Postgres or PostgREST. It has its own process group, so that Ctrl-C in the terminal reaches Usher alone, which
+// then stops its servers in order. A server must never outlive an Usher that exits; after a SIGKILL the next start stops it.
 
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -10,7 +9,7 @@ import { ending, identify, type ProcessIdentity, type StopStep, stopProcessesNow
 
 export type ServerProcess = {
   identity: ProcessIdentity
-  /** Resolves with how it ended, such as "signal SIGKILL". */
+  /** Resolves with the way it ended, such as "signal SIGKILL". */
   ended: Promise<string>
 }
 
@@ -19,11 +18,11 @@ type ServerOptions = {
   cwd: string
   uid?: number | undefined
   gid?: number | undefined
-  /** Begun afresh at each start, so it stays small; both output streams go there. */
+  /** Gets both output streams. Truncated at each start, so it stays small. */
   logFile: string
-  /** End the program when Usher exits without having stopped it. */
+  /** Applied if Usher exits without having stopped the server. */
   exitSteps: StopStep[]
-  /** Called at once, before anything is waited for; when it throws, the program is ended again. */
+  /** Called synchronously after the spawn; if it throws, the server is killed. */
   onSpawn: (identity: ProcessIdentity) => void
 }
 
@@ -55,7 +54,7 @@ export async function spawnServer(file: string, args: string[], options: ServerO
   return { identity, ended }
 }
 
-/** The last lines of a log, to go behind a sentence. */
+/** The last lines of a log, to append to a sentence. */
 export function tail(logFile: string): string {
   const lines = readFileSync(logFile, 'utf8').trim().split('\n').slice(-8).join('\n')
   return lines === '' ? ' nothing.' : `\n${lines}`

@@ -1,53 +1,53 @@
-// Keeps a server running: takes one that runs and how to start it again, and does so when it ends by itself, a bounded number of
-// times in a row. Whoever stops it gets a promise that nothing of it is left.
+// Restarts a server when it ends by itself, a limited number of times in a row. Once `stop` has resolved, no process of it is left.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type Server = { ended: Promise<string>; stop: () => Promise<void> }
 
 export type Supervised = {
-  /** Resolves with a sentence when it ended, and starting it again did not help. */
+  /** Resolves with a sentence when it has ended and restarting it has failed. */
   failed: Promise<string>
   stop(): Promise<void>
 }
 
 export type SuperviseOptions<S extends Server> = {
-  /** For a sentence: "Postgres". */
+  /** For messages: "Postgres". */
   name: string
   first: S
-  /** Rejects when it cannot be started, and when the signal aborts; then nothing of it is left. */
+  /** Rejects if it cannot be started or the signal aborts; no process of it is left then. */
   restart: (signal: AbortSignal) => Promise<S>
-  /** Told of each end and each start, in whole sentences. */
+  /** Called with a sentence for each unexpected end and each restart. */
   report: (message: string) => void
-  /** Waited before each attempt in a row; there are no more attempts than these. */
-  pausesMilliseconds?: number[]
-  /** One that ran as long as this had recovered: its end begins a new row. */
-  steadyMilliseconds?: number
+  /** The delay before each restart in a row; their number limits the restarts. */
+  restartDelaysMs?: number[]
+  /** A server that ran this long has recovered: the restarts are counted from zero again. */
+  recoveredAfterMs?: number
 }
 
-const usualPauses = [0, 500, 1_000, 2_000, 4_000]
-const usualSteadyTime = 60_000
+const defaultRestartDelaysMs = [0, 500, 1_000, 2_000, 4_000]
+const defaultRecoveredAfterMs = 60_000
 
 export function supervise<S extends Server>(options: SuperviseOptions<S>): Supervised {
-  const { name, restart, report, pausesMilliseconds = usualPauses, steadyMilliseconds = usualSteadyTime } = options
+  const { name, restart, report } = options
+  const { restartDelaysMs = defaultRestartDelaysMs, recoveredAfterMs = defaultRecoveredAfterMs } = options
   const stopping = new AbortController()
   let current = options.first
 
-  /** Resolves with a sentence when it gives up, and with null when it is stopped. */
+  /** Resolves with a sentence when it gives up, with null when it is stopped. */
   async function watch(): Promise<string | null> {
     let startedAt = performance.now()
-    let inARow = 0
+    let attempts = 0
     for (;;) {
       let how = await current.ended
       if (stopping.signal.aborted) return null
-      if (performance.now() - startedAt >= steadyMilliseconds) inARow = 0
+      if (performance.now() - startedAt >= recoveredAfterMs) attempts = 0
       for (;;) {
-        const pause = pausesMilliseconds[inARow]
-        if (pause === undefined) return `${name} ended unexpectedly (${how}), and starting it again did not help.`
-        inARow += 1
-        report(`${name} ended unexpectedly (${how}). Starting it again (attempt ${inARow}) …`)
+        const delay = restartDelaysMs[attempts]
+        if (delay === undefined) return `${name} ended unexpectedly (${how}), and starting it again did not help.`
+        attempts += 1
+        report(`${name} ended unexpectedly (${how}). Starting it again (attempt ${attempts}) …`)
         try {
-          await sleep(pause, undefined, { signal: stopping.signal })
+          await sleep(delay, undefined, { signal: stopping.signal })
           current = await restart(stopping.signal)
           startedAt = performance.now()
           break
@@ -67,7 +67,7 @@ export function supervise<S extends Server>(options: SuperviseOptions<S>): Super
       stopping.abort()
       await current.stop()
       await watched
-      // One may have been on its way up meanwhile.
+      // A restart may have finished meanwhile.
       await current.stop()
     },
   }

@@ -17,7 +17,7 @@ function launch() {
   return { child, ended, stop }
 }
 
-function supervised(options: { pausesMilliseconds: number[]; steadyMilliseconds: number }) {
+function supervised(options: { restartDelaysMs: number[]; recoveredAfterMs: number }) {
   const started: ChildProcess[] = []
   const reports: string[] = []
   const start = () => {
@@ -41,7 +41,7 @@ function supervised(options: { pausesMilliseconds: number[]; steadyMilliseconds:
 }
 
 test('one that ends again and again is given up after so many attempts in a row', async () => {
-  const { started, reports, failed, killLast } = supervised({ pausesMilliseconds: [0, 0], steadyMilliseconds: 60_000 })
+  const { started, reports, failed, killLast } = supervised({ restartDelaysMs: [0, 0], recoveredAfterMs: 60_000 })
   for (let i = 0; i < 3; i += 1) await killLast()
   expect(await failed).toBe('Sleep ended unexpectedly (signal SIGKILL), and starting it again did not help.')
   expect(started).toHaveLength(3)
@@ -49,7 +49,7 @@ test('one that ends again and again is given up after so many attempts in a row'
 })
 
 test('ends that are far apart do not add up', async () => {
-  const { started, failed, stop, killLast } = supervised({ pausesMilliseconds: [0, 0], steadyMilliseconds: 50 })
+  const { started, failed, stop, killLast } = supervised({ restartDelaysMs: [0, 0], recoveredAfterMs: 50 })
   for (let i = 0; i < 6; i += 1) {
     await sleep(60)
     await killLast()
