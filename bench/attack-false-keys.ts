@@ -1,6 +1,6 @@
-// What do invalid keys cost others? `node bench/attack-false-keys.ts [keys] [folder of another checkout]` starts Usher on loopback
-// and sends so many well-formed but unknown keys from one address while a valid key calls GET /me. Prints how many transactions
-// of the database that took, and how long /me took alone and beside them.
+// Measures what invalid keys cost other callers: `node bench/attack-false-keys.ts [keys] [checkout]`. Starts Usher on loopback, sends that
+// many well-formed but unknown keys from one address while a valid key calls GET /me, and prints the number of key look-ups in the
+// database and the latency of /me without and with the attack.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
@@ -11,7 +11,7 @@ import pg from 'pg'
 
 const keys = Math.min(Number(process.argv[2] ?? 3_000), 20_000)
 const root = resolve(process.argv[3] ?? join(import.meta.dirname, '..'))
-const atOnce = 64
+const concurrency = 64
 const calls = 300
 
 const load = <T>(path: string): Promise<T> => import(join(root, path))
@@ -24,10 +24,10 @@ const { findRunningStack } = await load<typeof import('../src/embedded/stack.ts'
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
 const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})
 const stack = await findRunningStack(dataDir)
-if (stack === null || usher.demo === null) throw new Error('a first start has a stack and a demo')
+if (stack === null || usher.demo === null) throw new Error('The first start has no stack or no demo.')
 const database = new pg.Client(stack.databaseUrl)
 await database.connect()
-const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
 const own = new Agent({ keepAlive: true, maxSockets: 1 })
 try {
   const key = usher.demo.key
@@ -43,12 +43,12 @@ try {
   for (let i = 0; i < calls; i++) alone.push(await timed(me))
   line('alone', alone)
 
-  const before = await resolved()
+  const before = await keyLookUps()
   const started = performance.now()
   const answers = new Map<number, number>()
   let left = keys
   const attack = Promise.all(
-    Array.from({ length: atOnce }, async () => {
+    Array.from({ length: concurrency }, async () => {
       while (left-- > 0) {
         const code = await status(createKey(), agent)
         answers.set(code, (answers.get(code) ?? 0) + 1)
@@ -63,11 +63,11 @@ try {
   while (!over) beside.push(await timed(me))
   await attack
   const seconds = (performance.now() - started) / 1000
-  line('beside the false keys', beside)
+  line('during the attack', beside)
   console.log(`${keys} false keys in ${seconds.toFixed(1)} s, answered ${JSON.stringify(Object.fromEntries(answers))}`)
-  // Statistics of a backend are written when it is idle, a second later at most.
+  // A backend writes its statistics when it is idle, at most a second later.
   await sleep(2_000)
-  console.log(`looked up in the database       ${(await resolved()) - before}`)
+  console.log(`looked up in the database       ${(await keyLookUps()) - before}`)
 } finally {
   agent.destroy()
   own.destroy()
@@ -76,8 +76,8 @@ try {
   await rm(dataDir, { recursive: true, force: true })
 }
 
-/** How often the table of hashes was searched, which is once for each key that is resolved. */
-async function resolved(): Promise<number> {
+/** The number of scans of the table of key hashes: one for each key that is resolved. */
+async function keyLookUps(): Promise<number> {
   const { rows } = await database.query(
     "select (seq_scan + coalesce(idx_scan, 0))::int as scans from pg_stat_all_tables where relname = 'api_key_hashes'",
   )

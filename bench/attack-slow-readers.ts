@@ -1,6 +1,6 @@
-// What do connections cost that ask and never read? `node bench/attack-slow-readers.ts [connections] [folder of another checkout]`
-// starts Usher as a process of its own on loopback, opens so many connections that ask for /openapi.json and read nothing, and
-// prints the memory of that process (Linux: /proc) before, during and after, and whether somebody else is answered meanwhile.
+// Measures what clients cost that send requests and never read: `node bench/attack-slow-readers.ts [connections] [checkout]`. Starts Usher as
+// a separate process on loopback, opens that many connections that request /openapi.json and read nothing, and prints the memory of the
+// process (Linux: /proc) before, during and after, and whether another client is answered meanwhile.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -11,8 +11,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const connections = Math.min(Number(process.argv[2] ?? 3_000), 20_000)
 const root = resolve(process.argv[3] ?? join(import.meta.dirname, '..'))
-const atOnce = 200
-// The kernel takes a few megabytes of an answer off the server: enough to be asked that some of it stays.
+const batchSize = 200
+// The kernel buffers a few megabytes of the answers, so enough are requested that some stay in the server.
 const requestsEach = 8
 const request = 'GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'
 const heldSeconds = 10
@@ -31,23 +31,23 @@ try {
   await fetch(new URL('/openapi.json', url)).then((response) => response.text())
   await report('before')
 
-  for (let i = 0; i < connections; i += atOnce) {
-    await Promise.all(Array.from({ length: Math.min(atOnce, connections - i) }, () => ask(url)))
+  for (let i = 0; i < connections; i += batchSize) {
+    await Promise.all(Array.from({ length: Math.min(batchSize, connections - i) }, () => openSlowReader(url)))
   }
   for (let second = 0; second < heldSeconds; second++) await sleep(1_000)
-  await report(`${connections} that do not read`)
+  await report(`${connections} slow readers`)
   const started = performance.now()
   const answer = await fetch(new URL('/health', url), { signal: AbortSignal.timeout(5_000) }).then(
     ({ status }) => `${status} after ${(performance.now() - started).toFixed(0)} ms`,
     (error: Error) => error.name,
   )
-  console.log(`somebody else's GET /health    ${answer}`)
+  console.log(`GET /health by another client   ${answer}`)
 
   await sleep(afterSeconds * 1_000)
   await report(`${afterSeconds} s later, still not reading`)
   for (const socket of sockets) socket.destroy()
   await sleep(5_000)
-  await report('5 s after they left')
+  await report('5 s after they disconnected')
 } finally {
   for (const socket of sockets) socket.destroy()
   usher.kill('SIGTERM')
@@ -63,12 +63,12 @@ function ready(): Promise<string> {
       const [, url] = /ready at (http:\S+)/.exec(printed) ?? []
       if (url !== undefined) found(url)
     })
-    usher.once('exit', () => failed(new Error('Usher did not start')))
+    usher.once('exit', () => failed(new Error('Usher did not start.')))
   })
 }
 
-/** Resolves when it has asked, or was turned away. */
-function ask({ hostname, port }: URL): Promise<void> {
+/** Resolves when the requests are sent, or the connection was refused. */
+function openSlowReader({ hostname, port }: URL): Promise<void> {
   return new Promise((done) => {
     const socket = connect(Number(port), hostname)
     sockets.push(socket)

@@ -1,6 +1,6 @@
-// What do bodies of 32,000 unknown fields cost, many at once? `node bench/attack-unknown-fields.ts [bodies] [checkout]`: starts a
-// stack of its own as another process, so that the memory is its own, sends 150 such bodies at once and prints bytes in and out,
-// the peak memory of the server, and whether it still answers.
+// Measures what concurrent bodies of 32,000 unknown fields cost: `node bench/attack-unknown-fields.ts [bodies] [checkout]`. Starts Usher as a
+// separate process, so that its memory can be measured, sends 150 such bodies at once, and prints bytes in and out, the peak memory of
+// the server, and whether it still answers.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -62,7 +62,7 @@ function printedKey(): Promise<string> {
   })
 }
 
-/** A server that crashed leaves its database behind, which works in the folder of this run. */
+/** A server that crashed leaves its database running, with a working directory inside that of this run. */
 async function stopOrphans(): Promise<void> {
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')

@@ -1,7 +1,7 @@
-// How long does a large event take to cancel, and does that hold up anybody else? `npm run bench:cancel-event`, or with
-// `-- 25000 50 60` for so many attendees, webhook endpoints and seconds of watching. On stacks of its own, once with an order for each attendee and once with
-// 50 attendees an order: prints the time of the dry run and of the cancellation, how fast it is fanned out to deliveries, and
-// how late another organisation's webhooks arrive meanwhile.
+// Measures how long a large event takes to cancel, and whether that delays other organisations: `npm run bench:cancel-event`, or with
+// `-- 25000 50 60` for the number of attendees, of webhook endpoints, and of seconds to watch. Runs with one attendee per order and with
+// 50, each on a new stack. Prints the time of the dry run, of the cancellation and of its fan-out to deliveries, and the delay of another
+// organisation's webhooks meanwhile.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -18,7 +18,7 @@ import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
 
 const [attendees = 25_000, endpoints = 50, watchSeconds = 60] = process.argv.slice(2).map(Number)
-const everyMilliseconds = 250
+const registrationIntervalMs = 250
 
 const arrivals = new Map<string, number>()
 const receiver = createServer((req, res) => {
@@ -41,7 +41,7 @@ async function measure(perOrder: number): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
   const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})
   const running = await findRunningStack(dataDir)
-  if (running === null) throw new Error('the stack runs')
+  if (running === null) throw new Error('The stack does not run.')
   const database = new pg.Client({ connectionString: running.databaseUrl })
   try {
     await database.connect()
@@ -49,7 +49,7 @@ async function measure(perOrder: number): Promise<void> {
     const other = await seed(database, 'other')
     for (let left = attendees; left > 0; left -= 1_000) {
       await register(database, big, Math.min(left, 1_000), perOrder)
-      // The plans of an empty database would be kept for a large one.
+      // Otherwise the plans made for an empty database would be kept.
       if (left === attendees) await database.query('analyze public.orders, public.attendees')
     }
     const send = async (key: string, method: string, path: string, body: object) => {
@@ -90,7 +90,7 @@ async function measure(perOrder: number): Promise<void> {
         const path = `/events/${other.eventId}/registrations`
         const answer = await send(other.key, 'POST', path, body)
         if (answer.status === 201) registered.push([answer.body.data.id, performance.now()])
-        await sleep(everyMilliseconds)
+        await sleep(registrationIntervalMs)
       }
     })()
     if (await cancel(false)) {
@@ -99,7 +99,7 @@ async function measure(perOrder: number): Promise<void> {
       while ((await queued()) > 0 && performance.now() - startedAt < watchSeconds * 1000) await sleep(200)
       const seconds = (performance.now() - startedAt) / 1000
       const made = await counted('select count(*) as n from public.webhook_deliveries')
-      const rest = (await queued()) > 0 ? ', not all yet' : ''
+      const rest = (await queued()) > 0 ? ', incomplete' : ''
       line('fanned out', `${made} deliveries within ${seconds.toFixed(1)} s${rest}`)
       if (seconds < 10) await sleep(10_000)
     }
@@ -110,7 +110,7 @@ async function measure(perOrder: number): Promise<void> {
       .map(([id, at]) => Math.max((arrivals.get(id) ?? Number.POSITIVE_INFINITY) - at, 0))
       .toSorted((a, b) => a - b)
     const share = (part: number) => `${Math.round(delays[Math.ceil(delays.length * part) - 1] ?? 0)} ms`
-    line("delay of another organisation's webhooks", `p50 ${share(0.5)}, p95 ${share(0.95)}, most ${share(1)}`)
+    line("delay of another organisation's webhooks", `p50 ${share(0.5)}, p95 ${share(0.95)}, max ${share(1)}`)
   } finally {
     await database.end()
     await usher.stop()
@@ -136,7 +136,7 @@ async function seed(database: pg.Client, slug: string): Promise<Organiser> {
   return { key, eventId, ticketTypeId: types.rows[0].id }
 }
 
-/** By SQL, without e-mails. */
+/** By SQL, without ticket e-mails. */
 async function register(database: pg.Client, { eventId, ticketTypeId }: Organiser, guests: number, perOrder: number) {
   await database.query('begin')
   await database.query(

@@ -1,7 +1,7 @@
-// Does one organisation's mailing delay another's single ticket? `npm run bench:email-fairness`, or with `-- 3000 20` for so many
-// tickets and seconds of waiting: queues the tickets of one organisation on a stack of its own, registers a guest of another, and
-// measures when that ticket arrives at an SMTP server that takes 150 ms for each. Where it does not arrive in time, its delay
-// is told by the rate at which the others do.
+// Measures whether many tickets of one organisation delay a single ticket of another: `npm run bench:email-fairness`, or with `-- 3000 20`
+// for the number of tickets and of seconds to wait. Queues the tickets of one organisation on a new stack, registers a guest of another,
+// and measures when that ticket arrives at an SMTP server that takes 150 ms for each. If it does not arrive in time, its delay is
+// estimated from the rate of the others.
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -18,8 +18,8 @@ import { scopes } from '../src/operation.ts'
 import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
 
-const [tickets = 3_000, patienceSeconds = 20] = process.argv.slice(2).map(Number)
-const milliseconds = 150
+const [tickets = 3_000, timeoutSeconds = 20] = process.argv.slice(2).map(Number)
+const smtpDelayMs = 150
 
 const arrivals: string[] = []
 const server = new SMTPServer({
@@ -29,7 +29,7 @@ const server = new SMTPServer({
   onData(stream, { envelope }, callback) {
     stream.resume()
     stream.on('end', async () => {
-      await sleep(milliseconds)
+      await sleep(smtpDelayMs)
       arrivals.push(...envelope.rcptTo.map(({ address }) => address))
       callback()
     })
@@ -49,7 +49,7 @@ const config = readConfig({
 })
 const usher = await start(config, createLog('silent'), () => {})
 const running = await findRunningStack(dataDir)
-if (running === null) throw new Error('the stack runs')
+if (running === null) throw new Error('The stack does not run.')
 const database = new pg.Client({ connectionString: running.databaseUrl })
 try {
   await database.connect()
@@ -91,15 +91,15 @@ try {
   })
   if (response.status !== 201) throw new Error(`registration: ${response.status}`)
   const waited = () => (performance.now() - startedAt) / 1000
-  while (!arrivals.includes('one@example.com') && waited() < patienceSeconds) await sleep(10)
+  while (!arrivals.includes('one@example.com') && waited() < timeoutSeconds) await sleep(10)
   const seconds = waited()
   if (arrivals.includes('one@example.com')) {
-    console.log(`The ticket behind ${tickets - before} others arrived after ${seconds.toFixed(2)} s.`)
+    console.log(`The ticket arrived after ${seconds.toFixed(2)} s, with ${tickets - before} others pending.`)
   } else {
     const rate = (arrivals.length - before) / seconds
     const delay = (tickets - before) / rate
     console.log(
-      `It did not arrive within ${patienceSeconds} s; at ${rate.toFixed(0)} a second it will after ${delay.toFixed(0)} s.`,
+      `The ticket did not arrive within ${timeoutSeconds} s; estimated at ${rate.toFixed(0)} a second: ${delay.toFixed(0)} s.`,
     )
   }
 } finally {

@@ -1,6 +1,6 @@
-// What registering and checking in cost in the database: `node bench/register-and-check-in.ts [FOLDER]`. The schema of this checkout
-// is measured beside that of another one, whose folder is given, in turns and on scratch databases of their own. Prints the CPU time
-// of the backend for a call, of the round that took least, for other load only adds to it; and the ratio of the two.
+// Measures the CPU time that registrations and check-ins take in the database: `node bench/register-and-check-in.ts [checkout] [rounds]`.
+// Compares the schema of this checkout with that of another one, in alternating rounds on two scratch databases. Prints the CPU time of
+// the backend per call in the fastest round, because other load only adds to it, and the ratio of the two.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ async function open(folder: string) {
   const least = new Map<Kind, number>()
   let nth = 0
 
-  /** One call as PostgREST makes it: a transaction of its own, in the role of the scope. */
+  /** One call as PostgREST makes it: one transaction, with the role of the scope. */
   async function call(role: string, sql: string, values: unknown[]) {
     await client.query('begin')
     await client.query("select set_config('request.jwt.claims', $1, true), set_config('role', $2, true)", [
@@ -82,9 +82,9 @@ async function open(folder: string) {
           call('scope_checkin_write', 'select api.check_in(event_id => $1, code => $2) as answer', [event, codes[i]]),
       }
       for (const kind of kinds) {
-        const before = cpuMilliseconds(pid)
+        const before = cpuMs(pid)
         for (let i = 0; i < guests; i++) await work[kind](i)
-        least.set(kind, Math.min(cpuMilliseconds(pid) - before, least.get(kind) ?? Number.POSITIVE_INFINITY))
+        least.set(kind, Math.min(cpuMs(pid) - before, least.get(kind) ?? Number.POSITIVE_INFINITY))
       }
     },
     milliseconds: (kind: Kind) => (least.get(kind) ?? Number.NaN) / guests,
@@ -96,7 +96,7 @@ async function open(folder: string) {
 }
 
 /** User and system time of a process, which Linux counts in hundredths of a second. */
-function cpuMilliseconds(pid: number): number {
+function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10
 }

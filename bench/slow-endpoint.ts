@@ -1,7 +1,7 @@
-// Does an endpoint that hangs hold up another? `npm run bench:slow-endpoint`, or with `-- 40` for so many: registers guests at a
-// steady pace on a stack of its own and measures how long after its registration each webhook arrives at a good endpoint, first
-// alone, then beside those that never answer, then alone again, so that a machine that warms up is noticed. Before it is
-// measured beside them they have been found to fail. Out go p50 and p95 of each, and their ratio.
+// Measures whether webhook endpoints that hang delay another one: `npm run bench:slow-endpoint`, or with `-- 40` for the number that hang.
+// Registers guests at a steady rate on a new stack and measures the time from each registration to its webhook at a good endpoint: alone,
+// beside the endpoints that hang (once these have timed out), and alone again, which shows a warm-up of the machine. Prints p50 and p95
+// of each, and their ratio.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -14,7 +14,7 @@ import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
 
 const guests = 300
-const everyMilliseconds = 40
+const registrationIntervalMs = 40
 const hanging = Number(process.argv[2] ?? 1)
 
 const arrivals = new Map<string, number>()
@@ -24,7 +24,7 @@ const receiver = createServer((req, res) => {
     body += chunk
   })
   req.on('end', () => {
-    // The other one takes what it is sent, and says nothing for ever.
+    // Reads the request and never answers.
     if (req.url === '/hangs') return
     arrivals.set(JSON.parse(body).data.id, performance.now())
     res.writeHead(204).end()
@@ -37,7 +37,7 @@ const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
 const config = readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' })
 const usher = await start(config, createLog('silent'), () => {})
 try {
-  if (usher.demo === null) throw new Error('a first start has a demo')
+  if (usher.demo === null) throw new Error('The first start has no demo.')
   const { key, eventId } = usher.demo
   const send = async (method: string, path: string, body?: object) => {
     const response = await fetch(`${usher.url}/api/v1${path}`, {
@@ -64,11 +64,11 @@ try {
           registered.push([id, performance.now()])
         }),
       )
-      await sleep(everyMilliseconds)
+      await sleep(registrationIntervalMs)
     }
     await Promise.all(working)
     for (let i = 0; i < 200 && registered.some(([id]) => !arrivals.has(id)); i++) await sleep(50)
-    // A webhook may overtake the answer to its registration.
+    // A webhook may arrive before the answer to its registration.
     const times = registered.map(([id, at]) => Math.max((arrivals.get(id) ?? Number.POSITIVE_INFINITY) - at, 0))
     const sorted = times.toSorted((a, b) => a - b)
     const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] as number

@@ -1,6 +1,6 @@
-// How often a Ctrl-C leaves a child running, and how long stopping takes: node bench/stop-in-a-terminal.ts [checkout] [runs].
-// Runs `npm start` of a checkout in a pseudo-terminal, types Ctrl-C once it is ready, and counts what still runs on its data
-// directory a second after npm has ended.
+// Measures how often Ctrl-C leaves a process running, and how long stopping takes: `node bench/stop-in-a-terminal.ts [checkout] [runs]`.
+// Runs `npm start` in a pseudo-terminal, types Ctrl-C once it is ready, and counts the processes on its data directory a second after npm
+// has ended.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -35,4 +35,4 @@ for (const pid of execFileSync('ps', ['-axww', '-o', 'pid=,command='], { encodin
 }
 rmSync(folder, { recursive: true, force: true })
 times.sort((a, b) => a - b)
-console.log(`${left} of ${runs} runs left a child; npm ended after ${times[0]} to ${times.at(-1)} ms`)
+console.log(`${left} of ${runs} runs left a process running; npm ended after ${times[0]} to ${times.at(-1)} ms`)

@@ -1,5 +1,5 @@
-// What the function is told by its environment. In come Supabase's own variables and the secrets set beside them, out goes the
-// configuration that the courier has everywhere.
+// Reads the function's configuration from Supabase's variables and the function's own secrets, as the same Config that the courier has
+// elsewhere.
 
 import { type Config, ConfigError, type Database, readConfig } from '../../../src/config.ts'
 
@@ -8,7 +8,7 @@ type Environment = Record<string, string | undefined>
 export type FunctionConfig = {
   courier: Config
   database: Extract<Database, { kind: 'supabase' }>
-  /** Whoever knows it may call. */
+  /** Authorises a call. */
   secret: string
 }
 
@@ -20,25 +20,27 @@ export function readFunctionConfig(environment: Environment): FunctionConfig {
   }
   if (!USHER_JWT_SECRET && !USHER_SIGNING_KEY) {
     throw new ConfigError(
-      'USHER_JWT_SECRET or USHER_SIGNING_KEY must be set, as SUPABASE_… of the same name for the API.',
+      'USHER_JWT_SECRET or USHER_SIGNING_KEY must be set, to the value that SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY has for the API.',
     )
   }
   const courier = readConfig({
     ...environment,
     SUPABASE_PUBLISHABLE_KEY: publishableKeyOf(environment),
-    // Supabase keeps names that begin with SUPABASE_ to itself.
+    // Supabase reserves names that begin with SUPABASE_.
     SUPABASE_JWT_SECRET: USHER_JWT_SECRET,
     SUPABASE_SIGNING_KEY: USHER_SIGNING_KEY,
   })
   const { database, mail } = courier
   if (database.kind !== 'supabase') throw new ConfigError('SUPABASE_URL must be set.')
   if ('directory' in mail) {
-    throw new ConfigError('POSTMARK_SERVER_TOKEN or SMTP_URL must be set: here is no folder to write e-mails to.')
+    throw new ConfigError(
+      'POSTMARK_SERVER_TOKEN or SMTP_URL must be set: a function has no folder to write e-mails to.',
+    )
   }
   return { courier, database, secret }
 }
 
-/** The first of those that Supabase gives by name, in a JSON object, or the one it gave before. */
+/** The first key of the JSON object that Supabase sets, or the legacy anon key. */
 function publishableKeyOf(environment: Environment): string | undefined {
   const { SUPABASE_PUBLISHABLE_KEYS: keys, SUPABASE_ANON_KEY: legacy } = environment
   try {

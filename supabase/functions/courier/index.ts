@@ -1,6 +1,5 @@
-// The courier as a Supabase Edge Function. In comes a POST with the secret of this function, out goes how much one bounded run
-// claimed; what is left is for the next. Who calls it, and how often, is told in docs/operations.md. It must do nothing for
-// anybody who does not know the secret.
+// The courier as a Supabase Edge Function: a POST with the function's secret does one bounded run and answers how much it claimed. How to
+// schedule it is in docs/operations.md. It must do nothing without the secret.
 
 import { env } from 'node:process'
 import { runCourierOnce } from '../../../src/courier/courier.ts'
@@ -17,12 +16,12 @@ import { readFunctionConfig } from './config.ts'
 
 declare const Deno: { serve(handler: (request: Request) => Promise<Response>): unknown }
 
-// What is under way then is finished, so that a run ends well within what a platform allows one request.
-const runMilliseconds = 20_000
+// Deliveries in flight are finished after this, so that a run ends well within what a platform allows one request.
+const runMs = 20_000
 
 const { courier: config, database, secret } = readFunctionConfig(env)
 const log = createLog(config.logLevel, { write: (line) => console.error(line.trimEnd()) })
-const outbox = createCourierRpc(
+const rpc = createCourierRpc(
   createDataApi(database.url, database.publishableKey),
   await createTokens(database.signingKey),
 )
@@ -30,29 +29,29 @@ const isSecret = sharedSecret(secret)
 
 Deno.serve(async (request) => {
   try {
-    refuseStrangers(request)
+    authorise(request)
     return Response.json(await deliver())
   } catch (error) {
-    const refusal = toApiError(error)
-    if (refusal.status >= 500) log.error({ err: refusal.cause ?? error }, refusal.message)
-    const answer = { error: refusal.body(crypto.randomUUID()) }
-    return Response.json(answer, { status: refusal.status, headers: refusal.headers })
+    const apiError = toApiError(error)
+    if (apiError.status >= 500) log.error({ err: apiError.cause ?? error }, apiError.message)
+    const answer = { error: apiError.body(crypto.randomUUID()) }
+    return Response.json(answer, { status: apiError.status, headers: apiError.headers })
   }
 })
 
-/** How many of each kind were claimed, and how many rows purged. */
+/** @returns how many items of each queue were claimed, and how many rows purged. */
 async function deliver(): Promise<Record<string, number>> {
-  const { queues, close } = openQueues(config, outbox, log)
+  const { queues, close } = openQueues(config, rpc, log)
   try {
-    const claimed = await runCourierOnce(queues, log, runMilliseconds)
-    return { ...claimed, purged: await purgeOnce(outbox, config.retentionDays) }
+    const claimed = await runCourierOnce(queues, log, runMs)
+    return { ...claimed, purged: await purgeOnce(rpc, config.retentionDays) }
   } finally {
-    // Between two requests the platform may stop everything: no connection is kept.
+    // The platform may suspend the function between two requests, so no connection is kept.
     await close()
   }
 }
 
-function refuseStrangers({ method, headers }: Request): void {
+function authorise({ method, headers }: Request): void {
   if (!isSecret(bearerOf(headers.get('Authorization')) ?? '')) {
     throw new ApiError(
       401,
