@@ -52,7 +52,7 @@ async function measure(perOrder: number): Promise<void> {
       // Otherwise the plans made for an empty database would be kept.
       if (left === attendees) await database.query('analyze public.orders, public.attendees')
     }
-    const send = async (key: string, method: string, path: string, body: object) => {
+    const send: Send = async (key, method, path, body) => {
       const response = await fetch(`${usher.url}/api/v1${path}`, {
         method,
         headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
@@ -73,42 +73,10 @@ async function measure(perOrder: number): Promise<void> {
       line(dryRun ? 'dry run' : 'cancellation', `${seconds} s, answered ${status}`)
       return status === 200
     }
-    const counted = async (sql: string) => Number((await database.query(sql)).rows[0].n)
-    const isQueued = (await counted(`select count(to_regclass('private.notification_queue')) as n`)) > 0
-
     await cancel(true)
-    const registered: [id: string, at: number][] = []
-    let watching = true
-    const watch = (async () => {
-      while (watching) {
-        const body = {
-          ticket_type_id: other.ticketTypeId,
-          name: 'Guest',
-          email: 'guest@example.com',
-          send_email: false,
-        }
-        const path = `/events/${other.eventId}/registrations`
-        const answer = await send(other.key, 'POST', path, body)
-        if (answer.status === 201) registered.push([answer.body.data.id, performance.now()])
-        await sleep(registrationIntervalMs)
-      }
-    })()
-    if (await cancel(false)) {
-      const startedAt = performance.now()
-      const queued = () => (isQueued ? counted('select count(*) as n from private.notification_queue') : 0)
-      while ((await queued()) > 0 && performance.now() - startedAt < watchSeconds * 1000) await sleep(200)
-      const seconds = (performance.now() - startedAt) / 1000
-      const made = await counted('select count(*) as n from public.webhook_deliveries')
-      const rest = (await queued()) > 0 ? ', incomplete' : ''
-      line('fanned out', `${made} deliveries within ${seconds.toFixed(1)} s${rest}`)
-      if (seconds < 10) await sleep(10_000)
-    }
-    watching = false
-    await watch
-    await sleep(3_000)
-    const delays = registered
-      .map(([id, at]) => Math.max((arrivals.get(id) ?? Number.POSITIVE_INFINITY) - at, 0))
-      .toSorted((a, b) => a - b)
+    const watch = watchWebhooks(send, other)
+    if (await cancel(false)) await waitForFanOut(database)
+    const delays = await watch.stop()
     const share = (part: number) => `${Math.round(delays[Math.ceil(delays.length * part) - 1] ?? 0)} ms`
     line("delay of another organisation's webhooks", `p50 ${share(0.5)}, p95 ${share(0.95)}, max ${share(1)}`)
   } finally {
@@ -118,7 +86,52 @@ async function measure(perOrder: number): Promise<void> {
   }
 }
 
+type Send = (
+  key: string,
+  method: string,
+  path: string,
+  body: object,
+) => Promise<{ status: number; body: { data: { id: string } } }>
+
 type Organiser = { key: string; eventId: string; ticketTypeId: string }
+
+/** Registers guests at a steady rate until `stop`, which resolves with the delays of their webhooks in milliseconds, sorted. */
+function watchWebhooks(send: Send, { key, eventId, ticketTypeId }: Organiser): { stop(): Promise<number[]> } {
+  const registered: [id: string, at: number][] = []
+  let watching = true
+  const watch = (async () => {
+    while (watching) {
+      const body = { ticket_type_id: ticketTypeId, name: 'Guest', email: 'guest@example.com', send_email: false }
+      const answer = await send(key, 'POST', `/events/${eventId}/registrations`, body)
+      if (answer.status === 201) registered.push([answer.body.data.id, performance.now()])
+      await sleep(registrationIntervalMs)
+    }
+  })()
+  return {
+    async stop() {
+      watching = false
+      await watch
+      await sleep(3_000)
+      return registered
+        .map(([id, at]) => Math.max((arrivals.get(id) ?? Number.POSITIVE_INFINITY) - at, 0))
+        .toSorted((a, b) => a - b)
+    },
+  }
+}
+
+/** Prints how long the fan-out takes, and returns after ten seconds at least, so that other webhooks can be watched. */
+async function waitForFanOut(database: pg.Client): Promise<void> {
+  const count = async (sql: string) => Number((await database.query(sql)).rows[0].n)
+  const hasQueue = (await count(`select count(to_regclass('private.notification_queue')) as n`)) > 0
+  const queued = () => (hasQueue ? count('select count(*) as n from private.notification_queue') : 0)
+  const startedAt = performance.now()
+  while ((await queued()) > 0 && performance.now() - startedAt < watchSeconds * 1000) await sleep(200)
+  const seconds = (performance.now() - startedAt) / 1000
+  const deliveries = await count('select count(*) as n from public.webhook_deliveries')
+  const rest = (await queued()) > 0 ? ', incomplete' : ''
+  line('fanned out', `${deliveries} deliveries within ${seconds.toFixed(1)} s${rest}`)
+  if (seconds < 10) await sleep(10_000)
+}
 
 async function seed(database: pg.Client, slug: string): Promise<Organiser> {
   const { id } = await createOrganisation(database, { name: slug, slug, plan: 'enterprise' })

@@ -37,7 +37,7 @@ Register a guest:
     -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -H 'Idempotency-Key: first-guest' \\
     -d '{"ticket_type_id":"${ticketTypeId}","name":"Mary Jackson","email":"mary@example.com"}'
 
-Check Ada Lovelace in, who is registered already (your guest's ticket_code, in the answer above, does as well):
+Check Ada Lovelace in, who is registered already (your guest's ticket_code, in the answer above, works as well):
 
   curl -X POST ${url}/api/v1/check-ins \\
     -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\

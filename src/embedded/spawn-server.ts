@@ -18,7 +18,7 @@ type ServerOptions = {
   cwd: string
   uid?: number | undefined
   gid?: number | undefined
-  /** Gets both output streams. Truncated at each start, so it stays small. */
+  /** Gets both output streams. Recreated at each start, so it stays small. */
   logFile: string
   /** Applied if Usher exits without having stopped the server. */
   exitSteps: StopStep[]

@@ -176,7 +176,7 @@ async function startSupervisedPostgrest(start: Start, binary: string, postgresPo
   return { url, supervised }
 }
 
-/** A server truncates its log at each start: keeps the one that says why it ended. */
+/** A start replaces the log: keeps the one that says why the server ended. */
 function keepLog(log: string): void {
   if (existsSync(log)) renameSync(log, `${log}.before`)
 }
