@@ -58,8 +58,17 @@ const neverAborts = new AbortController().signal
 // Deliveries in progress get this long to finish, like requests; a longer one is released for another courier.
 const settleMs = 3_000
 
-/** @param stopping aborts the start; a service that has started is stopped by its `stop`. */
-export async function start(config: Config, log: Logger, progress: Say, stopping = neverAborts): Promise<Running> {
+/**
+ * @param stopping aborts the start; a service that has started is stopped by its `stop`.
+ * @param connect starts the database, or joins one that runs.
+ */
+export async function start(
+  config: Config,
+  log: Logger,
+  progress: Say,
+  stopping = neverAborts,
+  connect = connectBackend,
+): Promise<Running> {
   // The port first: no database is started for a port that is taken.
   const listener = await openApiListener(config)
   const opened: Array<() => Promise<void>> = [listener.close]
@@ -68,7 +77,7 @@ export async function start(config: Config, log: Logger, progress: Say, stopping
     if (metricsListener) opened.push(metricsListener.close)
     const stores = await connectLimitStores(config, log)
     opened.push(stores.close)
-    const backend = await connectBackend(config, log, progress)
+    const backend = await connect(config, log, progress)
     opened.push(backend.stop)
     backend.note({ api: listener, metrics: metricsListener })
     warnOfLoopback(config, progress)
@@ -228,12 +237,14 @@ async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<Li
   }
 }
 
+/** A database that others keep running: a Supabase project, or the stack of scripts/dev.ts. */
+export async function joinRunning(config: Config): Promise<Backend> {
+  return { ...(await joinBackend(config)), demo: null, note: () => {}, failed: never, stop: async () => {} }
+}
+
 async function connectBackend(config: Config, log: Logger, progress: Say): Promise<Backend> {
   const { database } = config
-  if (database.kind === 'supabase') {
-    const joined = await joinBackend(config)
-    return { ...joined, demo: null, note: () => {}, failed: never, stop: async () => {} }
-  }
+  if (database.kind === 'supabase') return joinRunning(config)
   const report = (message: string) => log.warn(message)
   const stack = await startEmbeddedStack({ dataDir: database.dataDir, progress, report })
   try {

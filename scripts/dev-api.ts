@@ -1,0 +1,27 @@
+// The API of `npm run dev`: the service that `usher start` starts, on the stack that scripts/dev.ts keeps running.
+
+import { readConfig } from '../src/config.ts'
+import { createLog } from '../src/process/log.ts'
+import { openLogStream } from '../src/process/log-stream.ts'
+import { stopSignal } from '../src/process/stop-signals.ts'
+import { joinRunning, start } from '../src/start.ts'
+import { StartError } from '../src/start-error.ts'
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+const stopping = stopSignal(() => process.exit(1))
+// scripts/dev.ts has ended, however that came about.
+process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+try {
+  const config = readConfig(process.env)
+  const log = createLog(config.logLevel, await openLogStream(config.logFormat))
+  const { url, stop } = await start(config, log, say, stopping, joinRunning)
+  say(`The API is ready at ${url} after ${Math.round(performance.now())} ms.`)
+  if (!stopping.aborted) await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }))
+  await stop()
+  process.exit(0)
+} catch (error) {
+  if (!(error instanceof StartError)) throw error
+  say(error.message)
+  process.exit(1)
+}
