@@ -3,11 +3,7 @@
 
 import type * as z from 'zod'
 
-<<<<<<< HEAD
-/** The scopes of an API key (docs/spec.md). Each is a database role: `events:read` is `scope_events_read`. */
-=======
 /** The scopes of an API key (docs/spec.md, "Scopes"). Each is a database role: `events:read` is `scope_events_read`. */
->>>>>>> 367671c (Write for contributors: guide, security, changelog, CI, editor, spec)
 export const scopes = [
   'events:read',
   'orders:read',

@@ -4,10 +4,7 @@ import * as z from 'zod'
 import { type Operation, scopes } from '../operation.ts'
 import { id, one, timestamp } from './fields.ts'
 
-<<<<<<< HEAD
-=======
 /** docs/spec.md, "API key object" and "Organisation object". */
->>>>>>> 367671c (Write for contributors: guide, security, changelog, CI, editor, spec)
 export const ApiKeySchema = z.strictObject({
   object: z.literal('api_key'),
   id: id('key'),
