@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
-import { openBrowser } from '../test/support/browser.ts'
 import { rest } from '../test/support/rest.ts'
+import { openBrowser } from './support/browser.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-picture-'))
 const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('error'), () => {})

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedStack } from '../src/embedded/stack.ts'
 import { createLog } from '../src/process/log.ts'
-import { serveApp } from '../test/support/serve-app.ts'
 import { tellStory } from './examples/story.ts'
+import { serveApp } from './support/serve-app.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-examples-'))
 try {

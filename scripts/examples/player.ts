@@ -3,8 +3,8 @@
 
 import type pg from 'pg'
 import type { Example } from '../../src/http/openapi/examples.ts'
-import { restRequestOf } from '../../test/mcp/rest-request.ts'
-import type { Disguise } from './disguise.ts'
+import { restRequestOf } from '../support/rest-request.ts'
+import type { Disguise } from './normaliser.ts'
 
 type Input = Record<string, unknown>
 // biome-ignore lint/suspicious/noExplicitAny: the story reads from answers what the server is known to put there.

@@ -7,7 +7,7 @@ import { createOrganisation, issueKey } from '../../src/admin.ts'
 import { createKey } from '../../src/gateway/api-key.ts'
 import type { Example } from '../../src/http/openapi/examples.ts'
 import { type Scope, scopes } from '../../src/operation.ts'
-import { createDisguise } from './disguise.ts'
+import { createDisguise } from './normaliser.ts'
 import { createPlayer, type Player } from './player.ts'
 
 /** @param databaseUrl as the role Studio uses: for the organisation, its keys, and what an organiser does there. */

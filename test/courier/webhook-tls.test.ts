@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
-import { owedWebhook } from '../support/owed-webhook.ts'
+import { owedWebhook } from '../support/pending-webhook.ts'
 import { type SelfSigned, selfSigned } from '../support/self-signed.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 

@@ -5,9 +5,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { refusalOf, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
+import { addOrder, addPromoCode, edit, refusalOfEdit } from '../support/studio.ts'
 import { actAs } from './actor.ts'
-import { createParty } from './party.ts'
-import { addOrder, addPromoCode, edit, refusalOfEdit } from './studio.ts'
+import { createParty } from './tenant-fixture.ts'
 
 const taken = (param: string, id: string | undefined) => ({
   sqlstate: 'PT409',

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
+import { addAttendee, edit, read } from '../support/studio.ts'
 import { expectExactCounts } from './counts.ts'
-import { addAttendee, edit, read } from './studio.ts'
 
 const end = (event: TestEvent) =>
   edit('events', event.id, "starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour'")

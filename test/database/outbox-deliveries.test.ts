@@ -3,9 +3,9 @@
 
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
-import { doors, overRest } from '../support/doors.ts'
+import { doors, overRest } from '../support/interfaces.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
-import { outboxDesk } from './outbox-desk.ts'
+import { outboxDesk } from './outbox-fixture.ts'
 
 type Owed = {
   webhook_endpoint_id: string

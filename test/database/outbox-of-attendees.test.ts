@@ -2,10 +2,10 @@
 // the attendee as a read answers them.
 
 import { describe, expect, test } from 'vitest'
-import { doors, inStudio, overRest } from '../support/doors.ts'
+import { doors, inStudio, overRest } from '../support/interfaces.ts'
 import { byTypeAndId } from '../support/outbox.ts'
-import { outboxDesk, tell } from './outbox-desk.ts'
-import { edit } from './studio.ts'
+import { edit } from '../support/studio.ts'
+import { outboxDesk, tell } from './outbox-fixture.ts'
 
 /** With an order of so many guests, of which nothing is left to hear. */
 async function deskWith(open: (typeof doors)[number][1], guests: number) {

@@ -1,9 +1,9 @@
 // What the outbox is told of events, exactly: each deed by both doors, and beside the type the event as a read answers it.
 
 import { describe, expect, test } from 'vitest'
-import { doors, overRest } from '../support/doors.ts'
+import { doors, overRest } from '../support/interfaces.ts'
 import { byTypeAndId } from '../support/outbox.ts'
-import { outboxDesk, tell } from './outbox-desk.ts'
+import { outboxDesk, tell } from './outbox-fixture.ts'
 
 describe.each(doors)('%s', (_where, open) => {
   test.each([

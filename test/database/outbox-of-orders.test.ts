@@ -2,10 +2,10 @@
 // object as a read answers it.
 
 import { describe, expect, test } from 'vitest'
-import { doors } from '../support/doors.ts'
+import { doors } from '../support/interfaces.ts'
 import { byTypeAndId } from '../support/outbox.ts'
-import { outboxDesk, tell } from './outbox-desk.ts'
-import { addPromoCode, edit } from './studio.ts'
+import { addPromoCode, edit } from '../support/studio.ts'
+import { outboxDesk, tell } from './outbox-fixture.ts'
 
 describe.each(doors)('%s', (_where, open) => {
   test('a complimentary registration is told of as created and completed, without ticket codes', async () => {

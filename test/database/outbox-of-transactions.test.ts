@@ -4,9 +4,9 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
-import { inStudio, overRest } from '../support/doors.ts'
+import { inStudio, overRest } from '../support/interfaces.ts'
 import { logOf } from '../support/outbox.ts'
-import { outboxDesk, tell } from './outbox-desk.ts'
+import { outboxDesk, tell } from './outbox-fixture.ts'
 
 test('what is rolled back is not told of', async () => {
   const { organisation, event, told } = await outboxDesk(inStudio)

@@ -4,8 +4,8 @@
 import { describe, expect, test } from 'vitest'
 import { refusalOf, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { addAttendee, addOrder, edit, refusalOfEdit, remove } from '../support/studio.ts'
 import { expectExactCounts } from './counts.ts'
-import { addAttendee, addOrder, edit, refusalOfEdit, remove } from './studio.ts'
 
 describe('places', () => {
   test('are given back when an attendee is deleted, and not twice when they were cancelled', async () => {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
-import { addOrder, pay } from './studio.ts'
+import { addOrder, pay } from '../support/studio.ts'
 
 async function orderOf(tickets: number) {
   const organisation = await createOrganisation()

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
-import { edit, read, refusalOfEdit, remove } from './studio.ts'
+import { edit, read, refusalOfEdit, remove } from '../support/studio.ts'
 
 async function door() {
   const organisation = await createOrganisation()

@@ -4,8 +4,8 @@
 import { describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { addAttendee, addOrder, edit, pay, read, refusalOfEdit } from '../support/studio.ts'
 import { expectExactCounts } from './counts.ts'
-import { addAttendee, addOrder, edit, pay, read, refusalOfEdit } from './studio.ts'
 
 const statuses = ['pending', 'completed', 'cancelled'] as const
 type Status = (typeof statuses)[number]

@@ -6,7 +6,7 @@ import * as z from 'zod'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { edit, read, refusalOfEdit } from './studio.ts'
+import { edit, read, refusalOfEdit } from '../support/studio.ts'
 
 describe('an API key', () => {
   async function addKey() {

@@ -4,7 +4,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { actAs, type Claims } from './actor.ts'
 import { roles } from './expected-privileges.ts'
-import { createParty, type Party, signUp } from './party.ts'
 import {
   additions,
   editAll,
@@ -16,6 +15,7 @@ import {
   seen,
   seesOnlyNew,
 } from './tenancy.ts'
+import { createParty, type Party, signUp } from './tenant-fixture.ts'
 
 let a: Party
 let b: Party

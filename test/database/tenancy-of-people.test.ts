@@ -5,8 +5,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { actAs, type Claims } from './actor.ts'
 import { roles, sharedTables, tables } from './expected-privileges.ts'
-import { createParty, join, type Party, signUp } from './party.ts'
 import { additions, editAll, editable, edits, extensible, held, readable, refusedAsNotFound, seen } from './tenancy.ts'
+import { createParty, join, type Party, signUp } from './tenant-fixture.ts'
 
 let a: Party
 let b: Party

@@ -5,8 +5,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { fanOut } from '../support/outbox.ts'
 import { actAs } from './actor.ts'
-import { createParty, type Party, signUp } from './party.ts'
 import { seen } from './tenancy.ts'
+import { createParty, type Party, signUp } from './tenant-fixture.ts'
 
 let a: Party
 let b: Party

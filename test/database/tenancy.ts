@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { row } from '../support/database.ts'
 import type { Actor, Claims } from './actor.ts'
 import { privilegesOf, sharedTables, tables, type Verb } from './expected-privileges.ts'
-import type { Party } from './party.ts'
+import type { Party } from './tenant-fixture.ts'
 
 const allowed = (verb: Verb) => (role: string) =>
   Object.keys(tables).filter((table) => privilegesOf(role, table)[verb] !== undefined)

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { actAs } from './actor.ts'
-import { createParty } from './party.ts'
+import { createParty } from './tenant-fixture.ts'
 
 const edits = {
   update_event: ['scope_events_write', 'events', '{"name": "Renamed"}'],

@@ -5,12 +5,12 @@ import { createServer, request, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
 import { during, studio } from '../support/database.ts'
-import { listenOnLoopback } from '../support/listen.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
-import { ownApp } from './own-app.ts'
 
 type Breaks = (res: ServerResponse) => unknown
 

@@ -6,8 +6,8 @@ import { AdminError, rotateKey, withDatabase } from '../../src/admin.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { organisationAllowed } from '../support/plan.ts'
 import { rest } from '../support/rest.ts'
-import { organisationAllowed } from './plan.ts'
 
 const hour = 3600
 

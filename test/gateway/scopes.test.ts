@@ -1,12 +1,12 @@
 // What a key may do: its scopes as they are now, whatever the gateway remembers of them.
 
 import { expect, test } from 'vitest'
+import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { type Scope, scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
-import { examples } from '../mcp/examples.ts'
-import { restRequestOf } from '../mcp/rest-request.ts'
 import { studio } from '../support/database.ts'
+import { examples } from '../support/operation-arguments.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 

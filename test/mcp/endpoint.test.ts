@@ -5,10 +5,10 @@ import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextproto
 import { expect, inject, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { listEvents } from '../../src/operations/events.ts'
-import { ownApp } from '../gateway/own-app.ts'
-import { organisationAllowed } from '../gateway/plan.ts'
 import { bearing, type HttpAnswer, jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { ownApp } from '../support/own-app.ts'
+import { organisationAllowed } from '../support/plan.ts'
 
 const maximumBytes = 256 * 1024
 

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest'
 import { hashOf, prefixOf } from '../../src/gateway/api-key.ts'
-import { organisationAllowed } from '../gateway/plan.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
+import { organisationAllowed } from '../support/plan.ts'
 import { rest } from '../support/rest.ts'
 
 const perMinute = 5

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import { isRead } from '../../src/operation.ts'
 import { CheckInSchema } from '../../src/operations/check-ins.ts'
 import { EventSchema } from '../../src/operations/events.ts'
@@ -10,10 +11,9 @@ import { operations } from '../../src/operations/index.ts'
 import { OrderSchema } from '../../src/operations/orders.ts'
 import { row, studio } from '../support/database.ts'
 import { clients, negotiating, speaking } from '../support/mcp.ts'
+import { examples } from '../support/operation-arguments.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
-import { examples } from './examples.ts'
-import { restRequestOf } from './rest-request.ts'
 
 async function arrange() {
   const organisation = await createOrganisation()

@@ -10,8 +10,8 @@ import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 import { carryOut, type Known, type Send } from './client.ts'
 import { type Command, type Day, day } from './commands.ts'
+import { brokenRules } from './invariants.ts'
 import { expectProperty, patience } from './property.ts'
-import { brokenRules } from './recount.ts'
 
 const usualRuns = 15
 

@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
-import { asAnswered, type Bill, cancelTicket, discountOf, due, newBill, pay } from './bill.ts'
+import { brokenRules } from './invariants.ts'
+import { asAnswered, type Bill, cancelTicket, discountOf, due, newBill, pay } from './order-model.ts'
 import { expectProperty, patience } from './property.ts'
-import { brokenRules } from './recount.ts'
 
 const usualRuns = 25
 const dearest = 100_000_000_000

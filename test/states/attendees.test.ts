@@ -1,9 +1,19 @@
 // Attendees: awaiting_payment, active, cancelled; and what becomes of their tickets.
 
-import { addOrder, edit, pay } from '../database/studio.ts'
 import { row, studio } from '../support/database.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
-import { type Cell, columnOf, done, invalid, refused, type Send, savedAsItIs, unchanged, walk } from './walk.ts'
+import { addOrder, edit, pay } from '../support/studio.ts'
+import {
+  type Cell,
+  columnOf,
+  done,
+  invalid,
+  refused,
+  type Send,
+  savedAsItIs,
+  unchanged,
+  walk,
+} from './state-machine.ts'
 
 /** One ticket, the only one of its order: 30.00 unless it is complimentary. Its e-mail went out, where it was to. */
 type Guest = { event: TestEvent; orderId: string; id: string; complimentary: boolean }

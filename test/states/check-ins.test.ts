@@ -1,11 +1,11 @@
 // The door: what becomes of a scan, by the status of the event and of the ticket; and what can be taken back.
 
 import { expect } from 'vitest'
-import { edit } from '../database/studio.ts'
 import { row } from '../support/database.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
 import type { RestAnswer } from '../support/rest.ts'
-import { columnOf, done, refused, type Send, same, unchanged, walk } from './walk.ts'
+import { edit } from '../support/studio.ts'
+import { columnOf, done, refused, type Send, same, unchanged, walk } from './state-machine.ts'
 
 type Scanned = { id: string; reason: string | null }
 

@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 import { EventSchema } from '../../src/operations/events.ts'
 import { PromoCodeSchema } from '../../src/operations/promo-codes.ts'
 import { TicketTypeSchema } from '../../src/operations/ticket-types.ts'
-import { edit } from '../database/studio.ts'
 import { row } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
 import { registering } from './registering.ts'
 
 const earlier = "now() - interval '1 hour'"

@@ -1,10 +1,10 @@
 // Events: draft, published, cancelled, completed, and what each step asks for and takes along.
 
 import { EventSchema } from '../../src/operations/events.ts'
-import { addOrder, edit, remove } from '../database/studio.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
+import { addOrder, edit, remove } from '../support/studio.ts'
 import { registeredGuest, registering } from './registering.ts'
-import { columnOf, type Doors, done, invalid, refused, type Subject, savedAsItIs, walk } from './walk.ts'
+import { columnOf, type Doors, done, invalid, refused, type Subject, savedAsItIs, walk } from './state-machine.ts'
 
 /** An event to which something was done, to bring it where it is to be. */
 const eventThat =

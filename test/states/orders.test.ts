@@ -3,11 +3,11 @@
 
 import { expect, test } from 'vitest'
 import { OrderSchema } from '../../src/operations/orders.ts'
-import { addOrder, edit } from '../database/studio.ts'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { addOrder, edit } from '../support/studio.ts'
 import { changesBetween, look } from './snapshot.ts'
-import { type Cell, columnOf, done, invalid, refused, type Send, savedAsItIs, walk } from './walk.ts'
+import { type Cell, columnOf, done, invalid, refused, type Send, savedAsItIs, walk } from './state-machine.ts'
 
 /** An order of one ticket or two, 30.00 each unless they are complimentary. */
 type Sale = { event: TestEvent; id: string; attendeeIds: string[] }

@@ -1,11 +1,11 @@
 // Promo codes: active and disabled, both ways; and who can use one, by its state.
 
 import { PromoCodeSchema } from '../../src/operations/promo-codes.ts'
-import { edit } from '../database/studio.ts'
 import { row } from '../support/database.ts'
 import type { TestOrganisation } from '../support/organisation.ts'
+import { edit } from '../support/studio.ts'
 import { registeredGuest, registeredPayer, registering } from './registering.ts'
-import { columnOf, type Doors, done, refused, type Subject, unchanged, walk } from './walk.ts'
+import { columnOf, type Doors, done, refused, type Subject, unchanged, walk } from './state-machine.ts'
 
 const price = 3000
 const terms = { payment_method: 'invoice', promo_code: 'HALF' } as const

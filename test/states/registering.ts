@@ -1,7 +1,7 @@
 // Registering somebody, through both doors: one operation over REST, an order and its attendee in Studio.
 
 import type { Changes } from './snapshot.ts'
-import { type Doors, done, inOneTransaction, type Subject } from './walk.ts'
+import { type Doors, done, inOneTransaction, type Subject } from './state-machine.ts'
 
 type Terms = { payment_method?: 'invoice'; promo_code?: string }
 

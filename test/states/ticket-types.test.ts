@@ -1,10 +1,10 @@
 // Ticket types: active and archived, both ways, whatever was sold; and who can still be registered, by sales_status.
 
 import { TicketTypeSchema } from '../../src/operations/ticket-types.ts'
-import { edit } from '../database/studio.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
+import { edit } from '../support/studio.ts'
 import { registeredGuest, registeredPayer, registering } from './registering.ts'
-import { columnOf, type Doors, done, refused, type Subject, unchanged, walk } from './walk.ts'
+import { columnOf, type Doors, done, refused, type Subject, unchanged, walk } from './state-machine.ts'
 
 const price = 3000
 

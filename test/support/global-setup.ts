@@ -5,9 +5,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { serveApp } from '../../scripts/support/serve-app.ts'
 import { startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { createLog } from '../../src/process/log.ts'
-import { serveApp } from './serve-app.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -4,7 +4,7 @@
 
 import { createServer, request } from 'node:http'
 import { pipeline } from 'node:stream'
-import { listenOnLoopback } from './listen.ts'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
 
 export async function headerAddingProxy(
   target: string,

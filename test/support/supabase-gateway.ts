@@ -3,7 +3,7 @@
 
 import { createServer, request } from 'node:http'
 import { pipeline } from 'node:stream'
-import { listenOnLoopback } from './listen.ts'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
 
 export async function startSupabaseGateway(
   dataApiUrl: string,

@@ -1,0 +1,51 @@
+// Looking up names, with name servers that answer nothing: they hold up whoever asked, and nobody else.
+
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { askNameServers } from '../../src/courier/find-addresses.ts'
+import { createWebhookSender } from '../../src/courier/send-webhook.ts'
+import { owedWebhook } from '../support/pending-webhook.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+/** One that takes questions and says nothing. */
+async function silentNameServer(): Promise<string> {
+  const server = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `127.0.0.1:${server.address().port}`
+}
+
+test('names whose servers do not answer hold up no other webhook', async () => {
+  const receiver = await startWebhookReceiver()
+  onTestFinished(() => receiver.close())
+  const { find: findAddresses } = askNameServers([await silentNameServer()])
+  const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 1_500, findAddresses })
+  onTestFinished(() => sender.close())
+
+  const dead = Array.from({ length: 12 }, (_, i) => sender.send(owedWebhook(`https://dead-${i}.example.com/`)))
+  const good = await sender.send(owedWebhook(`http://localhost:${receiver.port}/`))
+  expect(good).toMatchObject({ kind: 'answered', status: 204 })
+  expect(good.milliseconds).toBeLessThan(1_000)
+  for (const result of await Promise.all(dead)) {
+    expect(result).toMatchObject({ kind: 'unanswered', error: 'No answer within 1.5 s.' })
+  }
+})
+
+test('whoever has time is told that nobody could be asked', async () => {
+  const { find } = askNameServers([await silentNameServer()])
+  await expect(find('hooks.example.com')).rejects.toMatchObject({ code: 'EAI_AGAIN' })
+})
+
+test('nobody is asked for localhost', async () => {
+  expect(await askNameServers(['127.0.0.1:9']).find('localhost')).toEqual(['127.0.0.1', '::1'])
+})
+
+test('whoever stops does not wait for an answer', async () => {
+  const { find, cancel } = askNameServers([await silentNameServer()])
+  const startedAt = performance.now()
+  const found = expect(find('hooks.example.com')).rejects.toThrow()
+  cancel()
+  await found
+  expect(performance.now() - startedAt).toBeLessThan(1_500)
+})

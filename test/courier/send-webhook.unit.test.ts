@@ -1,0 +1,416 @@
+// One webhook, posted to a receiver that verifies it as a customer would, and what is made of the answer.
+
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { createWebhookSender, type OwedWebhook, type WebhookResult } from '../../src/courier/send-webhook.ts'
+import { newSecret, owedWebhook } from '../support/pending-webhook.ts'
+import {
+  drip,
+  floodWith,
+  hang,
+  raw,
+  reset,
+  startWebhookReceiver,
+  status,
+  type WebhookReceiver,
+} from '../support/webhook-receiver.ts'
+
+let receiver: WebhookReceiver
+const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 10_000 })
+const hasty = createWebhookSender({ allowLoopback: true, timeoutMs: 250 })
+
+beforeEach(async () => {
+  receiver = await startWebhookReceiver()
+})
+afterEach(() => receiver.close())
+
+const send = (given: Partial<PendingWebhook> = {}, by = sender): Promise<WebhookResult> =>
+  by.send(owedWebhook(`${receiver.url}/hooks?of=usher`, given))
+
+describe('what is sent', () => {
+  test('is a Standard Webhook', async () => {
+    const owed = owedWebhook(`${receiver.url}/hooks?of=usher`)
+    expect(await sender.send(owed)).toMatchObject({ kind: 'answered', status: 204, body: '', retryAfterSeconds: null })
+
+    const [webhook] = receiver.received
+    expect(webhook).toMatchObject({
+      method: 'POST',
+      path: '/hooks?of=usher',
+      body: JSON.stringify({ type: owed.type, timestamp: owed.timestamp, data: owed.data }),
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': `Usher/${packageJson.version}`,
+        'webhook-id': owed.webhook_id,
+        'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
+        'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
+      },
+    })
+    expect(webhook?.verified(owed.secrets[0] as string)).toEqual(JSON.parse(webhook?.body as string))
+  })
+
+  test('is dated by the attempt, while the body says when it happened', async () => {
+    await send({ timestamp: '2020-02-20T20:20:20.000Z' })
+    const [webhook] = receiver.received
+    const age = Date.now() / 1000 - Number(webhook?.headers['webhook-timestamp'])
+    expect(age).toBeGreaterThanOrEqual(0)
+    expect(age).toBeLessThan(10)
+    expect(JSON.parse(webhook?.body as string).timestamp).toBe('2020-02-20T20:20:20.000Z')
+  })
+
+  test('verifies with each of two secrets, and with no other', async () => {
+    const secrets = [newSecret(), newSecret()]
+    await send({ secrets })
+    const [webhook] = receiver.received
+    for (const secret of secrets) expect(webhook?.verified(secret)).toMatchObject({ type: 'attendee.checked_in' })
+    expect(() => webhook?.verified(newSecret())).toThrow('No matching signature found')
+    expect(webhook?.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/)
+  })
+
+  test('is the same at each attempt, but for the time of it', async () => {
+    const owed = owedWebhook(`${receiver.url}/hooks`)
+    receiver.answerWith(status(500))
+    await sender.send(owed)
+    await sender.send({ ...owed, claim: 'another', attempt: 2 })
+    const [first, second] = receiver.received
+    expect(second?.body).toBe(first?.body)
+    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+  })
+
+  test.each([
+    ['there is no secret', []],
+    ['a secret is not one', [newSecret(), 'whsec_not base64!']],
+    ['a secret is empty', ['whsec_']],
+  ])('never leaves unsigned: %s', async (_, secrets) => {
+    expect(await send({ secrets })).toMatchObject({ kind: 'unanswered', error: 'It could not be signed.' })
+    expect(receiver.connections()).toBe(0)
+  })
+
+  test('is nothing if it cannot be a header', async () => {
+    expect(await send({ webhook_id: 'a\r\nX-Injected: b' })).toMatchObject({
+      kind: 'unanswered',
+      error: 'It could not be sent.',
+    })
+    expect(receiver.connections()).toBe(0)
+  })
+})
+
+describe('connections', () => {
+  test('are used again', async () => {
+    for (let i = 0; i < 5; i++) {
+      await send()
+      // A connection is free a moment after its answer is read.
+      await setImmediate()
+    }
+    expect(receiver.received).toHaveLength(5)
+    expect(receiver.connections()).toBe(1)
+  })
+
+  test('are opened for whatever is sent at once, and kept for a while', async () => {
+    await Promise.all(Array.from({ length: 6 }, () => send()))
+    expect(receiver.connections()).toBe(6)
+    await Promise.all(Array.from({ length: 6 }, () => send()))
+    expect(receiver.connections()).toBeLessThan(10)
+  })
+
+  test('that the endpoint closed as they were used again count for nothing', async () => {
+    await send()
+    await setImmediate()
+    const answered = receiver.received.length
+    receiver.answerWith((response, webhook) => {
+      if (receiver.connections() === 1) reset(response, webhook)
+      else status(200)(response, webhook)
+    })
+    expect(await send()).toMatchObject({ kind: 'answered', status: 200 })
+    expect(receiver.connections()).toBe(2)
+    const ids = receiver.received.slice(answered).map(({ headers }) => headers['webhook-id'])
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+  })
+
+  test('that are new and closed without an answer are not made twice for one attempt', async () => {
+    receiver.answerWith(({ req: { socket } }) => socket.destroy())
+    expect(await send()).toMatchObject({ kind: 'unanswered', error: 'The connection was closed before an answer.' })
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test.each([
+    ['at once', (socket: Socket) => socket.resetAndDestroy()],
+    ['when TLS is spoken to it', (socket: Socket) => void socket.once('data', () => socket.resetAndDestroy())],
+    ['without a word', (socket: Socket) => void socket.once('data', () => socket.end())],
+  ])('that the endpoint closes %s are not made again and again', async (_, close) => {
+    let connections = 0
+    const server = await listen((socket) => {
+      connections++
+      socket.on('error', () => {})
+      close(socket)
+    })
+    const result = await send({ url: `https://127.0.0.1:${server.port}/` })
+    expect(result).toMatchObject({ kind: 'unanswered', error: 'The connection was closed before an answer.' })
+    expect(connections).toBe(1)
+  })
+
+  test('that are being made end when the sender is closed, and no other is begun', async () => {
+    const silent = await listen(() => {})
+    const other = await listen(() => {}, { host: '::1', port: silent.port })
+    const findAddresses = async () => ['127.0.0.1', '::1']
+    const closing = createWebhookSender({ allowLoopback: true, findAddresses })
+    const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, closing)
+    await expect.poll(silent.open).toBe(1)
+    closing.close()
+    expect(await sent).toMatchObject({ kind: 'abandoned' })
+    await expect.poll(silent.open).toBe(0)
+    await sleep(1_100)
+    expect([silent.accepted(), other.accepted()]).toEqual([1, 0])
+  })
+
+  test('need no more than the first of many addresses', async () => {
+    const findAddresses = async () => ['::1', '127.0.0.1', '127.0.0.1', '127.0.0.1']
+    const patient = createWebhookSender({ allowLoopback: true, findAddresses })
+    const result = await send({ url: `http://localhost:${receiver.port}/` }, patient)
+    expect(result).toMatchObject({ kind: 'answered', status: 204 })
+    // Nothing comes after, neither a connection nor an error that nobody waits for.
+    await sleep(50)
+    expect(receiver.connections()).toBe(1)
+  })
+
+  test('are tried at another address at once when one refuses', async () => {
+    const other = await listen((socket) => socket.end(), { host: '::1' })
+    const findAddresses = async () => ['127.0.0.1', '::1']
+    const patient = createWebhookSender({ allowLoopback: true, findAddresses })
+    const { milliseconds } = await send({ url: `https://hooks.example.com:${other.port}/` }, patient)
+    expect(other.accepted()).toBe(1)
+    expect(milliseconds).toBeLessThan(900)
+  })
+
+  test('are tried at another address when one says nothing, long before the time is up', async () => {
+    const silent = await listen(() => {})
+    const other = await listen((socket) => socket.end(), { host: '::1', port: silent.port })
+    const findAddresses = async () => ['127.0.0.1', '::1']
+    const patient = createWebhookSender({ allowLoopback: true, timeoutMs: 2_500, findAddresses })
+    const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, patient)
+    await expect.poll(other.accepted, { timeout: 2_000 }).toBe(1)
+    expect(await sent).toMatchObject({ kind: 'unanswered', error: 'No answer within 2.5 s.' })
+    await expect.poll(silent.open).toBe(0)
+  })
+
+  test('end when the sender is closed, and so does what is under way, through no fault of the endpoint', async () => {
+    const closing = createWebhookSender({ allowLoopback: true })
+    receiver.answerWith(() => closing.close())
+    expect(await send({}, closing)).toMatchObject({ kind: 'abandoned' })
+    expect(await send({}, closing)).toMatchObject({ kind: 'abandoned' })
+    expect(receiver.received).toHaveLength(1)
+  })
+})
+
+describe('an answer', () => {
+  test.each([200, 201, 204, 400, 404, 410, 429, 500, 503, 599])('may be %d', async (code) => {
+    receiver.answerWith(status(code))
+    const result = await send()
+    expect(result).toMatchObject({ kind: 'answered', status: code, retryAfterSeconds: null })
+    expect(result.milliseconds).toBeGreaterThanOrEqual(0)
+  })
+
+  test.each([301, 302, 303, 307, 308])('of %d is not followed, wherever it points', async (code) => {
+    const elsewhere = await startWebhookReceiver()
+    onTestFinished(() => elsewhere.close())
+    receiver.answerWith(status(code, { Location: `${elsewhere.url}/`, Refresh: `0; url=${elsewhere.url}/` }))
+    expect(await send()).toMatchObject({ kind: 'answered', status: code })
+    expect(receiver.received).toHaveLength(1)
+    expect(elsewhere.connections()).toBe(0)
+  })
+
+  const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
+  /** As RFC 850 and asctime had it, which a recipient must still understand. */
+  const rfc850 = (date: Date) => {
+    const [, day, month, year, time] = /(\d\d) (\w{3}) \d\d(\d\d) ([\d:]{8})/.exec(
+      date.toUTCString(),
+    ) as RegExpExecArray
+    return `${date.toLocaleDateString('en-GB', { weekday: 'long', timeZone: 'UTC' })}, ${day}-${month}-${year} ${time} GMT`
+  }
+  const asctime = (date: Date) =>
+    date.toUTCString().replace(/^(\w{3}), (\d\d) (\w{3}) (\d{4}) ([\d:]{8}) GMT$/, '$1 $3 $2 $5 $4')
+
+  test.each<[string, () => string, number]>([
+    ['seconds', () => '120', 120],
+    ['no seconds', () => '0', 0],
+    ['more than a day', () => '99999999', 86_400],
+    ['more than numbers hold', () => '9'.repeat(400), 86_400],
+    ['a date', () => inSeconds(90).toUTCString(), 90],
+    ['a date as RFC 850 wrote it', () => rfc850(inSeconds(90)), 90],
+    ['a date as asctime wrote it', () => asctime(inSeconds(90)), 90],
+    ['a date that has passed', () => inSeconds(-90).toUTCString(), 0],
+    ['a date in years', () => inSeconds(1e8).toUTCString(), 86_400],
+  ])('may ask to wait: %s', async (_, header, seconds) => {
+    for (const code of [429, 410]) {
+      receiver.answerWith(status(code, { 'Retry-After': header() }))
+      const result = (await send()) as Extract<WebhookResult, { kind: 'answered' }>
+      expect(result.status).toBe(code)
+      // A date is of whole seconds, and some time has passed since.
+      expect(seconds - (result.retryAfterSeconds ?? Number.NaN)).toBeGreaterThanOrEqual(0)
+      expect(seconds - (result.retryAfterSeconds ?? Number.NaN)).toBeLessThan(5)
+    }
+  })
+
+  test.each(['', 'soon', '-5', '1.5', '1e3', '0x10', 'Monday', 'Mon, 99 Foo 2026 00:00:00 GMT'])(
+    'asks for nothing in particular with Retry-After: %s',
+    async (header) => {
+      receiver.answerWith(status(429, { 'Retry-After': header }))
+      expect(await send()).toMatchObject({ kind: 'answered', status: 429, retryAfterSeconds: null })
+    },
+  )
+})
+
+describe('of a body', () => {
+  const bodyOf = async (body: string | Uint8Array, headers = {}): Promise<string> => {
+    receiver.answerWith(status(500, headers, body))
+    const result = await send()
+    if (result.kind !== 'answered') throw new Error(JSON.stringify(result))
+    expect(result.status).toBe(500)
+    return result.body
+  }
+
+  test('is kept what is text', async () => {
+    expect(await bodyOf('{"error":"Zoë is not here"}')).toBe('{"error":"Zoë is not here"}')
+  })
+
+  test('1024 characters are kept, of however many bytes', async () => {
+    expect(await bodyOf('x'.repeat(1024))).toBe('x'.repeat(1024))
+    expect(await bodyOf('x'.repeat(5000))).toBe('x'.repeat(1024))
+    expect(await bodyOf('🎟'.repeat(1025))).toBe('🎟'.repeat(1024))
+    expect(await bodyOf(`\ufeff${'🎟'.repeat(5000)}`)).toBe('🎟'.repeat(1024))
+    expect(await bodyOf(`x${'é'.repeat(5000)}`)).toBe(`x${'é'.repeat(1023)}`)
+  })
+
+  test('that never ends the beginning is kept, and no more is read', async () => {
+    const closed = new Promise((resolve) => {
+      receiver.answerWith((response, webhook) => {
+        response.on('close', resolve)
+        floodWith('z'.repeat(64 * 1024))(response, webhook)
+      })
+    })
+    const result = await send()
+    expect(result).toMatchObject({ kind: 'answered', status: 200, body: 'z'.repeat(1024) })
+    expect(result.milliseconds).toBeLessThan(5_000)
+    await closed
+  })
+
+  test('is replaced what is no UTF-8 and what Postgres cannot hold', async () => {
+    expect(await bodyOf(Uint8Array.of(0x61, 0xff, 0xc3, 0x28, 0x00, 0x62, 0xf0, 0x9f))).toBe('a��(�b�')
+    const noise = await bodyOf(Uint8Array.from({ length: 9000 }, (_, i) => (i * 7919) % 256))
+    expect(Array.from(noise)).toHaveLength(1024)
+    expect(noise).not.toContain('\0')
+    expect(noise.isWellFormed()).toBe(true)
+  })
+
+  test('is nothing shown if it is compressed, for nothing compressed was asked for', async () => {
+    expect(await bodyOf(gzipSync('x'.repeat(1e6)), { 'Content-Encoding': 'gzip' })).toBe(
+      '(compressed, and so not shown)',
+    )
+    expect(receiver.received[0]?.headers['accept-encoding']).toBe('identity')
+    expect(await bodyOf('plain', { 'Content-Encoding': 'identity' })).toBe('plain')
+  })
+
+  test('that breaks off the beginning is kept', async () => {
+    receiver.answerWith((response) => {
+      response.writeHead(200, { 'Content-Length': 100 }).write('as far as', () => response.destroy())
+    })
+    expect(await send()).toMatchObject({ kind: 'answered', status: 200, body: 'as far as' })
+  })
+})
+
+describe('no answer', () => {
+  const unansweredWith = (error: string) => ({ kind: 'unanswered', error, milliseconds: expect.any(Number) })
+
+  test.each([
+    ['is reset', reset, 'The connection was closed before an answer.'],
+    [
+      'goes on in another protocol',
+      raw('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'),
+      'The connection was closed before an answer.',
+    ],
+    ['speaks no HTTP', raw('220 mail.example.com ESMTP\r\n'), 'The answer is not HTTP.'],
+    ['has too long a head', status(200, { 'X-Long': 'x'.repeat(20_000) }), 'The headers of the answer are too long.'],
+  ])('comes from what %s', async (_, answer, error) => {
+    receiver.answerWith(answer)
+    expect(await send()).toEqual(unansweredWith(error))
+  })
+
+  test('comes from where nobody listens', async () => {
+    await receiver.close()
+    expect(await send()).toEqual(unansweredWith('Connection refused.'))
+  })
+
+  test('comes from a host that there is not', async () => {
+    const { error } = (await send({ url: 'https://no-such-host.invalid/' })) as { error: string }
+    expect(['No such host.', 'The host could not be looked up at the time.']).toContain(error)
+  })
+
+  test('is waited for no longer than there is time', async () => {
+    receiver.answerWith(hang)
+    const result = await send({}, hasty)
+    expect(result).toEqual(unansweredWith('No answer within 0.25 s.'))
+    expect(result.milliseconds).toBeGreaterThanOrEqual(240)
+    expect(result.milliseconds).toBeLessThan(5_000)
+  })
+
+  test('is waited for no longer while a name is looked up', async () => {
+    const waiting = createWebhookSender({
+      allowLoopback: true,
+      timeoutMs: 250,
+      findAddresses: () => new Promise(() => {}),
+    })
+    const result = await send({ url: 'https://hooks.example.com/' }, waiting)
+    expect(result).toEqual(unansweredWith('No answer within 0.25 s.'))
+    expect(result.milliseconds).toBeLessThan(5_000)
+  })
+
+  test('is waited for no longer while TLS is agreed on', async () => {
+    const silent = createServer(() => {})
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as { port: number }
+    const result = await send({ url: `https://127.0.0.1:${port}/` }, hasty)
+    expect(result).toEqual(unansweredWith('No answer within 0.25 s.'))
+    expect(result.milliseconds).toBeLessThan(5_000)
+  })
+
+  test('is waited for no longer while there are only interim ones', async () => {
+    receiver.answerWith((response) => {
+      const timer = setInterval(() => response.writeProcessing(), 20)
+      response.on('close', () => clearInterval(timer))
+    })
+    expect(await send({}, hasty)).toEqual(unansweredWith('No answer within 0.25 s.'))
+  })
+
+  test('is no name for a status whose body drips: that is an answer, as far as it got in the time', async () => {
+    receiver.answerWith(drip)
+    const result = await send({}, hasty)
+    expect(result).toMatchObject({ kind: 'answered', status: 200, body: expect.stringMatching(/^\.{1,15}$/) })
+    expect(result.milliseconds).toBeGreaterThanOrEqual(240)
+    expect(result.milliseconds).toBeLessThan(5_000)
+  })
+})
+
+/** A server that speaks neither TLS nor HTTP. */
+async function listen(welcome: (socket: Socket) => void, { host = '127.0.0.1', port = 0 } = {}) {
+  const sockets = new Set<Socket>()
+  let accepted = 0
+  const server = createServer((socket) => {
+    accepted++
+    sockets.add(socket)
+    // Read, or its end is never seen.
+    socket
+      .on('close', () => sockets.delete(socket))
+      .on('error', () => {})
+      .resume()
+    welcome(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { port: (server.address() as AddressInfo).port, accepted: () => accepted, open: () => sockets.size }
+}

@@ -1,0 +1,187 @@
+// What an organiser is told whose edit in Studio breaks a rule: a sentence and the field, never the raw row.
+
+import pg from 'pg'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addAttendee, addOrder, edit, pay, read, refusalOfEdit, remove } from '../support/studio.ts'
+
+async function errorOf(work: Promise<unknown>): Promise<pg.DatabaseError> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof pg.DatabaseError)) throw new Error('nothing was refused')
+  return error
+}
+
+/** Nothing of the row is told, and nothing that only a programmer reads. */
+function expectSentence(error: pg.DatabaseError): void {
+  expect(error.message).toMatch(/^[A-Z][ -~]*\.$/)
+  expect(error.hint).toMatch(/\w/)
+  expect(`${error.message} ${error.detail} ${error.hint}`).not.toMatch(/constraint|Failing row|relation|_fkey/)
+}
+
+async function everything() {
+  const organisation = await createOrganisation()
+  await organisation.key()
+  const event = await organisation.event({ status: 'draft' })
+  const { rows } = await studio.query(
+    `insert into public.promo_codes (event_id, code, percent_off) values ($1, 'HALF', 50) returning id`,
+    [event.id],
+  )
+  const key = await studio.query('select id from public.api_keys where organisation_id = $1', [organisation.id])
+  const endpoint = await studio.query(
+    `insert into public.webhook_endpoints (organisation_id, url, types)
+     values ($1, 'https://hooks.example.com', '{order.created}') returning id`,
+    [organisation.id],
+  )
+  await edit('events', event.id, "status = 'published'")
+  const guest = await event.guest()
+  return {
+    organisations: organisation.id,
+    api_keys: key.rows[0].id,
+    events: event.id,
+    ticket_types: event.ticketTypeId,
+    promo_codes: rows[0].id,
+    webhook_endpoints: endpoint.rows[0].id,
+    orders: guest.orderId,
+    attendees: guest.attendeeId,
+  } as Record<string, string>
+}
+
+// The same for all: nothing that is refused changes them.
+let ids: Record<string, string>
+beforeAll(async () => {
+  ids = await everything()
+})
+
+const named = ['organisations', 'api_keys', 'events', 'ticket_types', 'orders', 'attendees']
+const before = "now() - interval '1 second'"
+
+test.each([
+  ...named.flatMap((table) =>
+    ["''", "'  '", 'null', "E'two\\nlines'"].map((value) => [table, 'name', `name = ${value}`]),
+  ),
+  ['events', 'ends_at', "ends_at = starts_at - interval '1 hour'"],
+  ['events', 'ends_at', "starts_at = ends_at + interval '1 hour'"],
+  ['events', 'starts_at', 'starts_at = null'],
+  ['events', 'capacity', 'capacity = 0'],
+  ['events', 'capacity', 'capacity = -5'],
+  ['ticket_types', 'sales_end_at', `sales_start_at = now(), sales_end_at = ${before}`],
+  ['ticket_types', 'price', 'price = -1'],
+  ['ticket_types', 'quantity', 'quantity = -1'],
+  ['promo_codes', 'valid_until', `valid_from = now(), valid_until = ${before}`],
+  ['promo_codes', 'max_redemptions', 'max_redemptions = 0'],
+  ['promo_codes', 'percent_off', 'percent_off = 101'],
+  ['webhook_endpoints', 'url', "url = 'http://hooks.example.com'"],
+  ['organisations', 'reply_to_email', "reply_to_email = 'desk'"],
+  ...['orders', 'attendees'].flatMap((table) =>
+    ["''", "'guest'", 'null', "'a b@example.com'"].map((value) => [table, 'email', `email = ${value}`]),
+  ),
+])('of %s, a bad %s is refused in a sentence: %s', async (table, param, assignments) => {
+  const error = await errorOf(
+    studio.query(`update public.${table} set ${assignments} where id = $1`, [ids[table as string]]),
+  )
+  expectSentence(error)
+  expect([error.code, JSON.parse(error.detail ?? '')]).toEqual([
+    'PT422',
+    { code: 'validation_failed', param, details: { fields: [{ param, message: error.message }] } },
+  ])
+})
+
+test('a new row is told the same', async () => {
+  const rows: [sql: string, ...values: unknown[]][] = [
+    ["insert into public.organisations (name, slug) values (' ', 'blank')"],
+    ["insert into public.events (organisation_id, name) values ($1, '')", ids.organisations],
+    ["insert into public.ticket_types (event_id, name) values ($1, '')", ids.events],
+    ["insert into public.orders (event_id, name, email) values ($1, '', 'guest@example.com')", ids.events],
+  ]
+  for (const [sql, ...values] of rows) {
+    const error = await errorOf(studio.query(sql, values))
+    expectSentence(error)
+    expect(JSON.parse(error.detail ?? '')).toMatchObject({ code: 'validation_failed', param: 'name' })
+  }
+})
+
+describe('deleting what is in use', () => {
+  async function world() {
+    const organisation = await createOrganisation()
+    const event = await organisation.event()
+    const { id, attendeeIds } = await addOrder(event, { subtotal: 4900, discount: 900 })
+    const promo = await studio.query('select promo_code_id as id from public.orders where id = $1', [id])
+    const guest = await event.guest()
+    await studio.query('insert into public.check_ins (event_id, code) values ($1, $2)', [event.id, guest.code])
+    await pay(id, 100)
+    return {
+      organisations: organisation.id,
+      events: event.id,
+      ticket_types: event.ticketTypeId,
+      promo_codes: promo.rows[0].id as string,
+      orders: id,
+      attendees: guest.attendeeId,
+      unpaid: attendeeIds[0] as string,
+    }
+  }
+
+  test.each([
+    ['organisations', /^The organisation is in use/, /Revoke/],
+    ['events', /^The event is in use/, /^Cancel it instead/],
+    ['ticket_types', /^The ticket type is in use/, /^Archive it instead/],
+    ['promo_codes', /^The promo code is in use/, /^Disable it instead/],
+    ['orders', /^The order is in use/, /^Cancel it instead/],
+    ['attendees', /^The attendee is in use/, /^Cancel the ticket instead/],
+  ] as const)('of %s is refused, and the hint says what to do instead', async (table, message, hint) => {
+    const ids = await world()
+    const error = await errorOf(remove(table, ids[table]))
+    expectSentence(error)
+    expect([error.code, JSON.parse(error.detail ?? '')]).toEqual(['PT409', { code: 'in_use' }])
+    expect(error.message).toMatch(message)
+    expect(error.hint).toMatch(hint)
+  })
+
+  test('is possible where nothing refers to it any more', async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event({ status: 'draft' })
+    await remove('ticket_types', event.ticketTypeId)
+    await remove('events', event.id)
+    await remove('organisations', organisation.id)
+  })
+})
+
+describe('what Usher keeps itself', () => {
+  const refused = (param: string) => ({ sqlstate: 'PT409', code: 'read_only_field', param })
+  const kept = {
+    organisations: ['created_at', 'updated_at'],
+    api_keys: ['created_at', 'updated_at'],
+    events: ['published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'],
+    ticket_types: ['version', 'created_at', 'updated_at'],
+    promo_codes: ['version', 'created_at', 'updated_at'],
+    webhook_endpoints: ['version', 'created_at', 'updated_at'],
+    orders: ['payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'],
+    attendees: ['cancelled_at', 'version', 'created_at', 'updated_at'],
+  }
+
+  test.each(Object.entries(kept))('of %s is refused to other hands: %j', async (table, columns) => {
+    const id = (await everything())[table] as string
+    const typed = table as Parameters<typeof edit>[0]
+    for (const column of columns) {
+      const value = column === 'version' ? '99' : column === 'payment_status' ? "'paid'" : "'2000-01-01'"
+      expect(await refusalOfEdit(typed, id, `${column} = ${value}`)).toEqual(refused(column))
+    }
+    // As Studio may save a row: with every column as it is. SQL that stamps the row itself does what Usher does.
+    await edit(typed, id, columns.map((column) => `${column} = ${column}`).join(', '))
+    await edit(typed, id, 'updated_at = now()')
+  })
+
+  test('a paid order is not made by writing that it is paid', async () => {
+    const event = await (await createOrganisation()).event()
+    const { id } = await addOrder(event, { subtotal: 4900 })
+    await addAttendee(id, event.ticketTypeId)
+    const write = errorOf(edit('orders', id, "payment_status = 'paid'"))
+    expect([(await write).hint, await read('orders', id, 'payment_status')]).toEqual([
+      'Record a payment, or set status to cancelled, instead.',
+      { payment_status: 'awaiting_payment' },
+    ])
+  })
+})

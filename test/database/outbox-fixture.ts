@@ -1,0 +1,41 @@
+// An organisation whose outbox is listened to, and both ways into it: what is told is held against what a read over REST
+// answers of the same object at that moment.
+
+import type { Door } from '../support/interfaces.ts'
+import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { listenIn, type Told } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+type Object = Record<string, unknown> & { id: string }
+
+export async function outboxDesk(
+  open: (send: ReturnType<typeof rest>, event: TestEvent) => Door,
+  options?: { status?: 'draft' | 'published' },
+) {
+  const organisation = await createOrganisation()
+  const event = await organisation.event(options)
+  const send = rest(await organisation.key())
+  const read = async (path: string): Promise<Object> => (await send('GET', path)).body.data
+  const told = await listenIn(organisation.id)
+  return {
+    organisation,
+    event,
+    send,
+    told,
+    door: open(send, event),
+    theEvent: () => read(`/events/${event.id}`),
+    order: (id: string) => read(`/orders/${id}`),
+    attendee: (id: string) => read(`/attendees/${id}`),
+    /** Of an order, as whoever may read attendees sees them: with their codes. */
+    attendeesOf: async (orderId: string): Promise<(Object & { ticket_code: string })[]> =>
+      (await send('GET', `/attendees?order_id=${orderId}`)).body.data,
+    /** Registers by the door and forgets that it was told of. */
+    registered: async (...args: Parameters<Door['register']>) => {
+      const id = await open(send, event).register(...args)
+      await told()
+      return id
+    },
+  }
+}
+
+export const tell = (type: string, data: Record<string, unknown>): Told => ({ type, data })

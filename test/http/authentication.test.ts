@@ -1,0 +1,139 @@
+// Who may come in, over REST. Keys are changed the way an organiser changes them: as rows.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { restRequestOf } from '../../scripts/support/rest-request.ts'
+import { createKey, prefixOf } from '../../src/gateway/api-key.ts'
+import { operations } from '../../src/operations/index.ts'
+import { row, studio } from '../support/database.ts'
+import { examples } from '../support/operation-arguments.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { appOfThisFile } from '../support/own-app.ts'
+import { type RestAnswer, rest as restTo } from '../support/rest.ts'
+
+// Wrong keys are counted per address: they are sent to an app of this file's own.
+const { url } = await appOfThisFile()
+const rest = (key: string | undefined) => restTo(key, url)
+
+const change = (key: string, assignment: string) =>
+  studio.query(`update public.api_keys set ${assignment} where prefix = $1`, [prefixOf(key)])
+
+function expectRefused(answer: RestAnswer, code: string): void {
+  expect([answer.status, answer.body.error.code, answer.body.error.retryable]).toEqual([401, code, false])
+  expect(answer.body.error.hint).toBeTruthy()
+  expect(answer.headers.get('www-authenticate')).toBe(
+    code === 'missing_api_key' ? 'Bearer realm="usher"' : 'Bearer realm="usher", error="invalid_token"',
+  )
+}
+
+/** A key the gateway has resolved a moment ago, and remembers. */
+async function usedKey(): Promise<string> {
+  const key = await (await createOrganisation()).key()
+  expect((await rest(key)('GET', '/me')).status).toBe(200)
+  return key
+}
+
+const with_ = (authorization: string) => rest(undefined)('GET', '/me', undefined, { Authorization: authorization })
+
+test('a request without an Authorization header is refused as missing_api_key', async () => {
+  expectRefused(await rest(undefined)('GET', '/me'), 'missing_api_key')
+})
+
+test.each([['Bearer'], ['Bearer a b'], ['Basic dXNoZXI6bGl2ZQ=='], [createKey()]])(
+  'Authorization: %s carries no key',
+  async (authorization) => {
+    expectRefused(await with_(authorization), 'missing_api_key')
+  },
+)
+
+test.each([
+  ['that is no key at all', () => 'hello'],
+  ['cut short', () => createKey().slice(0, -1)],
+  ['with a wrong checksum', () => createKey().replace(/.$/, (last) => (last === '0' ? '1' : '0'))],
+  ['that nobody was given', createKey],
+])('a key %s is refused as invalid_api_key', async (_how, make) => {
+  expectRefused(await rest(make())('GET', '/me'), 'invalid_api_key')
+})
+
+test('a refusal does not repeat the key', async () => {
+  const key = createKey()
+  expect(JSON.stringify((await rest(key)('GET', '/me')).body)).not.toContain(key)
+})
+
+test('the word Bearer may be written in any case', async () => {
+  const key = await (await createOrganisation()).key()
+  expect((await with_(`bearer ${key}`)).status).toBe(200)
+  expect((await with_(`BEARER   ${key}`)).status).toBe(200)
+})
+
+test.each([
+  ['revoked', 'revoked_at = now()', 'api_key_revoked'],
+  ['expired', "expires_at = now() - interval '1 second'", 'api_key_expired'],
+])('a key %s before its first use is refused as such', async (_how, set, code) => {
+  const key = await (await createOrganisation()).key()
+  await change(key, set)
+  expectRefused(await rest(key)('GET', '/me'), code)
+})
+
+test.each([
+  ['revoked', 'revoked_at = now()', 'api_key_revoked'],
+  ['expired', 'expires_at = now()', 'api_key_expired'],
+])('a key %s while it is remembered is refused on its very next request, and from then on', async (_how, set, code) => {
+  const key = await usedKey()
+  await change(key, set)
+  expectRefused(await rest(key)('GET', '/me'), code)
+  expectRefused(await rest(key)('GET', '/me'), code)
+})
+
+test.each(operations.map(({ name }) => name))('%s is closed to a key revoked a moment ago', async (name) => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const key = await organisation.key()
+  const { method, path, body, headers } = restRequestOf(name, (await examples[name]?.(event)) ?? {})
+  expect((await rest(key)('GET', '/me')).status).toBe(200)
+  await change(key, 'revoked_at = now()')
+  expectRefused(await rest(key)(method, path, body, headers), 'api_key_revoked')
+})
+
+test('a key that expires while it is remembered works until then and not after', async () => {
+  const key = await usedKey()
+  await change(key, "expires_at = now() + interval '400 milliseconds'")
+  expect((await rest(key)('GET', '/me')).status).toBe(200)
+  await sleep(450)
+  expectRefused(await rest(key)('GET', '/me'), 'api_key_expired')
+})
+
+test('a key whose row is deleted is a key nobody was given', async () => {
+  const key = await usedKey()
+  await studio.query('delete from public.api_keys where prefix = $1', [prefixOf(key)])
+  expectRefused(await rest(key)('GET', '/me'), 'invalid_api_key')
+})
+
+test('revoking one key leaves the others of the organisation alone', async () => {
+  const organisation = await createOrganisation()
+  const [revoked, other] = [await organisation.key(), await organisation.key()]
+  await change(revoked, 'revoked_at = now()')
+  expectRefused(await rest(revoked)('GET', '/me'), 'api_key_revoked')
+  expect((await rest(other)('GET', '/me')).status).toBe(200)
+})
+
+test('the use of a key is stamped on its row', async () => {
+  const key = await usedKey()
+  const { age } = await row<{ age: number }>(
+    'select extract(epoch from now() - last_used_at)::float8 as age from public.api_keys where prefix = $1',
+    [prefixOf(key)],
+  )
+  expect(age).toBeLessThan(10)
+})
+
+test('the owner of the key is told, and never the key', async () => {
+  const organisation = await createOrganisation()
+  const key = await organisation.key('events:read')
+  const { body } = await rest(key)('GET', '/me')
+  expect(body.data).toMatchObject({
+    prefix: prefixOf(key),
+    scopes: ['events:read'],
+    organisation: { id: organisation.id, slug: organisation.slug },
+  })
+  expect(JSON.stringify(body)).not.toContain(key)
+})

@@ -1,0 +1,162 @@
+// Wrong keys are counted per address. Each test has an app, and so a counter, of its own: all tests share one address.
+
+import { createServer, request } from 'node:http'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { createKey } from '../../src/gateway/api-key.ts'
+import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { ownApp } from '../support/own-app.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+
+const allowed = 60
+
+async function guess(url: string, times: number): Promise<Array<[number, string]>> {
+  const answers: Array<[number, string]> = []
+  for (let i = 0; i < times; i += 1) {
+    // Half are well-formed and cost a look-up, half are not even keys.
+    const { status, body } = await rest(i % 2 === 0 ? createKey() : 'guess', url)('GET', '/me')
+    answers.push([status, body.error.code])
+  }
+  return answers
+}
+
+test('after sixty wrong keys an address is refused with too_many_failures, but valid keys still pass, known or new', async () => {
+  const { url } = await ownApp()
+  const organisation = await createOrganisation()
+  const [known, unused] = [await organisation.key(), await organisation.key()]
+  expect((await rest(known, url)('GET', '/me')).status).toBe(200)
+
+  expect(await guess(url, allowed)).toEqual(Array(allowed).fill([401, 'invalid_api_key']))
+  const { status, headers, body } = await rest(createKey(), url)('GET', '/me')
+  expect([status, body.error.code, body.error.retryable]).toEqual([429, 'too_many_failures', true])
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60)
+
+  expect((await rest(known, url)('GET', '/me')).status).toBe(200)
+  expect((await rest(unused, url)('GET', '/me')).status).toBe(200)
+})
+
+test('the doors count together: sixty wrong keys over REST are sixty for MCP', async () => {
+  const { url } = await ownApp()
+  await guess(url, allowed)
+  const { status, body } = await post(toolCall('get_api_key'), jsonHeaders(createKey()), { apiUrl: url })
+  expect([status, body]).toEqual([429, { error: expect.objectContaining({ code: 'too_many_failures' }) }])
+})
+
+test('wrong keys sent all at once are counted, too', async () => {
+  const { url } = await ownApp()
+  await Promise.all(Array.from({ length: allowed + 20 }, () => rest(createKey(), url)('GET', '/me')))
+  expect((await rest(createKey(), url)('GET', '/me')).body.error.code).toBe('too_many_failures')
+})
+
+test('a request that forgot its key is no guess: it is told so every time', async () => {
+  const { url } = await ownApp()
+  await guess(url, allowed)
+  const { status, body } = await rest(undefined, url)('GET', '/me')
+  expect([status, body.error.code]).toEqual([401, 'missing_api_key'])
+})
+
+test('behind a proxy that is trusted, addresses are told apart', async () => {
+  const { url } = await ownApp({ trustProxy: 'loopback' })
+  const from = (address: string) => rest(createKey(), url)('GET', '/me', undefined, { 'X-Forwarded-For': address })
+  for (let i = 0; i < allowed; i += 1) await from('203.0.113.7')
+  expect((await from('203.0.113.7')).body.error.code).toBe('too_many_failures')
+  expect((await from('203.0.113.8')).body.error.code).toBe('invalid_api_key')
+})
+
+/** The app in front of PostgREST, through a server that counts how often keys are resolved, and how many at once. */
+async function counted(parts: Parameters<typeof ownApp>[0] = {}) {
+  const { hostname, port } = new URL(inject('dataApiUrl'))
+  const seen = { resolved: 0, underWay: 0, most: 0 }
+  const server = createServer((req, res) => {
+    const resolves = req.url === '/rpc/resolve_api_key'
+    if (resolves) {
+      seen.resolved += 1
+      seen.underWay += 1
+      seen.most = Math.max(seen.most, seen.underWay)
+      res.once('close', () => {
+        seen.underWay -= 1
+      })
+    }
+    const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
+      setTimeout(() => {
+        res.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(res)
+      }, 5)
+    })
+    req.pipe(upstream)
+  })
+  const dataApi = await listenOnLoopback(server)
+  onTestFinished(dataApi.close)
+  return { seen, ...(await ownApp({ dataApiUrl: dataApi.url, ...parts })) }
+}
+
+const codesOf = (answers: RestAnswer[]) => {
+  const codes: Record<string, number> = {}
+  for (const { body } of answers) codes[body.error.code] = (codes[body.error.code] ?? 0) + 1
+  return codes
+}
+
+test('of keys that are tried all at once, eight at most are looked up at a time, and hardly more than are allowed', async () => {
+  const { url, seen } = await counted()
+  const answers = await Promise.all(Array.from({ length: 300 }, () => rest(createKey(), url)('GET', '/me')))
+  expect(seen.most).toBeGreaterThan(1)
+  expect(seen.most).toBeLessThanOrEqual(8)
+  // Sixty, those under way then, those that may wait for their turn, and those that came while these were served.
+  expect(seen.resolved).toBeLessThan(200)
+  const codes = codesOf(answers)
+  expect(codes.invalid_api_key).toBe(allowed)
+  expect(codes.too_many_failures).toBe(300 - allowed)
+})
+
+test('an address over its limit has one key looked up at a time, and a valid new one still gets in beside the others', async () => {
+  const { url, seen } = await counted()
+  await guess(url, allowed)
+  seen.most = 0
+  const key = await (await createOrganisation()).key()
+  const [valid, ...answers] = await Promise.all([
+    rest(key, url)('GET', '/me'),
+    ...Array.from({ length: 20 }, () => rest(createKey(), url)('GET', '/me')),
+  ])
+  expect(valid.status).toBe(200)
+  expect(codesOf(answers)).toEqual({ too_many_failures: 20 })
+  expect(seen.most).toBe(1)
+})
+
+test('keys that are tried one after another by an address over its limit are looked up at a slow pace', async () => {
+  const { url, seen } = await counted()
+  await guess(url, allowed)
+  const [before, started] = [seen.resolved, performance.now()]
+  for (let i = 0; i < 20; i++) await rest(createKey(), url)('GET', '/me')
+  // With a pause of 25 ms after each but the last.
+  expect(seen.resolved - before).toBe(20)
+  expect(performance.now() - started).toBeGreaterThan(19 * 24)
+})
+
+test('requests that arrive together with one new key take one place, however many they are', async () => {
+  const { url, seen } = await counted()
+  await guess(url, allowed)
+  seen.resolved = 0
+  const key = await (await createOrganisation()).key()
+  const answers = await Promise.all(Array.from({ length: 100 }, () => rest(key, url)('GET', '/me')))
+  expect(answers.every(({ status }) => status === 200)).toBe(true)
+  expect(seen.resolved).toBe(1)
+})
+
+test('keys of one address wait, and are all served, while it has sent nothing invalid', async () => {
+  const { url, seen } = await counted()
+  const organisation = await createOrganisation()
+  const keys = await Promise.all(Array.from({ length: 60 }, () => organisation.key()))
+  const answers = await Promise.all(keys.map((key) => rest(key, url)('GET', '/me')))
+  expect(answers.map(({ status }) => status)).toEqual(keys.map(() => 200))
+  expect(seen.most).toBeGreaterThan(1)
+  expect(seen.most).toBeLessThanOrEqual(8)
+})
+
+test('with no trusted proxy, X-Forwarded-For gives nobody a fresh start', async () => {
+  const { url } = await ownApp()
+  await guess(url, allowed)
+  const { body } = await rest(createKey(), url)('GET', '/me', undefined, { 'X-Forwarded-For': '203.0.113.9' })
+  expect(body.error.code).toBe('too_many_failures')
+})

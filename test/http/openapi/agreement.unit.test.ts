@@ -1,0 +1,243 @@
+// The published schemas held against the validation: whatever the server refuses for its form, the tool's inputSchema and the
+// OpenAPI document refuse too, so that a caller who checks before sending is told nothing new. Refusals are in our own words.
+
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { describe, expect, test } from 'vitest'
+import type { ApiError } from '../../../src/gateway/api-error.ts'
+import { parseInput } from '../../../src/gateway/validation.ts'
+import { toTool } from '../../../src/http/mcp.ts'
+import { describeApi } from '../../../src/http/openapi/document.ts'
+import { successesOf } from '../../../src/http/openapi/examples.ts'
+import { isRead, type Operation, pathParameters } from '../../../src/operation.ts'
+import { operations } from '../../../src/operations/index.ts'
+import { describedOperations } from './support.ts'
+
+type Input = Record<string, unknown>
+type Schema = { properties?: Record<string, Schema>; items?: Schema; anyOf?: Schema[] }
+
+const ajv = new Ajv2020({ strict: false })
+formats.default(ajv)
+const described = describedOperations(describeApi(operations))
+
+const long = [41, 51, 101, 201, 256, 501, 2001, 20_001].flatMap((n) => ['x'.repeat(n), '\u{1f600}'.repeat(n)])
+const keys = (n: number, key = (i: number) => `k${i}`) =>
+  Object.fromEntries(Array.from({ length: n }, (_, i) => [key(i), i]))
+
+const nasty: unknown[] = [
+  ...[null, true, 0, -1, 1.5, 7, 101, 12.345, 1e10, 2 ** 31, 2 ** 53, -(2 ** 53), 1e300],
+  ...[
+    '',
+    ' ',
+    '\t',
+    '\u00a0\u2003',
+    'text',
+    ' padded ',
+    'a\u0000b',
+    'a\nb',
+    'a\u007fb',
+    'a\u0085b',
+    'a\ud800b',
+    ...long,
+  ],
+  ...[
+    'mary',
+    'a@b',
+    '@example.com',
+    'a..b@example.com',
+    '.a@example.com',
+    "a'@example.com",
+    'a@exa_mple.com',
+    'a b@example.com',
+  ],
+  ...['2027-01-01', '2027-01-01T00:00:00', '2027-01-01 00:00:00Z', '2027-02-30T00:00:00Z', '2027-01-01T24:00:00Z'],
+  ...['1800-01-01T00:00:00Z', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59Z', '2027-01-01T00:00:00+15:00'],
+  ...[`2027-01-01T00:00:00.${'1'.repeat(200)}Z`, '2027-01-01t00:00:00z', '1900-01-01T00:00:00+14:00'],
+  ...[
+    'http://example.com',
+    'https://user@example.com',
+    'https://example.com:99999',
+    'ftp://example.com',
+    'https://exa mple.com',
+  ],
+  ...[
+    'https://example.com/\u0001',
+    'eur',
+    'EURO',
+    'deu',
+    'Not A Slug',
+    '-slug',
+    'two words',
+    'e7a4ae4c-0000-7000-8000-00000000000',
+  ],
+  ...[[], [1], ['x'], [null], [[]], {}, { a: {} }, { a: [] }, { a: 'x'.repeat(501) }, { a: 1e300 }, { a: 'a\u0000b' }],
+  ...[keys(51), { '': 1 }, { ['k'.repeat(41)]: 1 }, { 'a\nb': 1 }, { 'a\ud800': 1 }, keys(60, (i) => `unknown ${i}`)],
+  Array.from({ length: 501 }, () => ({})),
+]
+
+/** What the schemas let pass although it is refused, and why they cannot say so. */
+const exceptions: { why: string; when: (path: string, value: unknown, operation: Operation) => boolean }[] = [
+  { why: 'no portable pattern finds a lone surrogate', when: (_, value) => /\\ud800/.test(JSON.stringify(value)) },
+  {
+    why: 'a pattern looks at the year, not at the instant',
+    when: (_, value) => value === '1900-01-01T00:00:00+14:00',
+  },
+  {
+    why: 'a pattern does not parse an address',
+    when: (path, value) => /url$/.test(path) && value === 'https://example.com:99999',
+  },
+]
+
+/** Every place in the input: fields, their members, and the members of the first item of a list. */
+function places(schema: Schema, input: unknown, path: string[] = []): string[][] {
+  const forms = [schema, ...(schema.anyOf ?? [])]
+  const inside = forms.flatMap(({ properties = {}, items }) => [
+    ...Object.entries(properties).flatMap(([name, property]) => places(property, at(input, name), [...path, name])),
+    ...(items !== undefined && Array.isArray(input) ? places(items, input[0], [...path, '0']) : []),
+  ])
+  return path.length === 0 ? inside : [path, ...inside]
+}
+
+const at = (value: unknown, name: string): unknown => (value as Input | undefined)?.[name]
+
+function withValue(input: unknown, [name, ...rest]: string[], value: unknown): unknown {
+  if (name === undefined) return value
+  if (Array.isArray(input)) return [withValue(input[0], rest, value), ...input.slice(1)]
+  return { ...(input as Input), [name]: withValue(at(input, name), rest, value) }
+}
+
+/** The schemas that OpenAPI has of the parts of a request. */
+function overRest(operation: Operation): (input: Input) => boolean {
+  const { parameters = [], requestBody } = described.get(`${operation.method} ${operation.path}`) ?? {}
+  const body = requestBody && ajv.compile(requestBody.content['application/json']?.schema ?? {})
+  const fields = parameters.filter((p) => p.in !== 'header').map((p) => ({ ...p, fits: ajv.compile(p.schema) }))
+  const inPath = pathParameters(operation)
+  return (input) => {
+    const known = fields.every(({ name, fits, required }) => (name in input ? fits(input[name]) : !required))
+    if (!known) return false
+    if (isRead(operation)) return Object.keys(input).every((name) => fields.some((field) => field.name === name))
+    if (operation.method === 'PATCH') return body?.(input.changes) ?? true
+    return body?.(Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.includes(name)))) ?? true
+  }
+}
+
+const raw = /invalid|expected|received|too (big|small)|unrecognized|undefined|NaN/i
+
+describe.each(operations.map((operation) => [operation.name, operation] as const))('%s', (_name, operation) => {
+  const schema = toTool(operation).inputSchema
+  const toolTakes = ajv.compile(schema)
+  const restTakes = overRest(operation)
+  // If-Match is a header over REST, and described as one.
+  const inputs = successesOf(operation).map(({ input: { if_version: _, idempotency_key: __, ...input } }) => input)
+
+  test('takes its examples by the validation and by both schemas', () => {
+    for (const input of inputs) {
+      expect(operation.input.safeParse(input).success).toBe(true)
+      expect(toolTakes(input), JSON.stringify(toolTakes.errors)).toBe(true)
+      expect(restTakes(input), JSON.stringify(input)).toBe(true)
+    }
+  })
+
+  // Each place once, in the first example that has it.
+  const seen = new Set(['idempotency_key'])
+  const mistakes = inputs.flatMap((input) =>
+    places(schema as Schema, input).flatMap((path) => {
+      if (seen.has(path.join('.'))) return []
+      seen.add(path.join('.'))
+      return nasty.map((value) => ({ path, value, input: withValue(input, path, value) as Input }))
+    }),
+  )
+
+  test('whatever the validation refuses of a field, both schemas refuse', () => {
+    const looser = mistakes.filter(({ path, value, input }) => {
+      if (operation.input.safeParse(input).success) return false
+      if (exceptions.some(({ when }) => when(path.join('.'), value, operation))) return false
+      return toolTakes(input) || (path[0] !== 'if_version' && restTakes(input))
+    })
+    expect(looser.map(({ path, value }) => `${path.join('.')} = ${JSON.stringify(value)?.slice(0, 80)}`)).toEqual([])
+  })
+
+  test('a refusal names the field, in our own words', () => {
+    for (const { path, value, input } of mistakes) {
+      const refusal = refusalOf(operation, input)
+      if (refusal === undefined) continue
+      const { fields } = refusal.details as { fields: { param: string; message: string }[] }
+      for (const { param, message } of fields) {
+        expect(message, `${path.join('.')} = ${JSON.stringify(value).slice(0, 80)}`).not.toMatch(raw)
+        expect(message).toMatch(/^(must|is|has) /)
+        expect(message.length).toBeLessThan(400)
+        if (path.length > 1 || path[0] !== 'changes') expect(path).toContain(param.split('.')[0])
+      }
+      expect(Buffer.byteLength(JSON.stringify(refusal.body('x')))).toBeLessThan(16_000)
+    }
+  })
+})
+
+function refusalOf(operation: Operation, input: Input): ApiError | undefined {
+  try {
+    parseInput(operation.input, input)
+  } catch (refusal) {
+    return refusal as ApiError
+  }
+}
+
+test('the schemas of lists of the same scan, and of neither form of a registration, are looser where JSON Schema or hosts end', () => {
+  const takes = (name: string) => {
+    const operation = operations.find((o) => o.name === name) as Operation
+    return { tool: ajv.compile(toTool(operation).inputSchema), rest: overRest(operation), operation }
+  }
+  const id = '01926b5c-0000-7000-8000-000000000000'
+  const scan = { scan_id: 'a', code: 'b', scanned_at: '2027-01-01T00:00:00Z' }
+  const batch = takes('check_in_batch')
+  const twice = { event_id: id, scans: [scan, { ...scan, code: 'c' }] }
+  // `uniqueItems` compares whole items.
+  expect([refusalOf(batch.operation, twice)?.param, batch.tool(twice), batch.rest(twice)]).toEqual([
+    'scans',
+    true,
+    true,
+  ])
+
+  const registration = takes('register_attendee')
+  const guest = { name: 'Mary', email: 'mary@example.com' }
+  for (const half of [{}, guest, { attendees: [guest] }, { ticket_type_id: id, name: 'Mary' }]) {
+    const input = { event_id: id, ...half }
+    expect(refusalOf(registration.operation, input), JSON.stringify(half)).toBeDefined()
+    // Hosts refuse a tool that wants one of several forms; OpenAPI says so.
+    expect([registration.tool(input), registration.rest(input)]).toEqual([true, false])
+  }
+  for (const whole of [
+    { ticket_type_id: id, ...guest },
+    { ticket_type_id: id, attendees: [guest] },
+    { attendees: [{ ...guest, ticket_type_id: id }] },
+  ]) {
+    const input = { event_id: id, ...whole }
+    expect([refusalOf(registration.operation, input), registration.tool(input), registration.rest(input)]).toEqual([
+      undefined,
+      true,
+      true,
+    ])
+  }
+})
+
+test('patterns keep to what other languages read', () => {
+  const published = JSON.stringify([operations.map((o) => toTool(o).inputSchema), describeApi(operations)])
+  const patterns = [...published.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(([, text = '""']) => JSON.parse(text))
+  expect(patterns.length).toBeGreaterThan(100)
+  for (const pattern of new Set(patterns)) expect(pattern).not.toMatch(/\(\?[=!<]|\\[pPu]|\\\d/)
+})
+
+test('an idempotency key and an ETag are described as they are taken', () => {
+  const { parameters = [] } = described.get('PATCH /events/{event_id}') ?? {}
+  const takes = (header: string) => ajv.compile(parameters.find(({ name }) => name === header)?.schema ?? false)
+  for (const bad of ['', 'k'.repeat(256), 'a\nb', 'a\u0085b', 7]) {
+    expect(takes('Idempotency-Key')(bad), String(bad)).toBe(false)
+    const tool = ajv.compile(toTool(operations.find(({ name }) => name === 'publish_event') as Operation).inputSchema)
+    expect(tool({ event_id: '01926b5c-0000-7000-8000-000000000000', idempotency_key: bad })).toBe(false)
+  }
+  for (const bad of ['two', '1', '"a"', '"1" "2"', '"1",', Array(21).fill('"1"').join(', ')]) {
+    expect(takes('If-Match')(bad), bad).toBe(false)
+  }
+  for (const good of ['*', '"1"', 'W/"1"', '"1", W/"2"', Array(20).fill('"1"').join(',')]) {
+    expect(takes('If-Match')(good), good).toBe(true)
+  }
+})

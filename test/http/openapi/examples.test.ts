@@ -1,0 +1,74 @@
+// The examples of the document are what the server answers: the story is told again and must read the same. Whoever adds an
+// operation adds a step to scripts/examples/story.ts.
+
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
+import { expect, inject, test } from 'vitest'
+import { tellStory } from '../../../scripts/examples/story.ts'
+import { isWellFormedKey } from '../../../src/gateway/api-key.ts'
+import { describeApi } from '../../../src/http/openapi/document.ts'
+import { examples, isRefusal, successesOf } from '../../../src/http/openapi/examples.ts'
+import { ErrorSchema } from '../../../src/http/openapi/responses.ts'
+import { operations } from '../../../src/operations/index.ts'
+import { describedOperations } from './support.ts'
+
+const described = describedOperations(describeApi(operations))
+
+test.each(operations.map((operation) => [operation.name, operation] as const))(
+  '%s has an example',
+  (name, operation) => {
+    const statuses = successesOf(operation).map(({ status }) => status)
+    const what = `Add a step that shows ${name} to scripts/examples/story.ts, then run: npm run examples`
+    expect(statuses.length, what).toBeGreaterThan(0)
+    expect(new Set(statuses).size, `${name} is described with one status`).toBe(1)
+  },
+)
+
+test('every example is of an operation, and says what its schemas allow', () => {
+  for (const example of examples) {
+    const operation = operations.find(({ name }) => name === example.operation)
+    expect(operation, `${example.operation} is gone: remove it from the story`).toBeDefined()
+    if (isError(example)) ErrorSchema.parse(example.body)
+    else operation?.output.parse(example.body)
+  }
+})
+
+test('the server answers the story as it is recorded', async () => {
+  expect(await tellStory(inject('apiUrl'), inject('databaseUrl')), 'If this is meant, run: npm run examples').toEqual(
+    examples,
+  )
+})
+
+test('no example holds an API key', () => {
+  const keys = JSON.stringify(examples).match(/usher_live_\w+/g) ?? []
+  expect(keys.length).toBeGreaterThan(0)
+  expect(keys.filter((text) => isWellFormedKey(text) || text.length > 'usher_live_'.length + 8)).toEqual([])
+})
+
+test('every example value in the document fits the schema beside it', () => {
+  let checked = 0
+  const check = (where: string, schema: unknown, value: unknown) => {
+    const validate = new AjvJsonSchemaValidator().getValidator(schema as Record<string, unknown>)
+    expect(validate(value), `${where}: ${JSON.stringify(value)}`).toMatchObject({ valid: true })
+    checked += 1
+  }
+  for (const [route, { parameters = [], requestBody, responses }] of described) {
+    for (const { name, schema, example } of parameters) {
+      if (example !== undefined) check(`${route} ${name}`, schema, example)
+    }
+    for (const { content } of [...(requestBody ? [requestBody] : []), ...Object.values(responses)]) {
+      const { schema, examples: shown = {} } = content['application/json'] ?? {}
+      for (const [name, { value }] of Object.entries(shown)) check(`${route} ${name}`, schema, value)
+    }
+  }
+  expect(checked).toBeGreaterThan(2 * operations.length)
+})
+
+test('every success shows an example, and so does every refusal that a caller can bring about', () => {
+  for (const [route, { responses }] of described) {
+    for (const [status, { content }] of Object.entries(responses)) {
+      const answer = content['application/json']
+      if (answer === undefined || Number(status) >= 500) continue
+      expect(Object.keys(answer.examples ?? {}), `${route} ${status}`).not.toEqual([])
+    }
+  }
+})

@@ -1,0 +1,45 @@
+// The OpenAPI document as a reader of it sees it: references followed, operations by their method and path.
+
+import type { OpenApiDocument } from '../../../src/http/openapi/document.ts'
+
+type Json = Record<string, unknown>
+type Schema = { properties?: Record<string, unknown>; required?: string[]; additionalProperties?: unknown } & Json
+type Content = Record<string, { schema?: Schema; examples?: Record<string, { value: unknown }> }>
+type Answer = { description: string; headers: Json; content: Content }
+
+export type DescribedOperation = {
+  operationId: string
+  summary: string
+  description: string
+  tags: string[]
+  'x-required-scope': string | null
+  parameters?: { name: string; in: string; required?: boolean; schema: Schema; example?: unknown }[]
+  requestBody?: { required: boolean; content: Content }
+  responses: Record<string, Answer>
+}
+
+/** `POST /events` → its description, with every reference replaced by what it refers to. */
+export function describedOperations(document: OpenApiDocument): Map<string, DescribedOperation> {
+  const described = new Map<string, DescribedOperation>()
+  for (const [path, methods] of Object.entries(resolve(document.paths ?? {}, document))) {
+    for (const [method, operation] of Object.entries(methods as Json)) {
+      described.set(`${method.toUpperCase()} ${path}`, operation as DescribedOperation)
+    }
+  }
+  return described
+}
+
+export function resolve<T>(value: T, document: OpenApiDocument): T {
+  if (Array.isArray(value)) return value.map((item) => resolve(item, document)) as T
+  if (typeof value !== 'object' || value === null) return value
+  const { $ref } = value as { $ref?: string }
+  if ($ref !== undefined) return resolve(referred($ref, document), document) as T
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolve(item, document)])) as T
+}
+
+function referred($ref: string, document: OpenApiDocument): unknown {
+  const [root, ...steps] = $ref.split('/')
+  const found = steps.reduce<unknown>((value, step) => (value as Json | undefined)?.[step], document)
+  if (root !== '#' || found === undefined) throw new Error(`${$ref} refers to nothing`)
+  return found
+}

@@ -1,0 +1,137 @@
+// Several copies of the BFF share their limits through Redis. Skipped where there is no redis-server (Debian:
+// `apt-get install redis-server`).
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createKey } from '../../src/gateway/api-key.ts'
+import { createLimitStores } from '../../src/http/rate-limit.ts'
+import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
+import { ownApp } from '../support/own-app.ts'
+import { organisationAllowed } from '../support/plan.ts'
+import { rest } from '../support/rest.ts'
+
+const installed = spawnSync('redis-server', ['--version']).status === 0
+
+type Redis = { url: string; process: ChildProcess }
+
+async function startRedis(): Promise<Redis> {
+  const port = await freePort()
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const process = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  for await (const chunk of process.stdout) if (String(chunk).includes('Ready to accept connections')) break
+  process.stdout.resume()
+  return { url: `redis://127.0.0.1:${port}`, process }
+}
+
+async function stop({ process }: Redis): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return
+  process.kill('SIGKILL')
+  await once(process, 'exit')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** One copy of the BFF, with its own connection to Redis. */
+async function copyOfTheApp({ url }: Redis): Promise<string> {
+  const stores = await createLimitStores(url, () => {})
+  onTestFinished(stores.close)
+  return (await ownApp({ stores })).url
+}
+
+describe.skipIf(!installed)('with Redis', () => {
+  let redis: Redis
+  beforeAll(async () => {
+    redis = await startRedis()
+  })
+  afterAll(() => stop(redis))
+
+  test('an app on Redis starts without complaint', async () => {
+    const complaints = vi.spyOn(console, 'error').mockImplementation(() => {})
+    onTestFinished(() => complaints.mockRestore())
+    await copyOfTheApp(redis)
+    expect(complaints.mock.calls.map(([complaint]) => String(complaint))).toEqual([])
+  })
+
+  test('two copies share one bucket for each key, over REST and MCP', async () => {
+    const [one, two] = [await copyOfTheApp(redis), await copyOfTheApp(redis)]
+    const key = await (await organisationAllowed(5)).key()
+    const overRest = (url: string) => rest(key, url)('GET', '/me')
+    const overMcp = (url: string) => post(toolCall('get_api_key'), jsonHeaders(key), { apiUrl: url })
+
+    const answers = [
+      await overRest(one),
+      await overMcp(two),
+      await overRest(two),
+      await overMcp(one),
+      await overRest(one),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+
+    const sixth = await overRest(two)
+    expect([sixth.status, sixth.body.error.code]).toEqual([429, 'rate_limited'])
+    expect(Number(sixth.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await overMcp(one)).status).toBe(429)
+
+    const stranger = await (await organisationAllowed(5)).key()
+    expect((await rest(stranger, two)('GET', '/me')).headers.get('ratelimit')).toContain('r=4')
+  })
+
+  test('wrong keys count together, whichever copy they were tried at', async () => {
+    const [one, two] = [await copyOfTheApp(redis), await copyOfTheApp(redis)]
+    for (let i = 0; i < 30; i += 1) {
+      expect((await rest(createKey(), one)('GET', '/me')).status).toBe(401)
+      expect((await rest(createKey(), two)('GET', '/me')).status).toBe(401)
+    }
+    const { status, body } = await rest(createKey(), one)('GET', '/me')
+    expect([status, body.error.code]).toEqual([429, 'too_many_failures'])
+  })
+
+  test('an address that failed too often at one copy is over its limit at the other', async () => {
+    const [one, two] = [await copyOfTheApp(redis), await copyOfTheApp(redis)]
+    for (let i = 0; i < 60; i += 1) await rest(createKey(), one)('GET', '/me')
+    const answers = await Promise.all(Array.from({ length: 60 }, () => rest(createKey(), two)('GET', '/me')))
+    expect(answers.every(({ status, body }) => status === 429 && body.error.code === 'too_many_failures')).toBe(true)
+    const key = await (await organisationAllowed(5)).key()
+    expect((await rest(key, two)('GET', '/me')).status).toBe(200)
+  })
+
+  test('Redis is told the id of a key, never the key', async () => {
+    const url = await copyOfTheApp(redis)
+    const key = await (await organisationAllowed(5)).key()
+    await rest(key, url)('GET', '/me')
+    const client = await createClient({ url: redis.url }).connect()
+    onTestFinished(() => client.destroy())
+    const names = await client.keys('usher:requests:*')
+    expect(names.length).toBeGreaterThan(0)
+    expect(names.join(' ')).not.toContain('usher_live_')
+  })
+
+  test('when Redis goes away, requests are served unlimited rather than not at all', async () => {
+    const mortal = await startRedis()
+    onTestFinished(() => stop(mortal))
+    const url = await copyOfTheApp(mortal)
+    const key = await (await organisationAllowed(5)).key()
+    expect((await rest(key, url)('GET', '/me')).status).toBe(200)
+
+    await stop(mortal)
+    const answer = await Promise.race([
+      rest(key, url)('GET', '/me').then(({ status }) => status),
+      new Promise((resolve) => setTimeout(resolve, 5000, 'no answer within five seconds')),
+    ])
+    expect(answer).toBe(200)
+  })
+})
+
+test('with no REDIS_URL each copy counts for itself', async () => {
+  expect(await createLimitStores(undefined, () => {})).toEqual({ close: expect.any(Function) })
+})

@@ -1,0 +1,296 @@
+// A refusal is a result with `isError`, and says exactly what REST says to the same input. Only what is no call of a tool
+// at all is an error of the protocol.
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, inject, test } from 'vitest'
+import { restRequestOf } from '../../scripts/support/rest-request.ts'
+import type { ErrorBody } from '../../src/gateway/api-error.ts'
+import { createDataApi } from '../../src/gateway/data-api.ts'
+import { scopes } from '../../src/operation.ts'
+import { operations } from '../../src/operations/index.ts'
+import { row, studio } from '../support/database.ts'
+import { clients, jsonHeaders, post, toolCall } from '../support/mcp.ts'
+import { examples } from '../support/operation-arguments.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { ownApp } from '../support/own-app.ts'
+import { rest } from '../support/rest.ts'
+
+type Arguments = Record<string, unknown>
+type Arranged = Awaited<ReturnType<typeof arrange>>
+
+const invalidParams = -32602
+
+async function arrange() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const key = await organisation.key()
+  const guest = { event_id: event.id, ticket_type_id: event.ticketTypeId, name: 'Mary', email: 'mary@example.com' }
+  return { organisation, event, key, guest }
+}
+
+/** Without what differs from one request, and from one logged scan, to the next; headers by the names of the arguments. */
+function comparable({ request_id: _, ...error }: ErrorBody): unknown {
+  const text = JSON.stringify(error).replaceAll('"Idempotency-Key', '"idempotency_key')
+  const copy = JSON.parse(text) as { details?: { check_in?: Record<string, unknown> } }
+  for (const field of ['id', 'scanned_at', 'created_at', 'updated_at']) delete copy.details?.check_in?.[field]
+  return copy
+}
+
+const ticketTypeWith = (change: string) => async (it: Arranged) => {
+  await studio.query(`update public.ticket_types set ${change} where id = $1`, [it.event.ticketTypeId])
+  return it.guest
+}
+
+const scanned = async ({ event }: Arranged, code: string) => {
+  const scan = await row<{ id: string }>('insert into public.check_ins (event_id, code) values ($1, $2) returning id', [
+    event.id,
+    code,
+  ])
+  return scan.id
+}
+
+const refusals: Array<[tool: string, code: string, when: string, arguments_: (it: Arranged) => Promise<Arguments>]> = [
+  ['get_event', 'not_found', 'there is no such event', async () => ({ event_id: randomUUID() })],
+  [
+    'get_event',
+    'not_found',
+    'the event is of another organisation',
+    async () => ({ event_id: (await arrange()).event.id }),
+  ],
+  ['list_ticket_types', 'not_found', 'there is no such event', async () => ({ event_id: randomUUID() })],
+  ['list_events', 'validation_failed', 'the cursor is made up', async () => ({ cursor: 'the-next-page' })],
+  ['register_attendee', 'not_found', 'there is no such event', async (it) => ({ ...it.guest, event_id: randomUUID() })],
+  [
+    'register_attendee',
+    'not_found',
+    'the ticket type is of another event',
+    async (it) => ({ ...it.guest, ticket_type_id: (await it.organisation.event()).ticketTypeId }),
+  ],
+  [
+    'register_attendee',
+    'event_not_published',
+    'the event was cancelled',
+    async (it) => {
+      await studio.query("update public.events set status = 'cancelled' where id = $1", [it.event.id])
+      return it.guest
+    },
+  ],
+  [
+    'register_attendee',
+    'sold_out',
+    'nothing is left',
+    async (it) => {
+      await it.event.guest()
+      return ticketTypeWith('quantity = 1')(it)
+    },
+  ],
+  ['register_attendee', 'ticket_type_archived', 'the ticket type is archived', ticketTypeWith("status = 'archived'")],
+  [
+    'register_attendee',
+    'sales_not_started',
+    'the sale is still to come',
+    ticketTypeWith("sales_start_at = now() + interval '1 hour'"),
+  ],
+  ['register_attendee', 'sales_ended', 'the sale is over', ticketTypeWith("sales_end_at = now() - interval '1 hour'")],
+  [
+    'register_attendee',
+    'idempotency_key_reused',
+    'the idempotency key was used for somebody else',
+    async (it) => {
+      const { method, path, body, headers } = restRequestOf('register_attendee', {
+        ...it.guest,
+        idempotency_key: 'one',
+      })
+      await rest(it.key)(method, path, body, headers)
+      return { ...it.guest, name: 'Dorothy', idempotency_key: 'one' }
+    },
+  ],
+  ['check_in', 'not_found', 'there is no such event', async () => ({ event_id: randomUUID(), code: 'nobody' })],
+  ['check_in', 'not_found', 'no ticket has the code', async (it) => ({ event_id: it.event.id, code: 'nobody' })],
+  [
+    'check_in',
+    'already_checked_in',
+    'the ticket was used',
+    async (it) => {
+      const { code } = await it.event.guest()
+      await scanned(it, code)
+      return { event_id: it.event.id, code, device: 'Gate 1' }
+    },
+  ],
+  [
+    'check_in',
+    'wrong_event',
+    'the ticket is for another event',
+    async (it) => ({ event_id: (await it.organisation.event()).id, code: (await it.event.guest()).code }),
+  ],
+  [
+    'check_in',
+    'cancelled',
+    'the ticket was cancelled',
+    async (it) => {
+      const { code, attendeeId } = await it.event.guest()
+      await studio.query("update public.attendees set status = 'cancelled' where id = $1", [attendeeId])
+      return { event_id: it.event.id, code }
+    },
+  ],
+  [
+    'check_in',
+    'event_cancelled',
+    'the event was cancelled',
+    async (it) => {
+      const { code } = await it.event.guest()
+      await studio.query("update public.events set status = 'cancelled' where id = $1", [it.event.id])
+      return { event_id: it.event.id, code }
+    },
+  ],
+  ['undo_check_in', 'not_found', 'there is no such check-in', async () => ({ check_in_id: randomUUID() })],
+  [
+    'undo_check_in',
+    'check_in_not_accepted',
+    'the scan was rejected',
+    async (it) => ({ check_in_id: await scanned(it, 'nobody') }),
+  ],
+  [
+    'undo_check_in',
+    'check_in_already_undone',
+    'it was undone before',
+    async (it) => {
+      const id = await scanned(it, (await it.event.guest()).code)
+      await studio.query('update public.check_ins set undone_at = now() where id = $1', [id])
+      return { check_in_id: id }
+    },
+  ],
+]
+
+const mistakes: Array<[tool: string, fields: string[], arguments_: (it: Arranged) => Arguments]> = [
+  ['get_api_key', ['colour'], () => ({ colour: 'red' })],
+  [
+    'list_events',
+    ['colour', 'cursor', 'limit', 'status'],
+    () => ({ status: 'open', cursor: 'x'.repeat(101), limit: 0, colour: 'red' }),
+  ],
+  ['get_event', ['event_id'], () => ({ event_id: 'launch' })],
+  ['list_ticket_types', ['event_id'], () => ({ event_id: 'launch' })],
+  [
+    'register_attendee',
+    ['company', 'email', 'name', 'send_email', 'ticket_type_id', 'vip'],
+    (it) => ({
+      event_id: it.event.id,
+      ticket_type_id: 'general',
+      name: ' ',
+      email: 'mary',
+      company: 7,
+      send_email: 'no',
+      vip: true,
+    }),
+  ],
+  ['register_attendee', ['email', 'name', 'ticket_type_id'], (it) => ({ event_id: it.event.id })],
+  ['register_attendee', ['idempotency_key'], (it) => ({ ...it.guest, idempotency_key: 'x'.repeat(256) })],
+  ['check_in', ['code', 'device'], (it) => ({ event_id: it.event.id, code: 'x'.repeat(201), device: 'Gate\n1' })],
+  ['check_in', ['code', 'event_id'], () => ({})],
+  ['undo_check_in', ['check_in_id'], () => ({ check_in_id: 'mine' })],
+]
+
+async function expectBothDoorsToRefuse(
+  name: string,
+  code: string,
+  connect: (typeof clients)[number]['connect'],
+  it: { key: string },
+  args: Arguments,
+): Promise<ErrorBody> {
+  const overMcp = await (await connect(it.key)).refusal(name, args)
+  const { method, path, body, headers } = restRequestOf(name, args)
+  const overRest = await rest(it.key)(method, path, body, headers)
+  expect(overMcp.code).toBe(code)
+  expect(comparable(overMcp)).toEqual(comparable(overRest.body.error))
+  return overMcp
+}
+
+// One client of each package: how an earlier revision is served does not depend on who asks for it (tools.test.ts).
+const oneOfEach = clients.filter(({ client, revision }) => client === 'sdk 1' || revision === '2026-07-28')
+
+describe.each(oneOfEach)('$client speaking $revision', ({ connect }) => {
+  test.each(refusals)('%s is refused as %s when %s, over MCP as over REST', async (name, code, _when, argumentsOf) => {
+    const it = await arrange()
+    await expectBothDoorsToRefuse(name, code, connect, it, await argumentsOf(it))
+  })
+
+  test.each(mistakes)('%s names every bad field (%j), over MCP as over REST', async (name, fields, argumentsOf) => {
+    const it = await arrange()
+    const refusal = await expectBothDoorsToRefuse(name, 'validation_failed', connect, it, argumentsOf(it))
+    const named = (refusal.details as { fields: Array<{ param: string }> }).fields.map(({ param }) => param)
+    expect(named.sort()).toEqual(fields)
+    expect(await it.event.sold()).toBe(0)
+  })
+
+  test.each(operations.flatMap(({ name, scope }) => (scope === null ? [] : [[name, scope] as const])))(
+    '%s is refused as missing_scope without %s, over MCP as over REST',
+    async (name, scope) => {
+      const { organisation, event } = await arrange()
+      const key = await organisation.key(...scopes.filter((s) => s !== scope))
+      const args = (await examples[name]?.(event)) ?? {}
+      const refusal = await expectBothDoorsToRefuse(name, 'missing_scope', connect, { key }, args)
+      expect(refusal.details).toEqual({ scope })
+      expect(refusal.message).toContain(scope)
+    },
+  )
+
+  test('an unknown tool is an error of the protocol', async () => {
+    const { key } = await arrange()
+    const mcp = await connect(key)
+    await expect(mcp.call('destroy_event')).rejects.toMatchObject({ code: invalidParams })
+  })
+})
+
+test('a hint speaks of headers over REST, and of arguments over MCP', async () => {
+  const { key, event } = await arrange()
+  const [works, isAway] = [createDataApi(inject('dataApiUrl')), createDataApi('http://127.0.0.1:9')]
+  const app = await ownApp({
+    dataApi: { rpc: (fn, ...rest) => (fn === 'resolve_api_key' ? works : isAway).rpc(fn, ...rest) },
+  })
+  const overRest = await rest(key, app.url)('POST', `/events/${event.id}/publish`)
+  expect([overRest.status, overRest.body.error.hint]).toEqual([503, expect.stringContaining('an Idempotency-Key')])
+  for (const { connect } of oneOfEach) {
+    const refusal = await (await connect(key, app.url)).refusal('publish_event', { event_id: event.id })
+    expect([refusal.code, refusal.hint]).toEqual([
+      overRest.body.error.code,
+      expect.stringContaining('an idempotency_key'),
+    ])
+  }
+})
+
+test('a read does not take an idempotency_key: the field is refused by name', async () => {
+  const { key } = await arrange()
+  for (const { connect } of oneOfEach) {
+    const refusal = await (await connect(key)).refusal('list_events', { idempotency_key: 'one' })
+    expect([refusal.code, refusal.param]).toEqual(['validation_failed', 'idempotency_key'])
+  }
+})
+
+test('the request id a caller sends comes back in the refusal', async () => {
+  const { key } = await arrange()
+  const { headers, body } = await post(toolCall('get_event', { event_id: randomUUID() }), {
+    ...jsonHeaders(key),
+    'X-Request-Id': 'scan-42',
+  })
+  expect(headers['x-request-id']).toBe('scan-42')
+  expect(JSON.stringify(body)).toContain('\\"request_id\\":\\"scan-42\\"')
+})
+
+test.each([
+  ['an unknown tool', { name: 'destroy_event', arguments: {} }],
+  ['no name', { arguments: {} }],
+  ['arguments that are no object', { name: 'list_events', arguments: 'published' }],
+  ['a name that every object has', { name: 'constructor', arguments: {} }],
+])('a tool call with %s is answered as a JSON-RPC error', async (_what, params) => {
+  const { key } = await arrange()
+  const { body } = await post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }, jsonHeaders(key))
+  expect(body).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: invalidParams } })
+  expect(body).not.toHaveProperty('result')
+})
+
+test('a method there is not is answered as a JSON-RPC error', async () => {
+  const { key } = await arrange()
+  const { body } = await post({ jsonrpc: '2.0', id: 7, method: 'resources/list' }, jsonHeaders(key))
+  expect(body).toMatchObject({ id: 7, error: { code: -32601 } })
+})

@@ -1,0 +1,145 @@
+// The recount itself: it finds nothing wrong with an event that is right, and each of its rules is seen to fail.
+
+import type { PoolClient } from 'pg'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addOrder, pay } from '../support/studio.ts'
+import { brokenRules, type Rule, ruleNames } from './invariants.ts'
+
+/** What the triggers would never let happen to the copies of the rows, and which rules ought to notice. */
+const wrongs: [sql: string, ...rules: Rule[]][] = [
+  ['update ticket_types set quantity_sold = quantity_sold + 1', 'quantity_sold is how many hold a ticket'],
+  ['update ticket_types set quantity = quantity_sold - 1', 'no more tickets than there are of a type'],
+  ['update events set capacity = 3', 'no more tickets than the event has places'],
+  ['update promo_codes set times_redeemed = times_redeemed - 1', 'times_redeemed is how many tickets have the code'],
+  ['update promo_codes set max_redemptions = 0', 'no more uses of a code than it allows'],
+  [
+    "update orders set subtotal = subtotal + 1 where status = 'pending'",
+    'totals are the sums of the tickets that stand',
+  ],
+  [
+    "update orders set discount_total = discount_total + 1 where status = 'completed'",
+    'totals are the sums of the tickets that stand',
+  ],
+  [
+    "update orders set total = total + 1 where status = 'completed' and total = 0",
+    'totals are the sums of the tickets that stand',
+    'an order is completed when nothing is due, and not before',
+  ],
+  [
+    "update orders set subtotal = 0, discount_total = 0, total = 0 where status = 'cancelled'",
+    'totals of a cancelled order are those it had',
+  ],
+  [
+    'update attendees set price = 1 where order_id in (select id from orders where payment_method is null)',
+    'complimentary tickets cost nothing',
+    'totals are the sums of the tickets that stand',
+  ],
+  [
+    'update attendees set discount = price + 1 where promo_code_id is not null',
+    'a discount is of a code and at most the price',
+    'totals are the sums of the tickets that stand',
+    'totals of a cancelled order are those it had',
+    'nobody paid more than the order ever cost',
+  ],
+  ['delete from payments', 'amount_paid is the sum of the payments'],
+  [
+    "update attendees set price = 0, discount = 0 where order_id in (select id from orders where status = 'cancelled')",
+    'nobody paid more than the order ever cost',
+    'totals of a cancelled order are those it had',
+  ],
+  [
+    "update orders set amount_paid = total, payment_status = 'paid' where status = 'pending'",
+    'an order is completed when nothing is due, and not before',
+    'amount_paid is the sum of the payments',
+    'payment_status follows from status and amounts',
+  ],
+  [
+    "update orders set payment_status = 'paid' where status = 'cancelled'",
+    'payment_status follows from status and amounts',
+  ],
+  [
+    "update orders set payment_status = 'paid' where amount_paid > total",
+    'payment_status follows from status and amounts',
+  ],
+  ["update orders set completed_at = null where status = 'completed'", 'an order has the moments of its status'],
+  ["update attendees set status = 'active' where status = 'awaiting_payment'", 'tickets of a pending order wait'],
+  ["update attendees set status = 'awaiting_payment' where status = 'active'", 'tickets of a completed order are good'],
+  [
+    "update attendees set status = 'active' where order_id in (select id from orders where status = 'cancelled')",
+    'tickets of a cancelled order are cancelled',
+    'quantity_sold is how many hold a ticket',
+    'times_redeemed is how many tickets have the code',
+  ],
+  [
+    "update attendees set status = 'cancelled' where order_id in (select id from orders where payment_method is null)",
+    'an order that stands has a ticket that does',
+    'quantity_sold is how many hold a ticket',
+  ],
+  ["update events set status = 'cancelled'", 'a cancelled event has no order that stands'],
+  ['update attendees set checked_in_at = null', 'whoever is inside came in once'],
+  ['update attendees set checked_in_at = now()', 'whoever is inside came in once'],
+  ['insert into check_ins select * from check_ins', 'whoever is inside came in once'],
+  ["update attendees set ticket_code = 'A'", 'no two tickets have one code'],
+]
+
+const tables = ['events', 'ticket_types', 'promo_codes', 'orders', 'attendees', 'payments', 'check_ins']
+
+let eventId: string
+
+/** An event with an order in each state, one of them paid twice over. */
+beforeAll(async () => {
+  const event = await (await createOrganisation()).event({ quantity: 20, capacity: 20 })
+  eventId = event.id
+  const free = await event.ticketType()
+  const guest = await event.guest({ ticketTypeId: free })
+  await studio.query('insert into public.check_ins (event_id, code) values ($1, $2)', [event.id, guest.code])
+
+  const priced = [event.ticketTypeId, event.ticketTypeId]
+  const pending = await addOrder(event, { subtotal: 4999, ticketTypeIds: priced })
+  await pay(pending.id, 700)
+  const overpaid = await addOrder(event, { subtotal: 5000, discount: 500, ticketTypeIds: priced })
+  await pay(overpaid.id, 10_000 - 1000)
+  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [overpaid.attendeeIds[0]])
+  const cancelled = await addOrder(event, { subtotal: 3333, discount: 333, ticketTypeIds: priced })
+  await pay(cancelled.id, 1000)
+  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeIds[0]])
+  await studio.query("update public.orders set status = 'cancelled' where id = $1", [cancelled.id])
+})
+
+test('an event that is right breaks no rule', async () => {
+  expect(await brokenRules(eventId)).toEqual([])
+})
+
+describe('what would be wrong is found:', () => {
+  test.each(wrongs)('%s', async (sql, ...rules) => {
+    const broken = await withCopies(async (client) => {
+      await client.query(sql)
+      return brokenRules(eventId, client)
+    })
+    expect([...new Set(broken.map(({ rule }) => rule))].sort()).toEqual(rules.toSorted())
+  })
+})
+
+test('every rule is seen to fail', () => {
+  expect([...new Set(wrongs.flatMap(([, ...rules]) => rules))].sort()).toEqual(ruleNames.toSorted())
+})
+
+/** Temporary tables stand before those of the same name in any schema, and have neither triggers nor constraints. */
+async function withCopies<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await studio.connect()
+  try {
+    await client.query('begin')
+    for (const table of tables) {
+      const column = table === 'events' ? 'id' : 'event_id'
+      await client.query(
+        `create temporary table ${table} on commit drop as select * from public.${table} where ${column} = '${eventId}'`,
+      )
+    }
+    return await work(client)
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}

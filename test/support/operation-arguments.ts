@@ -1,0 +1,177 @@
+// For each operation, arguments that succeed on a published event. Whoever adds an operation adds a line.
+
+import { randomUUID } from 'node:crypto'
+import { row, studio } from './database.ts'
+import type { TestEvent } from './organisation.ts'
+import { fanOut } from './outbox.ts'
+
+type Arguments = Record<string, unknown>
+
+export const examples: Record<string, (event: TestEvent) => Arguments | Promise<Arguments>> = {
+  get_api_key: () => ({}),
+  list_events: () => ({ status: 'published', limit: 10 }),
+  get_event: ({ id }) => ({ event_id: id }),
+  create_event: () => ({
+    name: 'Garden party',
+    starts_at: '2027-06-01T18:00:00+02:00',
+    ends_at: '2027-06-01T23:00:00+02:00',
+    timezone: 'Europe/Berlin',
+    venue: { name: 'Orangery', country: 'DE' },
+    capacity: 80,
+    metadata: { season: 'summer', indoor: false },
+  }),
+  update_event: ({ id }) => ({ event_id: id, changes: { name: 'Garden party', description: null }, if_version: 2 }),
+  publish_event: async ({ id }) => {
+    await studio.query("update public.events set status = 'draft' where id = $1", [id])
+    return { event_id: id }
+  },
+  unpublish_event: ({ id }) => ({ event_id: id, dry_run: false }),
+  cancel_event: async (event) => {
+    await event.guest()
+    return { event_id: event.id, dry_run: true }
+  },
+  complete_event: ({ id }) => ({ event_id: id }),
+  list_ticket_types: ({ id }) => ({ event_id: id, limit: 5 }),
+  get_ticket_type: ({ ticketTypeId }) => ({ ticket_type_id: ticketTypeId }),
+  create_ticket_type: ({ id }) => ({ event_id: id, name: 'Early bird', price: 4900, quantity: 20 }),
+  update_ticket_type: ({ ticketTypeId }) => ({ ticket_type_id: ticketTypeId, changes: { status: 'archived' } }),
+  list_promo_codes: async (event) => {
+    await promoCode(event)
+    return { event_id: event.id, limit: 5 }
+  },
+  get_promo_code: async (event) => ({ promo_code_id: await promoCode(event) }),
+  create_promo_code: ({ id, ticketTypeId }) => ({
+    event_id: id,
+    code: 'SPRING-10',
+    percent_off: 12.5,
+    ticket_type_ids: [ticketTypeId],
+  }),
+  update_promo_code: async (event) => ({
+    promo_code_id: await promoCode(event),
+    changes: { status: 'disabled', valid_until: '2027-01-01T00:00:00Z' },
+  }),
+  register_attendee: ({ id, ticketTypeId }) => ({
+    event_id: id,
+    ticket_type_id: ticketTypeId,
+    name: 'Mary Jackson',
+    email: 'mary@example.com',
+    company: 'NASA',
+    send_email: false,
+  }),
+  list_orders: async (event) => {
+    await event.guest()
+    return { event_id: event.id, status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
+  },
+  get_order: async (event) => ({ order_id: (await event.guest()).orderId }),
+  record_invoice_payment: async (event) => ({
+    order_id: (await event.payer()).orderId,
+    amount: 900,
+    method: 'bank_transfer',
+    currency: 'EUR',
+    external_reference: 'INV-7',
+  }),
+  cancel_order: async (event) => ({ order_id: (await event.guest()).orderId, dry_run: true }),
+  list_attendees: async (event) => {
+    await event.guest()
+    return { event_id: event.id, checked_in: false, email: 'GUEST@example.com' }
+  },
+  get_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  get_ticket_qr: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  update_attendee: async (event) => ({
+    attendee_id: (await event.guest()).attendeeId,
+    changes: { name: 'Mary Jackson', company: null, reissue_ticket: true },
+  }),
+  cancel_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  resend_ticket: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  list_check_ins: async (event) => {
+    await acceptedScan(event)
+    return { event_id: event.id, result: 'accepted' }
+  },
+  check_in: async (event) => ({ event_id: event.id, code: (await event.guest()).code, device: 'Gate 1' }),
+  check_in_batch: async (event) => ({
+    event_id: event.id,
+    scans: [
+      { scan_id: 'a-2', code: 'nobody', scanned_at: '2026-11-01T10:01:00Z' },
+      { scan_id: 'a-1', code: (await event.guest()).code, scanned_at: '2026-11-01T10:00:00Z', device: 'Gate 1' },
+    ],
+  }),
+  list_webhook_endpoints: async (event) => {
+    await webhookEndpoint(event)
+    return { limit: 10 }
+  },
+  get_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
+  create_webhook_endpoint: () => ({
+    url: 'https://hooks.example.com/usher?tenant=7',
+    types: ['order.completed', 'attendee.checked_in'],
+    description: 'CRM',
+  }),
+  update_webhook_endpoint: async (event) => ({
+    webhook_endpoint_id: await webhookEndpoint(event),
+    changes: { status: 'disabled', types: ['event.updated'], description: null },
+    if_version: 1,
+  }),
+  delete_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
+  rotate_webhook_secret: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event), overlap_hours: 1 }),
+  test_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
+  list_webhook_deliveries: async (event) => {
+    const endpoint = await webhookEndpoint(event)
+    await event.guest()
+    await fanOutOf(event)
+    return { webhook_endpoint_id: endpoint, type: 'order.completed', status: 'pending' }
+  },
+  redeliver_webhook: async (event) => {
+    const endpoint = await webhookEndpoint(event)
+    await event.guest()
+    await fanOutOf(event)
+    const delivery = await row<{ id: string }>(
+      'select id from public.webhook_deliveries where webhook_endpoint_id = $1',
+      [endpoint],
+    )
+    return { webhook_delivery_id: delivery.id }
+  },
+  redeliver_webhooks: async (event) => ({
+    webhook_endpoint_id: await webhookEndpoint(event),
+    since: '2026-01-01T00:00:00Z',
+    until: '2030-01-01T00:00:00+01:00',
+    status: 'delivered',
+  }),
+  list_notifications: async (event) => {
+    await event.guest()
+    return { type: 'order.created' }
+  },
+  undo_check_in: async (event) => ({ check_in_id: await acceptedScan(event) }),
+}
+
+async function promoCode(event: TestEvent): Promise<string> {
+  const { id } = await row<{ id: string }>(
+    'insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, 20) returning id',
+    [event.id, randomUUID()],
+  )
+  return id
+}
+
+/** Hears of every order of the organisation. */
+async function fanOutOf({ id }: TestEvent): Promise<void> {
+  const event = await row<{ organisation_id: string }>('select organisation_id from public.events where id = $1', [id])
+  await fanOut(event.organisation_id)
+}
+
+async function webhookEndpoint(event: TestEvent): Promise<string> {
+  const { id } = await row<{ id: string }>(
+    `insert into public.webhook_endpoints (organisation_id, url, types)
+     select e.organisation_id, 'https://hooks.example.com', '{order.created,order.completed}'
+     from public.events e where e.id = $1 returning id`,
+    [event.id],
+  )
+  return id
+}
+
+/** A guest let in by hand, in Studio. */
+async function acceptedScan(event: TestEvent): Promise<string> {
+  const { code } = await event.guest()
+  const { id } = await row<{ id: string }>(
+    'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
+    [event.id, code],
+  )
+  return id
+}

@@ -1,0 +1,72 @@
+// What an organiser does to a row in Studio: add one, edit some columns, look.
+
+import { randomUUID } from 'node:crypto'
+import { refusalOf, row, studio } from './database.ts'
+import type { TestEvent } from './organisation.ts'
+
+type Table =
+  | 'organisations'
+  | 'events'
+  | 'ticket_types'
+  | 'promo_codes'
+  | 'orders'
+  | 'attendees'
+  | 'check_ins'
+  | 'api_keys'
+  | 'webhook_endpoints'
+
+/** `edit('orders', id, 'name = $2', ['Mary'])`; the id is $1. */
+export const edit = (table: Table, id: string, assignments: string, values: unknown[] = []) =>
+  studio.query(`update public.${table} set ${assignments} where id = $1`, [id, ...values])
+
+/** What refused the edit. */
+export const refusalOfEdit = (...args: Parameters<typeof edit>) => refusalOf(edit(...args))
+
+export const remove = (table: Table, id: string) => studio.query(`delete from public.${table} where id = $1`, [id])
+
+/** `read('orders', id, 'status', 'amount_paid')` */
+export const read = (table: Table, id: string, ...columns: string[]) =>
+  row<Record<string, unknown>>(`select ${columns.join(', ')} from public.${table} where id = $1`, [id])
+
+/** An order, and an attendee of it for each ticket type that is named. With a subtotal, the first ticket type costs that, and
+ * the order is to be paid by invoice. */
+export async function addOrder(
+  event: TestEvent,
+  { subtotal = 0, discount = 0, paid = 0, sendEmail = true, ticketTypeIds = [event.ticketTypeId] } = {},
+): Promise<{ id: string; attendeeIds: string[] }> {
+  if (subtotal > 0) {
+    await studio.query('update public.ticket_types set price = $2 where id = $1', [ticketTypeIds[0], subtotal])
+  }
+  const promoCode = discount > 0 ? await addPromoCode(event, (discount * 100) / subtotal) : null
+  const { id } = await row<{ id: string }>(
+    `insert into public.orders (event_id, name, email, payment_method, promo_code, send_email)
+     values ($1, 'Buyer', 'buyer@example.com', $2, $3, $4) returning id`,
+    [event.id, subtotal > 0 ? 'invoice' : null, promoCode, sendEmail],
+  )
+  const attendeeIds: string[] = []
+  for (const ticketTypeId of ticketTypeIds) attendeeIds.push(await addAttendee(id, ticketTypeId))
+  if (paid > 0) await pay(id, paid)
+  return { id, attendeeIds }
+}
+
+/** The code of a new promo code. */
+export async function addPromoCode(event: TestEvent, percentOff: number): Promise<string> {
+  const { code } = await row<{ code: string }>(
+    'insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, $3) returning code',
+    [event.id, randomUUID(), percentOff.toFixed(2)],
+  )
+  return code
+}
+
+/** Money that came in, in minor units. */
+export const pay = (orderId: string, amount: number) =>
+  studio.query('insert into public.payments (order_id, amount) values ($1, $2)', [orderId, amount])
+
+export async function addAttendee(orderId: string, ticketTypeId: string): Promise<string> {
+  const { id } = await row<{ id: string }>(
+    `insert into public.attendees (order_id, ticket_type_id, name, email)
+     values ($1, $2, 'Guest', 'guest@example.com') returning id`,
+    [orderId, ticketTypeId],
+  )
+  return id
+}
