@@ -3,11 +3,22 @@ import { defineConfig } from 'vitest/config'
 // biome-ignore lint/style/noDefaultExport: vitest reads the default export.
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: 'test/support/global-setup.ts',
-    // Tests mostly wait, and share one stack on organisations of their own: two files at a time on two cores, where the default is one.
-    maxWorkers: 2,
+    maxWorkers: Number(process.env.W ?? 2),
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    isolate: process.env.ISO !== '0',
+    pool: (process.env.POOL ?? 'forks') as 'forks',
+    experimental: { viteModuleRunner: process.env.NATIVE !== '1' },
+    projects: [
+      { test: { name: 'unit', include: ['test/**/*.unit.test.ts'] } },
+      {
+        test: {
+          name: 'integration',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.unit.test.ts'],
+          globalSetup: 'test/support/global-setup.ts',
+        },
+      },
+    ],
   },
 })

@@ -1,10 +1,12 @@
 // The database as a person at the SQL editor sees it (role postgres), and as any other role with any claims.
 
 import pg from 'pg'
-import { afterAll, inject } from 'vitest'
+import { inject } from 'vitest'
 
-export const studio = new pg.Pool({ connectionString: inject('databaseUrl'), max: 4 })
-afterAll(() => studio.end())
+/** One pool for a worker: without isolation the files that it runs share this module, so no file may end it. */
+export const studio = new pg.Pool({ connectionString: inject('databaseUrl'), max: 4, allowExitOnIdle: true })
+// A connection that idles while the stack stops, after the last test.
+studio.on('error', () => {})
 
 /** First row of a statement run as Studio's role. */
 export async function row<T extends pg.QueryResultRow>(sql: string, values: unknown[] = []): Promise<T> {
