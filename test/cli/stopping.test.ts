@@ -1,12 +1,11 @@
 // Stopping as a person does it, in a terminal and through npm: the signal comes twice, from the terminal and from npm. However
 // often it comes, everything has ended within ten seconds, and no child is left.
 
-import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { copyDataDirectory } from '../support/data-directory.ts'
 import { hasTerminals, openTerminal, type Terminal } from '../support/pseudo-terminal.ts'
 import {
   cleanUp,
@@ -29,20 +28,9 @@ import {
 const timeout = 60_000
 const ctrlC = '\x03'
 
-// Of a first start, copied by every test, so that each is as fast as a second start.
-let home: string
-beforeAll(async () => {
-  home = join(temporaryFolder(), 'data')
-  const stack = await startEmbeddedStack({ dataDir: home, progress: () => {} })
-  await stack.stop()
-})
 afterAll(cleanUp)
 
-function dataDirOfItsOwn(): string {
-  const dataDir = join(temporaryFolder(), 'data')
-  execFileSync('cp', ['-a', home, dataDir])
-  return dataDir
-}
+const dataDirOfItsOwn = () => copyDataDirectory(join(temporaryFolder(), 'data'))
 
 async function npmStart(dataDir: string): Promise<Terminal> {
   const env = environment(dataDir, { PORT: String(await freePort()) })
@@ -92,7 +80,7 @@ describe.skipIf(!hasTerminals && process.env.CI !== 'true')('in a terminal, thro
   ]
 
   test.concurrent.each(ways)('%s ends everything and leaves no child', { timeout }, async (_, stop) => {
-    const dataDir = dataDirOfItsOwn()
+    const dataDir = await dataDirOfItsOwn()
     const terminal = await npmStart(dataDir)
     await waitFor(() => terminal.screen().includes('Usher is ready'), 30_000)
     expect(runningAmong(serversOf(dataDir))).toHaveLength(2)
@@ -106,7 +94,7 @@ describe.skipIf(!hasTerminals && process.env.CI !== 'true')('in a terminal, thro
     'two Ctrl-C while it says "%s" end everything and leave no child',
     { timeout },
     async (moment) => {
-      const dataDir = dataDirOfItsOwn()
+      const dataDir = await dataDirOfItsOwn()
       const terminal = await npmStart(dataDir)
       await waitFor(() => terminal.screen().includes(moment), 30_000)
       const asked = performance.now()
@@ -122,7 +110,7 @@ describe.skipIf(!hasTerminals && process.env.CI !== 'true')('in a terminal, thro
 describe.runIf(process.platform === 'linux')('a stop that takes its time', () => {
   /** Usher whose children do not heed anything but SIGKILL. */
   async function startSuspended() {
-    const dataDir = dataDirOfItsOwn()
+    const dataDir = await dataDirOfItsOwn()
     const { child, stderr, ended } = await startUsher({ dataDir, env: { LOG_LEVEL: 'silent' } })
     const servers = serversOf(dataDir)
     for (const { pid } of servers) for (const one of familyOf(pid)) process.kill(one, 'SIGSTOP')
@@ -161,7 +149,7 @@ describe.runIf(process.platform === 'linux')('a stop that takes its time', () =>
 })
 
 test('usher courier stops cleanly, however often it is told to', { timeout }, async () => {
-  const dataDir = dataDirOfItsOwn()
+  const dataDir = await dataDirOfItsOwn()
   const started = await startUsher({ dataDir })
   const courier = spawnUsher(['courier'], { dataDir })
   await waitFor(() => courier.stdout().includes('The courier is ready'))

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { findPostgrest } from '../../src/embedded/binaries.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { copyDataDirectory } from '../support/data-directory.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
 import { cleanUp, end, freePort, spawnUsher, temporaryFolder, waitFor } from './support.ts'
 
@@ -26,7 +27,7 @@ let gateway: Awaited<ReturnType<typeof startSupabaseGateway>>
 let folder: string
 beforeAll(async () => {
   folder = temporaryFolder()
-  stack = await startEmbeddedStack({ dataDir: join(folder, 'project'), progress: () => {} })
+  stack = await startEmbeddedStack({ dataDir: await copyDataDirectory(join(folder, 'project')), progress: () => {} })
   gateway = await startSupabaseGateway(stack.dataApiUrl, publishableKey)
 }, timeout)
 afterAll(async () => {
@@ -158,7 +159,7 @@ test('waiting for a project that is away can be interrupted', { timeout }, async
 test('PUBLIC_URL is the base of every link that is printed, and its host is one that MCP clients may use', {
   timeout,
 }, async () => {
-  const dataDir = join(temporaryFolder(), 'data')
+  const dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
   const port = await freePort()
   const env = { PORT: String(port), PUBLIC_URL: 'https://tickets.example.com/usher/' }
   const usher = spawnUsher(['start'], { dataDir, env })

@@ -2,8 +2,7 @@
 // nothing is left claimed, and every ticket was e-mailed exactly once, but where its courier died between sending and saying so.
 // Time passes by SQL: what would be tried again in five minutes is due now.
 
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -14,6 +13,7 @@ import { startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { scopes } from '../../src/operation.ts'
 import { createLog } from '../../src/process/log.ts'
 import { cleanUp, spawnUsher, waitFor } from '../cli/support.ts'
+import { makeDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { hang, reset, startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 
@@ -24,7 +24,7 @@ const endpoints = ['a', 'b', 'c']
 const failures = [status(500), hang, reset, status(302, { Location: '/elsewhere' })]
 
 test('nothing that was owed is lost, whoever dies', { timeout: 150_000 }, async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'usher-chaos-'))
+  const dataDir = await makeDataDirectory()
   const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
   const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('silent') })
   const database = new pg.Client({ connectionString: stack.databaseUrl })

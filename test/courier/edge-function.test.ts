@@ -14,6 +14,7 @@ import { withDatabase } from '../../src/admin.ts'
 import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { createLog } from '../../src/process/log.ts'
+import { makeDataDirectory } from '../support/data-directory.ts'
 import { functionFolder, spawnDeno } from '../support/deno.ts'
 import { owedWebhook } from '../support/pending-webhook.ts'
 import { readPng } from '../support/qr.ts'
@@ -35,7 +36,7 @@ describe('beside a Supabase project', () => {
   let demo: Demo
   let send: ReturnType<typeof rest>
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'usher-edge-'))
+    dataDir = await makeDataDirectory()
     stack = await startEmbeddedStack({ dataDir, progress: () => {} })
     gateway = await startSupabaseGateway(stack.dataApiUrl, publishableKey)
     demo = (await withDatabase(stack.databaseUrl, seedDemo)) as Demo

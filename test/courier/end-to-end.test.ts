@@ -2,8 +2,7 @@
 // A stack of its own, since a courier delivers for everybody.
 
 import { readFileSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -11,6 +10,7 @@ import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/process/log.ts'
 import { type Running, start } from '../../src/start.ts'
+import { makeDataDirectory } from '../support/data-directory.ts'
 import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
 import { startWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -21,7 +21,7 @@ let send: ReturnType<typeof rest>
 let eventId: string
 let ticketTypeId: string
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'usher-courier-'))
+  dataDir = await makeDataDirectory()
   usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})
   if (usher.demo === null) throw new Error('a first start has a demo')
   send = rest(usher.demo.key, usher.url)

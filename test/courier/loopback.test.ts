@@ -1,9 +1,7 @@
 // Who may have webhooks sent to this machine: by default only who is on it, and nobody to what belongs to Usher, such as PostgREST,
 // which answers to whoever connects.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { serveApp } from '../../scripts/support/serve-app.ts'
 import { issueKey, withDatabase } from '../../src/admin.ts'
@@ -13,6 +11,7 @@ import { type EmbeddedStack, recordOfRunningStack, startEmbeddedStack } from '..
 import { scopes } from '../../src/operation.ts'
 import { createLog } from '../../src/process/log.ts'
 import { runCourier, start } from '../../src/start.ts'
+import { makeDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -23,7 +22,7 @@ const timeout = 60_000
 let dataDir: string
 let key: string
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'usher-loopback-'))
+  dataDir = await makeDataDirectory()
 }, timeout)
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 

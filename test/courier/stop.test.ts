@@ -1,18 +1,17 @@
 // A stop in the middle of sending: what an endpoint is taking its time over is given back, blamed on nobody, and sent by the next
 // courier at once; and the stop is over in time.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/process/log.ts'
 import { type Running, start } from '../../src/start.ts'
+import { makeDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { hang, startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 
 test('what a stop breaks off is sent again by the next start, as if it had not been tried', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'usher-stop-'))
+  const dataDir = await makeDataDirectory()
   let usher: Running | undefined
   const begin = async () => {
     usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})

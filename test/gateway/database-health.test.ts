@@ -1,9 +1,8 @@
 // A database that dies, or is suspended, under an Usher that runs: callers are told to come back, nothing is done later that nobody
 // waits for, and all goes on when it is back. Each has an Usher of its own.
 
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,6 +17,7 @@ import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
 import { type Running, start } from '../../src/start.ts'
 import { familyOf } from '../cli/support.ts'
+import { makeDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
 
@@ -28,7 +28,7 @@ let usher: Running
 let send: ReturnType<typeof rest>
 let logged = ''
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'usher-health-'))
+  dataDir = await makeDataDirectory()
   const destination = new Writable({
     write(chunk: Buffer, _encoding, done) {
       logged += chunk.toString()

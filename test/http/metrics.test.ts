@@ -1,8 +1,7 @@
 // What Prometheus is told, by a running Usher that has done a few things, on a port of its own; and that there is no such port
 // unless it is asked for.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import express from 'express'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -11,6 +10,7 @@ import { openListener } from '../../src/http/listener.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
 import { createLog } from '../../src/process/log.ts'
 import { type Running, start } from '../../src/start.ts'
+import { makeDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 
@@ -21,7 +21,7 @@ const begin = (environment: Record<string, string>) =>
 let dataDir: string
 let usher: Running
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'usher-metrics-'))
+  dataDir = await makeDataDirectory()
   usher = await begin({ METRICS_PORT: '0' })
 })
 afterAll(async () => {

@@ -1,7 +1,7 @@
 // One stack for the whole run: embedded Postgres and PostgREST in a temporary folder, and the API in front of them. Tests
 // share it and each makes its own organisation, so tenancy is tested by everything.
 
-import { mkdtemp, rm } from 'node:fs/promises'
+import { appendFile, cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -17,21 +17,37 @@ declare module 'vitest' {
     databaseUrl: string
     dataApiUrl: string
     jwtSecret: string
+    /** A data directory that nothing runs on: see data-directory.ts. */
+    templateDataDirectory: string
   }
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'usher-test-'))
+  const folder = await mkdtemp(join(tmpdir(), 'usher-test-'))
+  const [template, dataDir] = [join(folder, 'template'), join(folder, 'shared')]
+  await makeTemplate(template)
+  await cp(template, dataDir, { recursive: true, preserveTimestamps: true })
+  await appendFile(join(dataDir, 'database', 'postgresql.conf'), 'synchronous_commit = off\n')
   const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
   const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('error') })
   project.provide('apiUrl', app.url)
   project.provide('databaseUrl', stack.databaseUrl)
   project.provide('dataApiUrl', stack.dataApiUrl)
   project.provide('jwtSecret', stack.jwtSecret)
+  project.provide('templateDataDirectory', template)
 
   return async () => {
     await app.close()
     await stack.stop()
-    await rm(dataDir, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** As a first start leaves it, but that copies find ports of their own, and that nothing waits for the disk: what has to outlive a
+ * killed process does so without. */
+async function makeTemplate(dataDir: string): Promise<void> {
+  const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
+  await stack.stop()
+  await rm(join(dataDir, 'postgres.port'))
+  await appendFile(join(dataDir, 'database', 'postgresql.conf'), 'fsync = off\nfull_page_writes = off\n')
 }

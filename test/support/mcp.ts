@@ -46,7 +46,9 @@ export type McpCaller = {
  * A client's own validator, that compiles each schema once for all clients of a worker: compiling those of every tool takes 0.2 s,
  * and nearly every test connects a client of its own.
  */
-function compilingOnce<Validator extends { getValidator: (schema: never) => unknown }>(validator: Validator): Validator {
+function compilingOnce<Validator extends { getValidator: (schema: never) => unknown }>(
+  validator: Validator,
+): Validator {
   const compiled = new Map<string, unknown>()
   const getValidator = (schema: never) => {
     const text = JSON.stringify(schema)
