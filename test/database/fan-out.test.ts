@@ -286,7 +286,8 @@ test('what awaits its fan-out is counted as owed, and kept however old', async (
   await addEndpoint(organisation.id, ['event.updated'])
   const client = await connect()
   try {
-    await client.query('begin')
+    // One snapshot: what other tests subscribe to meanwhile is not counted.
+    await client.query('begin isolation level repeatable read')
     await client.query('lock table public.webhook_deliveries, private.notification_queue in share row exclusive mode')
     const owed = async () => (await client.query('select api.outbox_depth()->0 as webhooks')).rows[0].webhooks.owed
     const before = await owed()
