@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 
-export type Disguise = {
+export type Normaliser = {
   /** Every answer until the next call is given at this time. */
   setNow(time: string): void
   /** Times of the story, as they stand to the clock now. */
@@ -28,7 +28,7 @@ const drawn: Record<string, RegExp> = {
 }
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-export function createDisguise(): Disguise {
+export function createNormaliser(): Normaliser {
   const told = new Map<string, string>()
   const real = new Map<string, string>()
   /** By the instant, for the server writes a time in its own way. */

@@ -4,7 +4,7 @@
 import type pg from 'pg'
 import type { Example } from '../../src/http/openapi/examples.ts'
 import { restRequestOf } from '../support/rest-request.ts'
-import type { Disguise } from './normaliser.ts'
+import type { Normaliser } from './normaliser.ts'
 
 type Input = Record<string, unknown>
 // biome-ignore lint/suspicious/noExplicitAny: the story reads from answers what the server is known to put there.
@@ -16,7 +16,7 @@ export type Way = { key?: string; text?: string; type?: string }
 export type Stage = {
   apiUrl: string
   key: string
-  disguise: Disguise
+  normaliser: Normaliser
   database: pg.ClientBase
   organisationId: string
 }
@@ -35,7 +35,7 @@ export type Player = {
   refuse(operation: string, code: string, title: string, input: Input, way?: Way): Promise<void>
 }
 
-export function createPlayer({ apiUrl, key, disguise, database, organisationId }: Stage): Player {
+export function createPlayer({ apiUrl, key, normaliser, database, organisationId }: Stage): Player {
   const recorded: Example[] = []
   const steps = new Set<string>()
 
@@ -44,7 +44,7 @@ export function createPlayer({ apiUrl, key, disguise, database, organisationId }
     // What a step makes is named after it.
     if (steps.has(step)) throw new Error(`the story has two steps of ${operation} with the title ${title}`)
     steps.add(step)
-    const { method, path, body, headers } = restRequestOf(operation, disguise.reveal(input))
+    const { method, path, body, headers } = restRequestOf(operation, normaliser.reveal(input))
     const text = way.text ?? (body && JSON.stringify(body))
     const response = await fetch(`${apiUrl}/api/v1${path}`, {
       method,
@@ -56,7 +56,7 @@ export function createPlayer({ apiUrl, key, disguise, database, organisationId }
       ...(text !== undefined && { body: text }),
     })
     const answer = (await response.json()) as Input
-    return { operation, title, input, status: response.status, body: disguise.tell(answer, step) }
+    return { operation, title, input, status: response.status, body: normaliser.tell(answer, step) }
   }
 
   async function succeed(operation: string, title: string, input: Input): Promise<Example> {
@@ -68,9 +68,9 @@ export function createPlayer({ apiUrl, key, disguise, database, organisationId }
   return {
     recorded,
     async chapter(now) {
-      const before = disguise.shift()
-      disguise.setNow(now)
-      const by = (disguise.shift() - before) / 1000
+      const before = normaliser.shift()
+      normaliser.setNow(now)
+      const by = (normaliser.shift() - before) / 1000
       const { rows } = await database.query<{ starts_at: Date | null; ends_at: Date | null }>(
         `update public.events
          set starts_at = starts_at + make_interval(secs => $2), ends_at = ends_at + make_interval(secs => $2)
@@ -78,7 +78,7 @@ export function createPlayer({ apiUrl, key, disguise, database, organisationId }
         [organisationId, by],
       )
       for (const at of rows.flatMap(({ starts_at, ends_at }) => [starts_at, ends_at])) {
-        if (at !== null) disguise.reveal(new Date(at.getTime() - disguise.shift()).toISOString())
+        if (at !== null) normaliser.reveal(new Date(at.getTime() - normaliser.shift()).toISOString())
       }
     },
     async fanOut() {

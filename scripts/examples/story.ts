@@ -7,7 +7,7 @@ import { createOrganisation, issueKey } from '../../src/admin.ts'
 import { createKey } from '../../src/gateway/api-key.ts'
 import type { Example } from '../../src/http/openapi/examples.ts'
 import { type Scope, scopes } from '../../src/operation.ts'
-import { createDisguise } from './normaliser.ts'
+import { createNormaliser } from './normaliser.ts'
 import { createPlayer, type Player } from './player.ts'
 
 /** @param databaseUrl as the role Studio uses: for the organisation, its keys, and what an organiser does there. */
@@ -15,16 +15,16 @@ export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Ex
   const database = new pg.Client({ connectionString: databaseUrl })
   await database.connect()
   try {
-    const disguise = createDisguise()
+    const normaliser = createNormaliser()
     const slug = `story-${randomUUID()}`
-    disguise.know(slug, 'harbour-events')
+    normaliser.know(slug, 'harbour-events')
     const organisation = await createOrganisation(database, { name: 'Harbour Events', slug, plan: 'standard' })
     const keyFor = (name: string, granted: readonly Scope[] = scopes) =>
       issueKey(database, { organisation: slug, name, scopes: granted })
     const player = createPlayer({
       apiUrl,
       key: await keyFor('CRM'),
-      disguise,
+      normaliser,
       database,
       organisationId: organisation.id,
     })

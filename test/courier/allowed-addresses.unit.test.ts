@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
 import { dnsThatAnswers } from '../support/fake-dns.ts'
-import { owedWebhook } from '../support/pending-webhook.ts'
+import { pendingWebhook } from '../support/pending-webhook.ts'
 import { startWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { othersOfLoopback, privateHosts, spellingsOfLoopback } from './hostile-hosts.ts'
 
@@ -53,7 +53,7 @@ describe('by default', () => {
   test.each([...spellingsOfLoopback, 'localhost', '[::1]', ...othersOfLoopback, ...privateHosts])(
     'https://%s is refused',
     async (host) => {
-      const result = await sender.send(owedWebhook(`https://${host}:${receiver.port}/`))
+      const result = await sender.send(pendingWebhook(`https://${host}:${receiver.port}/`))
       expect(result).toEqual(refusedWith(NOT_PUBLIC))
       expect(receiver.connections()).toBe(0)
     },
@@ -64,7 +64,7 @@ describe('by default', () => {
     async (_, addresses) => {
       const dns = dnsThatAnswers([...addresses])
       const { send, close } = createWebhookSender({ allowLoopback: false, findAddresses: dns.findAddresses })
-      const result = await send(owedWebhook(`https://hooks.example.com:${receiver.port}/`))
+      const result = await send(pendingWebhook(`https://hooks.example.com:${receiver.port}/`))
       close()
       expect(result).toEqual(refusedWith(NOT_PUBLIC))
       expect(dns.asked).toEqual(['hooks.example.com'])
@@ -75,7 +75,7 @@ describe('by default', () => {
   test('a name that is found to be nothing is refused', async () => {
     const findAddresses = async () => []
     const { send, close } = createWebhookSender({ allowLoopback: false, findAddresses })
-    expect(await send(owedWebhook(`https://hooks.example.com:${receiver.port}/`))).toEqual(refusedWith(NOT_PUBLIC))
+    expect(await send(pendingWebhook(`https://hooks.example.com:${receiver.port}/`))).toEqual(refusedWith(NOT_PUBLIC))
     close()
     expect(receiver.connections()).toBe(0)
   })
@@ -107,7 +107,7 @@ describe('by default', () => {
     ['ht\ntps://127.0.0.1', NOT_PUBLIC],
     ['', NO_URL],
   ])('%j is refused', async (url, error) => {
-    expect(await sender.send(owedWebhook(url))).toEqual(refusedWith(error))
+    expect(await sender.send(pendingWebhook(url))).toEqual(refusedWith(error))
   })
 
   test('a name that is public is connected to, and refused as soon as it is not', async () => {
@@ -118,7 +118,7 @@ describe('by default', () => {
       timeoutMs: 250,
       findAddresses: dns.findAddresses,
     })
-    const owed = owedWebhook('https://hooks.example.com/')
+    const owed = pendingWebhook('https://hooks.example.com/')
     expect(await send(owed)).not.toEqual(refusedWith(NOT_PUBLIC))
     expect(await send(owed)).toEqual(refusedWith(NOT_PUBLIC))
     close()
@@ -130,23 +130,23 @@ describe('with loopback allowed', () => {
   const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 2_000 })
 
   test.each(spellingsOfLoopback)('http://%s is this machine', async (host) => {
-    const result = await sender.send(owedWebhook(`http://${host}:${receiver.port}/`))
+    const result = await sender.send(pendingWebhook(`http://${host}:${receiver.port}/`))
     expect(result).toMatchObject({ kind: 'answered', status: 204 })
   })
 
   test('http://localhost and http://[::1] are this machine', async () => {
     const six = await startWebhookReceiver({ host: '::1' })
-    expect(await sender.send(owedWebhook(`${six.url}/`))).toMatchObject({ kind: 'answered', status: 204 })
+    expect(await sender.send(pendingWebhook(`${six.url}/`))).toMatchObject({ kind: 'answered', status: 204 })
     await six.close()
     const url = `http://localhost:${receiver.port}/`
-    expect(await sender.send(owedWebhook(url))).toMatchObject({ kind: 'answered', status: 204 })
+    expect(await sender.send(pendingWebhook(url))).toMatchObject({ kind: 'answered', status: 204 })
   })
 
   test('a name is tried at its other addresses if the first does not answer', async () => {
     const six = await startWebhookReceiver({ host: '::1' })
     const dns = dnsThatAnswers(['::1', '127.0.0.1'])
     const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
-    const owed = owedWebhook(`http://localhost:${six.port}/`)
+    const owed = pendingWebhook(`http://localhost:${six.port}/`)
     expect(await send(owed)).toMatchObject({ kind: 'answered', status: 204 })
     close()
     await six.close()
@@ -154,7 +154,7 @@ describe('with loopback allowed', () => {
   })
 
   test.each([...othersOfLoopback, ...privateHosts])('https://%s is still refused', async (host) => {
-    const result = await sender.send(owedWebhook(`https://${host}:${receiver.port}/`))
+    const result = await sender.send(pendingWebhook(`https://${host}:${receiver.port}/`))
     expect(result).toEqual(refusedWith(NOT_PUBLIC))
     expect(receiver.connections()).toBe(0)
   })
@@ -162,7 +162,7 @@ describe('with loopback allowed', () => {
   test.each([...othersOfLoopback, ...privateHosts, '93.184.215.14', 'hooks.example.com', 'localhost.', 'a.localhost'])(
     'http://%s is still refused',
     async (host) => {
-      const result = await sender.send(owedWebhook(`http://${host}:${receiver.port}/`))
+      const result = await sender.send(pendingWebhook(`http://${host}:${receiver.port}/`))
       expect(result).toEqual(refusedWith(NOT_HTTPS))
       expect(receiver.connections()).toBe(0)
     },
@@ -173,7 +173,7 @@ describe('with loopback allowed', () => {
     async (...addresses) => {
       const dns = dnsThatAnswers(addresses)
       const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
-      const result = await send(owedWebhook(`http://localhost:${receiver.port}/`))
+      const result = await send(pendingWebhook(`http://localhost:${receiver.port}/`))
       close()
       expect(result).toEqual(refusedWith(NOT_PUBLIC))
       expect(dns.asked).toEqual(['localhost'])
@@ -196,7 +196,7 @@ describe('a port of Usher itself', () => {
       const host = base.includes('::1') ? '::1' : '127.0.0.1'
       const endpoint = await startWebhookReceiver({ host })
       const { send, close } = own(endpoint.port)
-      const result = await send(owedWebhook(`${base}:${endpoint.port}/rpc/anything`))
+      const result = await send(pendingWebhook(`${base}:${endpoint.port}/rpc/anything`))
       close()
       await endpoint.close()
       expect(result).toEqual(refusedWith(OWN))
@@ -208,7 +208,7 @@ describe('a port of Usher itself', () => {
     'is not connected to by a name that is found to be %s',
     async (...addresses) => {
       const { send, close } = own(receiver.port, addresses)
-      const result = await send(owedWebhook(`https://hooks.example.com:${receiver.port}/`))
+      const result = await send(pendingWebhook(`https://hooks.example.com:${receiver.port}/`))
       close()
       expect(result).toEqual(refusedWith(OWN))
       expect(receiver.connections()).toBe(0)
@@ -219,9 +219,9 @@ describe('a port of Usher itself', () => {
     const ports: number[] = []
     const { send, close } = createWebhookSender({ allowLoopback: true, ownPorts: () => ports })
     receiver.answerWith(status(200, { Connection: 'close' }))
-    expect(await send(owedWebhook(`${receiver.url}/`))).toMatchObject({ kind: 'answered', status: 200 })
+    expect(await send(pendingWebhook(`${receiver.url}/`))).toMatchObject({ kind: 'answered', status: 200 })
     ports.push(receiver.port)
-    expect(await send(owedWebhook(`${receiver.url}/`))).toEqual(refusedWith(OWN))
+    expect(await send(pendingWebhook(`${receiver.url}/`))).toEqual(refusedWith(OWN))
     close()
   })
 })
@@ -231,7 +231,7 @@ describe('a name that changes', () => {
     const dns = dnsThatAnswers(['127.0.0.1'], ['10.0.0.1'])
     const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
     receiver.answerWith(status(200, { Connection: 'close' }))
-    const owed = owedWebhook(`http://localhost:${receiver.port}/`)
+    const owed = pendingWebhook(`http://localhost:${receiver.port}/`)
     expect(await send(owed)).toMatchObject({ kind: 'answered', status: 200 })
     expect(await send(owed)).toEqual(refusedWith(NOT_PUBLIC))
     close()
@@ -242,7 +242,7 @@ describe('a name that changes', () => {
   test('is not followed by a connection that is kept: it leads where it was allowed to', async () => {
     const dns = dnsThatAnswers(['127.0.0.1'], ['10.0.0.1'])
     const { send, close } = createWebhookSender({ allowLoopback: true, findAddresses: dns.findAddresses })
-    const owed = owedWebhook(`http://localhost:${receiver.port}/`)
+    const owed = pendingWebhook(`http://localhost:${receiver.port}/`)
     expect(await send(owed)).toMatchObject({ kind: 'answered', status: 204 })
     // The connection is free a moment after its answer is read.
     await setImmediate()
@@ -260,8 +260,8 @@ describe('a name that changes', () => {
   test('is not vouched for by a connection of another sender, which may be allowed more', async () => {
     const lenient = createWebhookSender({ allowLoopback: true })
     const strict = createWebhookSender({ allowLoopback: false })
-    expect(await lenient.send(owedWebhook(`${receiver.url}/`))).toMatchObject({ kind: 'answered' })
-    expect(await strict.send(owedWebhook(`${receiver.url.replace('http:', 'https:')}/`))).toEqual(
+    expect(await lenient.send(pendingWebhook(`${receiver.url}/`))).toMatchObject({ kind: 'answered' })
+    expect(await strict.send(pendingWebhook(`${receiver.url.replace('http:', 'https:')}/`))).toEqual(
       refusedWith(NOT_PUBLIC),
     )
     lenient.close()

@@ -16,7 +16,7 @@ import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack
 import { createLog } from '../../src/process/log.ts'
 import { makeDataDirectory } from '../support/data-directory.ts'
 import { functionFolder, spawnDeno } from '../support/deno.ts'
-import { owedWebhook } from '../support/pending-webhook.ts'
+import { pendingWebhook } from '../support/pending-webhook.ts'
 import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
 import { selfSigned, vouchedFor } from '../support/self-signed.ts'
@@ -155,7 +155,7 @@ describe('beside a Supabase project', () => {
 
 describe('its webhooks', () => {
   async function sendUnderDeno(urls: string[], environment: Record<string, string> = {}) {
-    const deno = spawnDeno('send-webhooks.ts', [JSON.stringify(urls.map((url) => owedWebhook(url)))], environment)
+    const deno = spawnDeno('send-webhooks.ts', [JSON.stringify(urls.map((url) => pendingWebhook(url)))], environment)
     const [said, complaints] = await Promise.all([text(deno.stdout), text(deno.stderr)])
     expect(complaints).toBe('')
     return JSON.parse(said) as { kind: string; status?: number; error?: string }[]

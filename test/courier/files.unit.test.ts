@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { MailError, openMail } from '../../src/courier/mail/index.ts'
 import { ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
-import { owedTicket, sender } from './pending-ticket.ts'
+import { pendingTicket, sender } from './pending-ticket.ts'
 
 async function folder(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'usher-mail-'))
@@ -19,7 +19,7 @@ async function folder(): Promise<string> {
 
 test('an e-mail becomes a file that a mail program opens, and only its owner', async () => {
   const directory = join(await folder(), 'not', 'there', 'yet')
-  const email = await ticketEmail(owedTicket(), sender)
+  const email = await ticketEmail(pendingTicket(), sender)
   const before = Date.now()
   expect(await openMail({ directory }).send(email)).toEqual({ message_id: email.messageId })
 
@@ -51,8 +51,8 @@ test('an e-mail becomes a file that a mail program opens, and only its owner', a
 test('e-mails are files each, whatever their ids, and leave nothing unfinished behind', async () => {
   const directory = await folder()
   const mail = openMail({ directory })
-  const odd = { ...owedTicket(), id: '../../outside\0/x' }
-  const emails = await Promise.all([owedTicket(), owedTicket(), odd].map((owed) => ticketEmail(owed, sender)))
+  const odd = { ...pendingTicket(), id: '../../outside\0/x' }
+  const emails = await Promise.all([pendingTicket(), pendingTicket(), odd].map((owed) => ticketEmail(owed, sender)))
   await Promise.all(emails.map((email) => mail.send(email)))
   const names = await readdir(directory)
   expect(names).toHaveLength(3)
@@ -63,7 +63,7 @@ test('a folder that cannot be written to is tried again later', async () => {
   const occupied = join(await folder(), randomUUID())
   await writeFile(occupied, 'a file')
   await chmod(occupied, 0o600)
-  const attempt = openMail({ directory: occupied }).send(await ticketEmail(owedTicket(), sender))
+  const attempt = openMail({ directory: occupied }).send(await ticketEmail(pendingTicket(), sender))
   const error = await attempt.catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(MailError)
   expect(error).toMatchObject({ permanent: false, message: expect.stringContaining('EEXIST') })
@@ -71,7 +71,7 @@ test('a folder that cannot be written to is tried again later', async () => {
 
 test('an address that is none is refused as other transports refuse it', async () => {
   const directory = await folder()
-  const owed = owedTicket({ attendee: { email: 'nobody' } })
+  const owed = pendingTicket({ attendee: { email: 'nobody' } })
   const attempt = openMail({ directory }).send(await ticketEmail(owed, sender))
   await expect(attempt).rejects.toMatchObject({ permanent: true })
   expect(await readdir(directory)).toEqual([])

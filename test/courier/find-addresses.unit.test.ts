@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { askNameServers } from '../../src/courier/find-addresses.ts'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
-import { owedWebhook } from '../support/pending-webhook.ts'
+import { pendingWebhook } from '../support/pending-webhook.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** One that takes questions and says nothing. */
@@ -23,8 +23,8 @@ test('names whose servers do not answer hold up no other webhook', async () => {
   const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 1_500, findAddresses })
   onTestFinished(() => sender.close())
 
-  const dead = Array.from({ length: 12 }, (_, i) => sender.send(owedWebhook(`https://dead-${i}.example.com/`)))
-  const good = await sender.send(owedWebhook(`http://localhost:${receiver.port}/`))
+  const dead = Array.from({ length: 12 }, (_, i) => sender.send(pendingWebhook(`https://dead-${i}.example.com/`)))
+  const good = await sender.send(pendingWebhook(`http://localhost:${receiver.port}/`))
   expect(good).toMatchObject({ kind: 'answered', status: 204 })
   expect(good.milliseconds).toBeLessThan(1_000)
   for (const result of await Promise.all(dead)) {

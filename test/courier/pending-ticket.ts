@@ -10,7 +10,7 @@ export type Changes = {
   [Key in 'organisation' | 'event' | 'ticket_type' | 'order' | 'attendee']?: Partial<PendingTicketEmail[Key]>
 }
 
-export function owedTicket(changes: Changes = {}): PendingTicketEmail {
+export function pendingTicket(changes: Changes = {}): PendingTicketEmail {
   return {
     id: randomUUID(),
     claim: randomUUID(),

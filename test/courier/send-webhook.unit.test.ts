@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createWebhookSender, type OwedWebhook, type WebhookResult } from '../../src/courier/send-webhook.ts'
-import { newSecret, owedWebhook } from '../support/pending-webhook.ts'
+import { newSecret, pendingWebhook } from '../support/pending-webhook.ts'
 import {
   drip,
   floodWith,
@@ -28,11 +28,11 @@ beforeEach(async () => {
 afterEach(() => receiver.close())
 
 const send = (given: Partial<PendingWebhook> = {}, by = sender): Promise<WebhookResult> =>
-  by.send(owedWebhook(`${receiver.url}/hooks?of=usher`, given))
+  by.send(pendingWebhook(`${receiver.url}/hooks?of=usher`, given))
 
 describe('what is sent', () => {
   test('is a Standard Webhook', async () => {
-    const owed = owedWebhook(`${receiver.url}/hooks?of=usher`)
+    const owed = pendingWebhook(`${receiver.url}/hooks?of=usher`)
     expect(await sender.send(owed)).toMatchObject({ kind: 'answered', status: 204, body: '', retryAfterSeconds: null })
 
     const [webhook] = receiver.received
@@ -70,7 +70,7 @@ describe('what is sent', () => {
   })
 
   test('is the same at each attempt, but for the time of it', async () => {
-    const owed = owedWebhook(`${receiver.url}/hooks`)
+    const owed = pendingWebhook(`${receiver.url}/hooks`)
     receiver.answerWith(status(500))
     await sender.send(owed)
     await sender.send({ ...owed, claim: 'another', attempt: 2 })

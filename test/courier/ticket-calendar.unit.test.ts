@@ -4,7 +4,7 @@ import ICAL from 'ical.js'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type PendingTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
 import { hostileNames } from './hostile.ts'
-import { owedTicket, sender } from './pending-ticket.ts'
+import { pendingTicket, sender } from './pending-ticket.ts'
 
 async function calendarFile(owed: PendingTicketEmail): Promise<string | undefined> {
   const { attachments } = await ticketEmail(owed, sender)
@@ -29,7 +29,7 @@ describe('start and end are the instants they are, whatever the zone', () => {
     ['UTC', '2027-12-31T23:00:00.000Z', '2028-01-01T01:00:00.000Z'],
     ['Asia/Kolkata', '2027-03-01T20:00:00.000Z', '2027-03-01T21:15:00.000Z'],
   ])('%s from %s', async (timezone, starts_at, ends_at) => {
-    const { entry, event } = await calendarOf(owedTicket({ event: { timezone, starts_at, ends_at } }))
+    const { entry, event } = await calendarOf(pendingTicket({ event: { timezone, starts_at, ends_at } }))
     expect([instant(event.startDate), instant(event.endDate)]).toEqual([starts_at, ends_at])
     // Without a zone of its own, so that no calendar needs to know one.
     expect(entry.getFirstProperty('dtstart')?.getParameter('tzid')).toBeUndefined()
@@ -40,13 +40,13 @@ describe('start and end are the instants they are, whatever the zone', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     vi.stubEnv('TZ', 'Pacific/Auckland')
     expect(new Date('2027-05-01T17:00:00Z').getHours(), 'the zone of this process').toBe(5)
-    const { event } = await calendarOf(owedTicket())
+    const { event } = await calendarOf(pendingTicket())
     expect(instant(event.startDate)).toBe('2027-05-01T17:00:00.000Z')
   })
 })
 
 test('an entry says what, where, by whom and under which reference, but not the ticket code', async () => {
-  const owed = owedTicket({ event: { online_url: 'https://stream.example/live' } })
+  const owed = pendingTicket({ event: { online_url: 'https://stream.example/live' } })
   const { text, calendar, entry, event } = await calendarOf(owed)
   expect(calendar.getFirstPropertyValue('method')).toBe('PUBLISH')
   expect(calendar.getFirstPropertyValue('version')).toBe('2.0')
@@ -71,42 +71,42 @@ test('an entry says what, where, by whom and under which reference, but not the 
 })
 
 test('an edit of the event supersedes the entry', async () => {
-  const owed = owedTicket()
+  const owed = pendingTicket()
   const before = await calendarOf(owed)
   const after = await calendarOf({ ...owed, event: { ...owed.event, version: 4, updated_at: '2027-03-01T00:00:00Z' } })
   expect([before.event.uid, after.event.uid]).toEqual([owed.event.id, owed.event.id])
   expect([before.event.sequence, after.event.sequence]).toEqual([3, 4])
   expect(after.entry.getFirstPropertyValue('dtstamp')?.toString()).toBe('2027-03-01T00:00:00Z')
-  const another = await calendarOf(owedTicket())
+  const another = await calendarOf(pendingTicket())
   expect(another.event.uid).not.toBe(owed.event.id)
 })
 
 test('an event online has its link for a place, also one with characters that text would escape', async () => {
   const online_url = 'https://stream.example/a;b,c?d=e;f'
-  const { entry, event } = await calendarOf(owedTicket({ event: { venue: null, online_url } }))
+  const { entry, event } = await calendarOf(pendingTicket({ event: { venue: null, online_url } }))
   expect(event.location).toBe(online_url)
   expect(decodeURIComponent(String(entry.getFirstPropertyValue('url')))).toBe(online_url)
 })
 
 test('an entry without an end or a place does without', async () => {
-  const { entry, event } = await calendarOf(owedTicket({ event: { venue: null, ends_at: null } }))
+  const { entry, event } = await calendarOf(pendingTicket({ event: { venue: null, ends_at: null } }))
   expect(instant(event.startDate)).toBe('2027-05-01T17:00:00.000Z')
   expect(['dtend', 'duration', 'location', 'url'].filter((name) => entry.hasProperty(name))).toEqual([])
 })
 
 test('without a start there is no calendar file', async () => {
-  expect(await calendarFile(owedTicket({ event: { starts_at: null } }))).toBeUndefined()
+  expect(await calendarFile(pendingTicket({ event: { starts_at: null } }))).toBeUndefined()
 })
 
 test('an organiser without an address for replies is reached at the address of the e-mail', async () => {
-  const { event } = await calendarOf(owedTicket({ organisation: { reply_to: null } }))
+  const { event } = await calendarOf(pendingTicket({ organisation: { reply_to: null } }))
   expect(event.organizer).toBe(`mailto:${sender}`)
 })
 
 test.each(Object.entries(hostileNames))('%s in every name adds nothing to the entry', async (_, text) => {
-  const harmless = await calendarOf(owedTicket())
+  const harmless = await calendarOf(pendingTicket())
   const { calendar, entry, event } = await calendarOf(
-    owedTicket({
+    pendingTicket({
       organisation: { name: text },
       event: { name: text, venue: { name: text, address: text, city: text, postcode: text, country: null } },
       ticket_type: { name: text },

@@ -7,13 +7,13 @@ import { mimeMessage } from '../../src/courier/mail/mime.ts'
 import { type PendingTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames, structureOf, visibleText } from './hostile.ts'
-import { type Changes, owedTicket, sender } from './pending-ticket.ts'
+import { type Changes, pendingTicket, sender } from './pending-ticket.ts'
 
-const compose = (changes: Changes = {}) => ticketEmail(owedTicket(changes), sender)
+const compose = (changes: Changes = {}) => ticketEmail(pendingTicket(changes), sender)
 const seen = (text: string) => text.replace(/\s+/g, ' ')
 
 test('comes from the organiser, for the attendee, and answers go to the organiser', async () => {
-  const owed = owedTicket()
+  const owed = pendingTicket()
   const email = await ticketEmail(owed, sender)
   expect(email).toMatchObject({
     id: owed.id,
@@ -48,7 +48,7 @@ test.each(['a@b,c', 'x@y..z', '"desk"@example.com', 'm\u00fcller@example.com', '
 )
 
 test('a repeat is the same e-mail, and another ticket to the same address is another', async () => {
-  const owed = owedTicket()
+  const owed = pendingTicket()
   const first = await ticketEmail(owed, sender)
   expect(await ticketEmail({ ...owed, attempt: 2, claim: 'another' }, sender)).toEqual({ ...first, attempt: 2 })
 

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
-import { owedWebhook } from '../support/pending-webhook.ts'
+import { pendingWebhook } from '../support/pending-webhook.ts'
 import { type SelfSigned, selfSigned } from '../support/self-signed.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -32,7 +32,7 @@ describe.skipIf(valid === undefined)('a certificate', () => {
   ])('%s is refused', async (_, tls, host, error) => {
     const receiver = await receiverWith(tls)
     const sender = createWebhookSender({ allowLoopback: true })
-    const result = await sender.send(owedWebhook(`https://${host}:${receiver.port}/`))
+    const result = await sender.send(pendingWebhook(`https://${host}:${receiver.port}/`))
     sender.close()
     expect(result).toMatchObject({ kind: 'unanswered', error })
     expect(receiver.received).toHaveLength(0)
@@ -73,7 +73,7 @@ test('what does not speak TLS is told so', async () => {
   const plain = await startWebhookReceiver()
   onTestFinished(() => plain.close())
   const sender = createWebhookSender({ allowLoopback: true })
-  const result = await sender.send(owedWebhook(`https://127.0.0.1:${plain.port}/`))
+  const result = await sender.send(pendingWebhook(`https://127.0.0.1:${plain.port}/`))
   sender.close()
   expect(result).toMatchObject({ kind: 'unanswered', error: 'TLS: the handshake failed.' })
   expect(plain.received).toHaveLength(0)
@@ -81,7 +81,7 @@ test('what does not speak TLS is told so', async () => {
 
 async function sendInOwnProcess(url: string, environment: Record<string, string>): Promise<unknown> {
   const { PATH } = process.env
-  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify([owedWebhook(url)])], {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify([pendingWebhook(url)])], {
     env: { PATH, ...environment },
   })
   return JSON.parse(stdout)[0]

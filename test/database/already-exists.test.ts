@@ -7,7 +7,7 @@ import { createOrganisation, type TestEvent, type TestOrganisation } from '../su
 import { rest } from '../support/rest.ts'
 import { addOrder, addPromoCode, edit, refusalOfEdit } from '../support/studio.ts'
 import { actAs } from './actor.ts'
-import { createParty } from './tenant-fixture.ts'
+import { createTenant } from './tenant-fixture.ts'
 
 const taken = (param: string, id: string | undefined) => ({
   sqlstate: 'PT409',
@@ -108,7 +108,7 @@ describe('nothing is told of another organisation', () => {
   })
 
   test('whoever adds an event for it is refused all the same, whether it has the slug or not', async () => {
-    const [us, them] = [await createParty(), await createParty()]
+    const [us, them] = [await createTenant(), await createTenant()]
     await edit('events', them.event.id, "slug = 'taken', external_id = 'taken'")
     const insert = "insert into public.events (organisation_id, name, slug, external_id) values ($1, 'New', $2, $2)"
     for (const [role, claims] of [
@@ -124,7 +124,7 @@ describe('nothing is told of another organisation', () => {
   })
 
   test('an event of it is one that does not exist to whoever adds a promo code, whichever codes it has', async () => {
-    const [us, them] = [await createParty(), await createParty()]
+    const [us, them] = [await createTenant(), await createTenant()]
     const insert =
       'insert into public.promo_codes (organisation_id, event_id, code, percent_off) values ($1, $2, $3, 10)'
     const notFound = { sqlstate: 'PT404', code: 'not_found', param: 'event_id' }
@@ -150,7 +150,7 @@ describe('nothing is told of another organisation', () => {
   })
 
   test('nor whether a ticket type of it has a price, to whoever adds an attendee', async () => {
-    const [us, them] = [await createParty(), await createParty()]
+    const [us, them] = [await createTenant(), await createTenant()]
     const order = await addOrder(us.event, { subtotal: 100, paid: 100 })
     const priced = await them.event.ticketType({ price: 100 })
     const insert = `insert into public.attendees (organisation_id, event_id, order_id, ticket_type_id, name, email)

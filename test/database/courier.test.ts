@@ -10,7 +10,7 @@ import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { first, rolledBack } from './as-courier.ts'
 
-type Desk = {
+type CourierFixture = {
   organisationId: string
   endpointId: string
   /** What is claimed of this organisation. */
@@ -22,12 +22,12 @@ type Desk = {
 }
 
 /** An organisation with one endpoint that hears of new orders, and so many of those. */
-async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Promise<void> {
+async function withCourier(orders: number, work: (courier: CourierFixture) => Promise<void>): Promise<void> {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const endpointId = await addEndpoint(organisation.id, ['order.created'])
   await rolledBack(async (client, asCourier) => {
-    const sql: Desk['sql'] = async (text, values = []) => (await client.query(text, values)).rows
+    const sql: CourierFixture['sql'] = async (text, values = []) => (await client.query(text, values)).rows
     for (let i = 0; i < orders; i++) {
       await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
         event.id,
@@ -68,7 +68,7 @@ async function atDesk(orders: number, work: (desk: Desk) => Promise<void>): Prom
   })
 }
 
-const deliveryOf = async ({ sql }: Desk, id: string) =>
+const deliveryOf = async ({ sql }: CourierFixture, id: string) =>
   first(
     await sql<{ status: string; attempts: number; wait: number | null; claim: string | null }>(
       `select status, attempts, claim, claimed_until, last_response_status, last_response_body,
@@ -79,7 +79,7 @@ const deliveryOf = async ({ sql }: Desk, id: string) =>
     ),
   )
 
-const endpointOf = async ({ sql, endpointId }: Desk) =>
+const endpointOf = async ({ sql, endpointId }: CourierFixture) =>
   first(
     await sql(
       `select status, disabled_reason, failing_since is not null as failing, version
@@ -90,14 +90,14 @@ const endpointOf = async ({ sql, endpointId }: Desk) =>
 
 describe('a claim', () => {
   test('holds all that is to be sent, and is made once', async () => {
-    await atDesk(1, async (desk) => {
-      const owed = await desk.claim()
+    await withCourier(1, async (courier) => {
+      const owed = await courier.claim()
       expect(owed).toEqual([
         {
           id: expect.any(String),
           claim: expect.any(String),
           attempt: 1,
-          webhook_endpoint_id: desk.endpointId,
+          webhook_endpoint_id: courier.endpointId,
           url: 'https://hooks.example.com/usher',
           secrets: [expect.stringMatching(/^whsec_/)],
           webhook_id: expect.any(String),
@@ -106,87 +106,87 @@ describe('a claim', () => {
           data: expect.objectContaining({ object: 'order' }),
         },
       ])
-      expect(await desk.claim()).toEqual([])
+      expect(await courier.claim()).toEqual([])
       // A lease: whoever died with it leaves it to the next.
-      await desk.sql(
+      await courier.sql(
         'update public.webhook_deliveries set next_attempt_at = now(), claimed_until = now() where id = $1',
         [first(owed).id],
       )
-      const again = first(await desk.claim())
+      const again = first(await courier.claim())
       expect([again.id, again.attempt, again.webhook_id]).toEqual([first(owed).id, 2, first(owed).webhook_id])
       expect(again.claim).not.toBe(first(owed).claim)
     })
   })
 
   test('takes at most four of an endpoint at once, and the next when one of them is settled', async () => {
-    await atDesk(6, async (desk) => {
-      const owed = await desk.claim()
+    await withCourier(6, async (courier) => {
+      const owed = await courier.claim()
       expect(owed).toHaveLength(4)
-      expect(await desk.claim()).toEqual([])
-      await desk.settle(first(owed), { status: 200 })
-      expect(await desk.claim()).toHaveLength(1)
+      expect(await courier.claim()).toEqual([])
+      await courier.settle(first(owed), { status: 200 })
+      expect(await courier.claim()).toHaveLength(1)
     })
   })
 
   test('takes no more than there is room for, and of one endpoint its oldest first', async () => {
-    await atDesk(3, async (desk) => {
-      expect(await desk.claim(1)).toHaveLength(1)
-      const [{ n }] = (await desk.sql('select json_array_length(api.claim_webhooks(2)) as n')) as [{ n: number }]
+    await withCourier(3, async (courier) => {
+      expect(await courier.claim(1)).toHaveLength(1)
+      const [{ n }] = (await courier.sql('select json_array_length(api.claim_webhooks(2)) as n')) as [{ n: number }]
       expect(n).toBeLessThanOrEqual(2)
     })
   })
 
   test('takes one at a time of an endpoint that is failing', async () => {
-    await atDesk(5, async (desk) => {
-      await desk.sql('update public.webhook_endpoints set failing_since = now() where id = $1', [desk.endpointId])
-      const owed = await desk.claim()
+    await withCourier(5, async (courier) => {
+      await courier.sql('update public.webhook_endpoints set failing_since = now() where id = $1', [courier.endpointId])
+      const owed = await courier.claim()
       expect(owed).toHaveLength(1)
-      expect(await desk.claim()).toEqual([])
-      await desk.settle(first(owed), { status: 200 })
-      expect(await desk.claim()).toHaveLength(4)
+      expect(await courier.claim()).toEqual([])
+      await courier.settle(first(owed), { status: 200 })
+      expect(await courier.claim()).toHaveLength(4)
     })
   })
 
   test('takes nothing for an endpoint that is disabled until it is enabled again', async () => {
-    await atDesk(1, async (desk) => {
+    await withCourier(1, async (courier) => {
       const set = (status: string) =>
-        desk.sql('update public.webhook_endpoints set status = $2 where id = $1', [desk.endpointId, status])
+        courier.sql('update public.webhook_endpoints set status = $2 where id = $1', [courier.endpointId, status])
       await set('disabled')
-      expect(await desk.claim()).toEqual([])
+      expect(await courier.claim()).toEqual([])
       await set('enabled')
-      expect(await desk.claim()).toHaveLength(1)
+      expect(await courier.claim()).toHaveLength(1)
     })
   })
 
   test('has both secrets while one replaces the other, the new one first', async () => {
-    await atDesk(1, async (desk) => {
+    await withCourier(1, async (courier) => {
       const secrets = async () =>
         (
-          await desk.sql<{ secret: string }>(
+          await courier.sql<{ secret: string }>(
             `select secret from private.webhook_secrets where webhook_endpoint_id = $1
              order by expires_at desc nulls first`,
-            [desk.endpointId],
+            [courier.endpointId],
           )
         ).map(({ secret }) => secret)
       const [old] = await secrets()
-      await desk.sql(
+      await courier.sql(
         "update private.webhook_secrets set expires_at = now() + interval '1 hour' where webhook_endpoint_id = $1",
-        [desk.endpointId],
+        [courier.endpointId],
       )
-      await desk.sql('select private.add_webhook_secret($1)', [desk.endpointId])
+      await courier.sql('select private.add_webhook_secret($1)', [courier.endpointId])
       const both = await secrets()
       expect([both.length, both[1]]).toEqual([2, old])
-      expect(first(await desk.claim()).secrets).toEqual(both)
+      expect(first(await courier.claim()).secrets).toEqual(both)
     })
   })
 })
 
 describe('a settlement', () => {
   test.each([200, 204, 299])('of %i is delivered', async (status) => {
-    await atDesk(1, async (desk) => {
-      const owed = first(await desk.claim())
-      await desk.settle(owed, { status, body: 'OK' })
-      expect(await deliveryOf(desk, owed.id)).toEqual({
+    await withCourier(1, async (courier) => {
+      const owed = first(await courier.claim())
+      await courier.settle(owed, { status, body: 'OK' })
+      expect(await deliveryOf(courier, owed.id)).toEqual({
         status: 'delivered',
         attempts: 1,
         claim: null,
@@ -204,26 +204,26 @@ describe('a settlement', () => {
   test.each([{ status: 500 }, { status: 302 }, { status: 404 }, { error: 'Connection refused.' }])(
     'of %j is tried again, ever later, ten times within some three days',
     async (how) => {
-      await atDesk(1, async (desk) => {
-        const { id } = first(await desk.claim())
+      await withCourier(1, async (courier) => {
+        const { id } = first(await courier.claim())
         const planned = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
         for (const [i, seconds] of planned.entries()) {
           if (i > 0) {
-            await desk.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [id])
-            await desk.claim()
+            await courier.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [id])
+            await courier.claim()
           }
-          const { claim } = await deliveryOf(desk, id)
-          await desk.settle({ id, claim: String(claim) }, how)
-          const { status, attempts, wait } = await deliveryOf(desk, id)
+          const { claim } = await deliveryOf(courier, id)
+          await courier.settle({ id, claim: String(claim) }, how)
+          const { status, attempts, wait } = await deliveryOf(courier, id)
           expect([status, attempts]).toEqual(['pending', i + 1])
           expect(wait).toBeGreaterThanOrEqual(seconds * 0.79)
           expect(wait).toBeLessThanOrEqual(seconds * 1.21)
         }
-        await desk.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [id])
-        const last = first(await desk.claim())
+        await courier.sql('update public.webhook_deliveries set next_attempt_at = now() where id = $1', [id])
+        const last = first(await courier.claim())
         expect(last.attempt).toBe(10)
-        await desk.settle(last, how)
-        expect(await deliveryOf(desk, id)).toMatchObject({ status: 'failed', wait: null, delivered: false })
+        await courier.settle(last, how)
+        expect(await deliveryOf(courier, id)).toMatchObject({ status: 'failed', wait: null, delivered: false })
       })
     },
   )
@@ -233,68 +233,68 @@ describe('a settlement', () => {
     [1, 4],
     [9_999_999, 86_400],
   ])('that asks to be left alone for %i s is tried again after %i s at the earliest', async (retryAfter, atLeast) => {
-    await atDesk(1, async (desk) => {
-      const owed = first(await desk.claim())
-      await desk.settle(owed, { status: 429, retryAfter })
-      const { wait } = await deliveryOf(desk, owed.id)
+    await withCourier(1, async (courier) => {
+      const owed = first(await courier.claim())
+      await courier.settle(owed, { status: 429, retryAfter })
+      const { wait } = await deliveryOf(courier, owed.id)
       expect(wait).toBeGreaterThanOrEqual(atLeast)
       expect(wait).toBeLessThanOrEqual(Math.max(atLeast, 6))
     })
   })
 
   test('of 410 gives the delivery up and disables the endpoint, which says why', async () => {
-    await atDesk(2, async (desk) => {
-      const owed = first(await desk.claim(1))
-      expect(await desk.settle(owed, { status: 410 })).toBe(true)
-      expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'failed' })
-      expect(await endpointOf(desk)).toMatchObject({ status: 'disabled', disabled_reason: 'It answered 410 Gone.' })
-      expect(await desk.claim()).toEqual([])
+    await withCourier(2, async (courier) => {
+      const owed = first(await courier.claim(1))
+      expect(await courier.settle(owed, { status: 410 })).toBe(true)
+      expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'failed' })
+      expect(await endpointOf(courier)).toMatchObject({ status: 'disabled', disabled_reason: 'It answered 410 Gone.' })
+      expect(await courier.claim()).toEqual([])
     })
   })
 
   test('disables an endpoint that has failed for five days, and no earlier; a success begins anew', async () => {
-    await atDesk(4, async (desk) => {
-      const [one, two, three, four] = await desk.claim()
+    await withCourier(4, async (courier) => {
+      const [one, two, three, four] = await courier.claim()
       if (!one || !two || !three || !four) throw new Error('four were owed')
-      await desk.settle(one, { status: 500 })
-      expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: true })
-      await desk.settle(two, { status: 200 })
-      expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: false, version: 1 })
-      await desk.settle(three, { status: 500 })
+      await courier.settle(one, { status: 500 })
+      expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', failing: true })
+      await courier.settle(two, { status: 200 })
+      expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', failing: false, version: 1 })
+      await courier.settle(three, { status: 500 })
       const failedBefore = (hours: number) =>
-        desk.sql(
+        courier.sql(
           `update public.webhook_endpoints set failing_since = now() - interval '121 hours',
              last_failed_at = now() - make_interval(hours => $2) where id = $1`,
-          [desk.endpointId, hours],
+          [courier.endpointId, hours],
         )
       await failedBefore(1)
-      expect(await desk.settle(four, { error: 'No such host.' })).toBe(true)
-      expect(await endpointOf(desk)).toMatchObject({
+      expect(await courier.settle(four, { error: 'No such host.' })).toBe(true)
+      expect(await endpointOf(courier)).toMatchObject({
         status: 'disabled',
         disabled_reason: 'No delivery succeeded for five days.',
       })
-      await desk.sql("update public.webhook_endpoints set status = 'enabled' where id = $1", [desk.endpointId])
-      expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', disabled_reason: null, failing: false })
+      await courier.sql("update public.webhook_endpoints set status = 'enabled' where id = $1", [courier.endpointId])
+      expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', disabled_reason: null, failing: false })
     })
   })
 
   test.each([{ status: 410 }, { status: 500 }, { error: 'No such host.' }])(
     'of %j by an address that the endpoint no longer has is not held against the new one',
     async (how) => {
-      await atDesk(1, async (desk) => {
-        const owed = first(await desk.claim())
-        await desk.sql("update public.webhook_endpoints set url = 'https://new.example.com/' where id = $1", [
-          desk.endpointId,
+      await withCourier(1, async (courier) => {
+        const owed = first(await courier.claim())
+        await courier.sql("update public.webhook_endpoints set url = 'https://new.example.com/' where id = $1", [
+          courier.endpointId,
         ])
         // The last attempt that the old one had.
-        await desk.sql('update public.webhook_deliveries set attempts = 10 where id = $1', [owed.id])
-        expect(await desk.settle(owed, { ...how, url: owed.url })).toBe(false)
-        expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: false })
-        expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', claim: null, attempts: 0 })
-        const again = first(await desk.claim())
+        await courier.sql('update public.webhook_deliveries set attempts = 10 where id = $1', [owed.id])
+        expect(await courier.settle(owed, { ...how, url: owed.url })).toBe(false)
+        expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', failing: false })
+        expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', claim: null, attempts: 0 })
+        const again = first(await courier.claim())
         expect(again.url).toBe('https://new.example.com/')
-        await desk.settle(again, { ...how, url: again.url })
-        expect(await endpointOf(desk)).toMatchObject(
+        await courier.settle(again, { ...how, url: again.url })
+        expect(await endpointOf(courier)).toMatchObject(
           how.status === 410 ? { status: 'disabled' } : { status: 'enabled', failing: true },
         )
       })
@@ -302,37 +302,37 @@ describe('a settlement', () => {
   )
 
   test('by somebody whose claim has passed to another does not count', async () => {
-    await atDesk(1, async (desk) => {
-      const owed = first(await desk.claim())
-      await desk.settle({ id: owed.id, claim: randomUUID() }, { status: 200 })
-      expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', claim: owed.claim })
-      await desk.settle(owed, { status: 200 })
-      await desk.settle(owed, { status: 500 })
-      expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'delivered', last_response_status: 200 })
+    await withCourier(1, async (courier) => {
+      const owed = first(await courier.claim())
+      await courier.settle({ id: owed.id, claim: randomUUID() }, { status: 200 })
+      expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', claim: owed.claim })
+      await courier.settle(owed, { status: 200 })
+      await courier.settle(owed, { status: 500 })
+      expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'delivered', last_response_status: 200 })
     })
   })
 })
 
 test('a failure long after the one before begins a new series, and does not disable the endpoint', async () => {
-  await atDesk(1, async (desk) => {
-    await desk.sql(
+  await withCourier(1, async (courier) => {
+    await courier.sql(
       `update public.webhook_endpoints set failing_since = now() - interval '60 days', last_failed_at = now() - interval '59 days'
        where id = $1`,
-      [desk.endpointId],
+      [courier.endpointId],
     )
-    await desk.settle(first(await desk.claim()), { status: 503 })
-    expect(await endpointOf(desk)).toMatchObject({ status: 'enabled', failing: true })
+    await courier.settle(first(await courier.claim()), { status: 503 })
+    expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', failing: true })
   })
 })
 
 test('what is owed once more while it is under way is sent once more, whatever becomes of that attempt', async () => {
-  await atDesk(1, async (desk) => {
-    const owed = first(await desk.claim())
-    await desk.sql('update public.webhook_deliveries set attempts = 0, next_attempt_at = now() where id = $1', [
+  await withCourier(1, async (courier) => {
+    const owed = first(await courier.claim())
+    await courier.sql('update public.webhook_deliveries set attempts = 0, next_attempt_at = now() where id = $1', [
       owed.id,
     ])
-    await desk.settle(owed, { status: 200 })
-    expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
+    await courier.settle(owed, { status: 200 })
+    expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
   })
 })
 
@@ -367,27 +367,27 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
 })
 
 test('what is given back is due at once, and has not been tried', async () => {
-  await atDesk(1, async (desk) => {
-    const owed = first(await desk.claim())
-    await desk.release({ id: owed.id, claim: randomUUID() })
-    expect(await deliveryOf(desk, owed.id)).toMatchObject({ attempts: 1, claim: owed.claim })
-    await desk.release(owed)
-    expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
-    expect(await endpointOf(desk)).toMatchObject({ failing: false })
-    const again = first(await desk.claim())
+  await withCourier(1, async (courier) => {
+    const owed = first(await courier.claim())
+    await courier.release({ id: owed.id, claim: randomUUID() })
+    expect(await deliveryOf(courier, owed.id)).toMatchObject({ attempts: 1, claim: owed.claim })
+    await courier.release(owed)
+    expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
+    expect(await endpointOf(courier)).toMatchObject({ failing: false })
+    const again = first(await courier.claim())
     expect([again.id, again.attempt]).toEqual([owed.id, 1])
-    await desk.settle(again, { status: 200 })
-    await desk.release(again)
-    expect(await deliveryOf(desk, owed.id)).toMatchObject({ status: 'delivered', attempts: 1 })
+    await courier.settle(again, { status: 200 })
+    await courier.release(again)
+    expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'delivered', attempts: 1 })
   })
 })
 
 test('what is claimed again and again and never settled is given up', async () => {
-  await atDesk(1, async (desk) => {
-    const { id } = first(await desk.claim())
-    await desk.sql('update public.webhook_deliveries set attempts = 20, next_attempt_at = now() where id = $1', [id])
-    expect(await desk.claim()).toEqual([])
-    expect(await deliveryOf(desk, id)).toMatchObject({
+  await withCourier(1, async (courier) => {
+    const { id } = first(await courier.claim())
+    await courier.sql('update public.webhook_deliveries set attempts = 20, next_attempt_at = now() where id = $1', [id])
+    expect(await courier.claim()).toEqual([])
+    expect(await deliveryOf(courier, id)).toMatchObject({
       status: 'failed',
       last_error: 'Gave up after 20 attempts without a recorded result.',
     })
@@ -510,25 +510,25 @@ test('organisations whose endpoints fail take turns, however many there are and 
 })
 
 test('what is owed can be counted, since when, and how late it is', async () => {
-  await atDesk(2, async (desk) => {
+  await withCourier(2, async (courier) => {
     type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }
     // Nobody else owes or is owed anything meanwhile.
-    await desk.sql('lock table public.webhook_deliveries in share row exclusive mode')
+    await courier.sql('lock table public.webhook_deliveries in share row exclusive mode')
     const depth = async () => {
-      await desk.sql('set local role courier')
-      const [{ depth }] = (await desk.sql('select api.outbox_depth() as depth')) as [{ depth: Depth[] }]
-      await desk.sql('reset role')
+      await courier.sql('set local role courier')
+      const [{ depth }] = (await courier.sql('select api.outbox_depth() as depth')) as [{ depth: Depth[] }]
+      await courier.sql('reset role')
       expect(depth.map(({ kind }) => kind)).toEqual(['webhooks', 'ticket_emails'])
       return depth[0] as Depth
     }
     const set = (assignments: string) =>
-      desk.sql(`update public.webhook_endpoints set ${assignments} where id = $1`, [desk.endpointId])
+      courier.sql(`update public.webhook_endpoints set ${assignments} where id = $1`, [courier.endpointId])
     const year = 365 * 86_400
     // Older than whatever else is owed in this database.
-    await desk.sql(
+    await courier.sql(
       `update public.webhook_deliveries set created_at = now() - interval '3 years', next_attempt_at = now() - interval '2 years'
        where organisation_id = $1`,
-      [desk.organisationId],
+      [courier.organisationId],
     )
     const late = await depth()
     expect(late.oldest_seconds).toBeGreaterThan(2.9 * year)
@@ -538,10 +538,10 @@ test('what is owed can be counted, since when, and how late it is', async () => 
     await set('failing_since = now()')
     expect((await depth()).late_seconds).toBeLessThan(year)
     await set('failing_since = null')
-    await desk.sql(
+    await courier.sql(
       `update public.webhook_deliveries set claimed_until = now() + interval '1 minute'
        where id = (select min(id::text)::uuid from public.webhook_deliveries where organisation_id = $1)`,
-      [desk.organisationId],
+      [courier.organisationId],
     )
     expect(await depth()).toMatchObject({ owed: late.owed })
     expect((await depth()).late_seconds).toBeLessThan(year)

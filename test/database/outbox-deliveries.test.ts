@@ -3,9 +3,9 @@
 
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
-import { doors, overRest } from '../support/interfaces.ts'
+import { interfaces, overRest } from '../support/interfaces.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
-import { outboxDesk } from './outbox-fixture.ts'
+import { outboxFixture } from './outbox-fixture.ts'
 
 type Owed = {
   webhook_endpoint_id: string
@@ -41,16 +41,16 @@ const owed = (webhook_endpoint_id: string, type: string): Owed => ({
 const anEndpointOf = (organisationId: string) =>
   row<{ id: string }>('select id from public.webhook_endpoints where organisation_id = $1', [organisationId])
 
-test.each(doors)('%s, each enabled endpoint that hears of the type is owed one delivery', async (_where, open) => {
-  const { organisation, door } = await outboxDesk(open)
-  const stranger = await outboxDesk(open)
+test.each(interfaces)('%s, each enabled endpoint that hears of the type is owed one delivery', async (_where, open) => {
+  const { organisation, actions } = await outboxFixture(open)
+  const stranger = await outboxFixture(open)
   const orders = await addEndpoint(organisation.id, ['order.completed', 'order.created'])
   const created = await addEndpoint(organisation.id, ['order.created', 'event.updated'])
   await addEndpoint(organisation.id, ['order.cancelled', 'attendee.checked_in'])
   await addEndpoint(organisation.id, ['order.created'], 'disabled')
   await addEndpoint(stranger.organisation.id)
 
-  await door.register({ guests: 2 })
+  await actions.register({ guests: 2 })
   expect(await owedBy(organisation.id)).toEqual([
     owed(orders, 'order.created'),
     owed(created, 'order.created'),
@@ -60,31 +60,31 @@ test.each(doors)('%s, each enabled endpoint that hears of the type is owed one d
 })
 
 test('an endpoint is owed what happens while it is enabled, and not what happened before or meanwhile', async () => {
-  const { organisation, door } = await outboxDesk(overRest)
+  const { organisation, actions } = await outboxFixture(overRest)
   const set = (status: string) =>
     studio.query('update public.webhook_endpoints set status = $2 where organisation_id = $1', [
       organisation.id,
       status,
     ])
-  await door.renameEvent('Before')
+  await actions.renameEvent('Before')
   const endpoint = await addEndpoint(organisation.id)
   await set('disabled')
-  await door.renameEvent('Meanwhile')
+  await actions.renameEvent('Meanwhile')
   expect(await owedBy(organisation.id)).toEqual([])
   await set('enabled')
-  await door.renameEvent('After')
+  await actions.renameEvent('After')
   expect(await owedBy(organisation.id)).toEqual([owed(endpoint, 'event.updated')])
 })
 
 test('what is rolled back is owed to nobody', async () => {
-  const { organisation, event } = await outboxDesk(overRest)
+  const { organisation, event } = await outboxFixture(overRest)
   await addEndpoint(organisation.id)
   await during((client) => client.query("update public.events set name = 'Renamed' where id = $1", [event.id]))
   expect(await owedBy(organisation.id)).toEqual([])
 })
 
 test('many changes in one statement are owed each', async () => {
-  const { organisation, event, registered, attendeesOf } = await outboxDesk(overRest)
+  const { organisation, event, registered, attendeesOf } = await outboxFixture(overRest)
   const orderId = await registered({ guests: 5 })
   const endpoint = await addEndpoint(organisation.id, ['attendee.updated'])
   await studio.query("update public.attendees set company = 'NASA' where event_id = $1", [event.id])
@@ -99,12 +99,12 @@ test.each([
   ],
   ['disabled', "update public.webhook_endpoints set status = 'disabled' where id = $1"],
 ])('an endpoint that is being %s holds up no registration', async (_what, sql) => {
-  const { organisation, door } = await outboxDesk(overRest)
+  const { organisation, actions } = await outboxFixture(overRest)
   const id = await addEndpoint(organisation.id)
   await during(async (organiser) => {
     await organiser.query(sql, [id])
     // Answered while the edit is still open.
-    expect(await door.register()).toEqual(expect.any(String))
+    expect(await actions.register()).toEqual(expect.any(String))
   })
   expect((await anEndpointOf(organisation.id)).id).toBe(id)
 })
@@ -113,11 +113,11 @@ test.each([
   ['commit', 0],
   ['rollback', 2],
 ])('an endpoint that is being deleted fails no registration: after a %s it is owed %i', async (end, owed) => {
-  const { organisation, door } = await outboxDesk(overRest)
+  const { organisation, actions } = await outboxFixture(overRest)
   const id = await addEndpoint(organisation.id)
   await during(async (organiser) => {
     await organiser.query('delete from public.webhook_endpoints where id = $1', [id])
-    const registration = door.register()
+    const registration = actions.register()
     await new Promise((resolve) => setTimeout(resolve, 150))
     await organiser.query(end)
     expect(await registration).toEqual(expect.any(String))

@@ -1,15 +1,15 @@
 // An organisation whose outbox is listened to, and both ways into it: what is told is held against what a read over REST
 // answers of the same object at that moment.
 
-import type { Door } from '../support/interfaces.ts'
+import type { EventActions } from '../support/interfaces.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { listenIn, type Told } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
 type Object = Record<string, unknown> & { id: string }
 
-export async function outboxDesk(
-  open: (send: ReturnType<typeof rest>, event: TestEvent) => Door,
+export async function outboxFixture(
+  open: (send: ReturnType<typeof rest>, event: TestEvent) => EventActions,
   options?: { status?: 'draft' | 'published' },
 ) {
   const organisation = await createOrganisation()
@@ -22,7 +22,7 @@ export async function outboxDesk(
     event,
     send,
     told,
-    door: open(send, event),
+    actions: open(send, event),
     theEvent: () => read(`/events/${event.id}`),
     order: (id: string) => read(`/orders/${id}`),
     attendee: (id: string) => read(`/attendees/${id}`),
@@ -30,7 +30,7 @@ export async function outboxDesk(
     attendeesOf: async (orderId: string): Promise<(Object & { ticket_code: string })[]> =>
       (await send('GET', `/attendees?order_id=${orderId}`)).body.data,
     /** Registers by the door and forgets that it was told of. */
-    registered: async (...args: Parameters<Door['register']>) => {
+    registered: async (...args: Parameters<EventActions['register']>) => {
       const id = await open(send, event).register(...args)
       await told()
       return id

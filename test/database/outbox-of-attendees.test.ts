@@ -1,34 +1,34 @@
-// What the outbox is told of attendees, their tickets and the door, exactly: each deed by both doors, and beside the type
+// What the outbox is told of attendees, their tickets and the door, exactly: each deed by both interfaces, and beside the type
 // the attendee as a read answers them.
 
 import { describe, expect, test } from 'vitest'
-import { doors, inStudio, overRest } from '../support/interfaces.ts'
+import { inStudio, interfaces, overRest } from '../support/interfaces.ts'
 import { byTypeAndId } from '../support/outbox.ts'
 import { edit } from '../support/studio.ts'
-import { outboxDesk, tell } from './outbox-fixture.ts'
+import { outboxFixture, tell } from './outbox-fixture.ts'
 
 /** With an order of so many guests, of which nothing is left to hear. */
-async function deskWith(open: (typeof doors)[number][1], guests: number) {
-  const desk = await outboxDesk(open)
-  const orderId = await desk.registered({ guests })
-  const attendees = await desk.attendeesOf(orderId)
+async function fixtureWith(open: (typeof interfaces)[number][1], guests: number) {
+  const fixture = await outboxFixture(open)
+  const orderId = await fixture.registered({ guests })
+  const attendees = await fixture.attendeesOf(orderId)
   const [first] = attendees
   if (!first) throw new Error('nobody was registered')
-  return { ...desk, orderId, attendees, id: first.id, code: first.ticket_code }
+  return { ...fixture, orderId, attendees, id: first.id, code: first.ticket_code }
 }
 
-describe.each(doors)('%s', (_where, open) => {
+describe.each(interfaces)('%s', (_where, open) => {
   test('a correction is told of, with the ticket that stays', async () => {
-    const { door, told, attendee, id, code } = await deskWith(open, 1)
-    await door.rename(id, 'Mary Jackson')
+    const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
+    await actions.rename(id, 'Mary Jackson')
     const corrected = await attendee(id)
     expect(corrected).toMatchObject({ name: 'Mary Jackson', ticket_code: code, version: 2 })
     expect(await told()).toEqual([tell('attendee.updated', corrected)])
   })
 
   test('a transfer is told of, with the new ticket', async () => {
-    const { door, told, attendee, id, code } = await deskWith(open, 1)
-    await door.transfer(id)
+    const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
+    await actions.transfer(id)
     const transferred = await attendee(id)
     expect(transferred).toMatchObject({ name: 'Ada', email: 'ada@example.com' })
     expect(transferred.ticket_code).not.toBe(code)
@@ -36,54 +36,54 @@ describe.each(doors)('%s', (_where, open) => {
   })
 
   test('an attendee who is saved as they were is no news', async () => {
-    const { door, told, attendee, id } = await deskWith(open, 1)
-    await door.rename(id, String((await attendee(id)).name))
+    const { actions, told, attendee, id } = await fixtureWith(open, 1)
+    await actions.rename(id, String((await attendee(id)).name))
     expect(await told()).toEqual([])
   })
 
   test('one who is cancelled is told of alone: the order stands', async () => {
-    const { door, told, order, orderId, attendee, id } = await deskWith(open, 2)
-    await door.cancelAttendee(id)
+    const { actions, told, order, orderId, attendee, id } = await fixtureWith(open, 2)
+    await actions.cancelAttendee(id)
     expect((await order(orderId)).status).toBe('completed')
     expect(await told()).toEqual([tell('attendee.cancelled', await attendee(id))])
   })
 
   test('the last who is cancelled takes the order along', async () => {
-    const { door, told, order, orderId, attendee, id } = await deskWith(open, 1)
-    await door.cancelAttendee(id)
+    const { actions, told, order, orderId, attendee, id } = await fixtureWith(open, 1)
+    await actions.cancelAttendee(id)
     const cancelled = await order(orderId)
     expect(cancelled).toMatchObject({ status: 'cancelled', attendees: [{ status: 'cancelled' }] })
     expect(await told()).toEqual([tell('attendee.cancelled', await attendee(id)), tell('order.cancelled', cancelled)])
   })
 
   test('an accepted scan is told of, a rejected one is not', async () => {
-    const { door, told, attendee, id, code } = await deskWith(open, 1)
-    expect((await door.scan(code)).result).toBe('accepted')
+    const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
+    expect((await actions.scan(code)).result).toBe('accepted')
     const inside = await attendee(id)
     expect(inside.checked_in_at).toEqual(expect.any(String))
     expect(await told()).toEqual([tell('attendee.checked_in', inside)])
 
-    expect((await door.scan(code)).result).toBe('rejected')
-    expect((await door.scan('NOTACODE')).result).toBe('rejected')
+    expect((await actions.scan(code)).result).toBe('rejected')
+    expect((await actions.scan('NOTACODE')).result).toBe('rejected')
     expect(await told()).toEqual([])
   })
 
   test('a scan that is undone is told of, and not as an edit of the attendee', async () => {
-    const { door, told, attendee, id, code } = await deskWith(open, 1)
-    const scan = await door.scan(code)
+    const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
+    const scan = await actions.scan(code)
     await told()
-    await door.undo(scan.id)
+    await actions.undo(scan.id)
     const outside = await attendee(id)
     expect(outside.checked_in_at).toBeNull()
     expect(await told()).toEqual([tell('attendee.check_in_undone', outside)])
 
-    await expect(door.undo(scan.id)).rejects.toThrow('check_in_already_undone')
+    await expect(actions.undo(scan.id)).rejects.toThrow('check_in_already_undone')
     expect(await told()).toEqual([])
   })
 })
 
 test('of a batch the accepted scans are told of, and of the same batch sent again nothing', async () => {
-  const { send, event, told, attendees, attendee } = await deskWith(overRest, 2)
+  const { send, event, told, attendees, attendee } = await fixtureWith(overRest, 2)
   const codes = [...attendees.map((a) => a.ticket_code), 'NOTACODE']
   const scans = codes.map((code, i) => ({ scan_id: `scan-${i}`, code, scanned_at: '2026-06-01T10:00:00Z' }))
   const batch = { event_id: event.id, scans }
@@ -96,13 +96,13 @@ test('of a batch the accepted scans are told of, and of the same batch sent agai
 })
 
 test('a ticket that is sent once more is no news', async () => {
-  const { send, told, id } = await deskWith(overRest, 1)
+  const { send, told, id } = await fixtureWith(overRest, 1)
   expect((await send('POST', `/attendees/${id}/ticket-email`)).status).toBe(200)
   expect(await told()).toEqual([])
 })
 
 test('an attendee who is moved to another ticket type is told of', async () => {
-  const { event, told, attendee, id } = await deskWith(inStudio, 1)
+  const { event, told, attendee, id } = await fixtureWith(inStudio, 1)
   const ticketTypeId = await event.ticketType()
   await edit('attendees', id, 'ticket_type_id = $2', [ticketTypeId])
   const moved = await attendee(id)

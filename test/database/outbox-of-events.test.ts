@@ -1,47 +1,47 @@
 // What the outbox is told of events, exactly: each deed by both doors, and beside the type the event as a read answers it.
 
 import { describe, expect, test } from 'vitest'
-import { doors, overRest } from '../support/interfaces.ts'
+import { interfaces, overRest } from '../support/interfaces.ts'
 import { byTypeAndId } from '../support/outbox.ts'
-import { outboxDesk, tell } from './outbox-fixture.ts'
+import { outboxFixture, tell } from './outbox-fixture.ts'
 
-describe.each(doors)('%s', (_where, open) => {
+describe.each(interfaces)('%s', (_where, open) => {
   test.each([
     ['draft', 'published', 'event.published'],
     ['published', 'draft', 'event.updated'],
     ['published', 'completed', 'event.updated'],
     ['published', 'cancelled', 'event.cancelled'],
   ] as const)('an event that goes from %s to %s is told of as %s', async (from, to, type) => {
-    const { door, told, theEvent } = await outboxDesk(open, { status: from })
-    await door.setStatus(to)
+    const { actions, told, theEvent } = await outboxFixture(open, { status: from })
+    await actions.setStatus(to)
     const event = await theEvent()
     expect(event.status).toBe(to)
     expect(await told()).toEqual([tell(type, event)])
   })
 
   test('an event that is edited is told of; one that is saved as it was, or refused, is not', async () => {
-    const { door, told, theEvent } = await outboxDesk(open)
-    await door.renameEvent('Summer fair')
+    const { actions, told, theEvent } = await outboxFixture(open)
+    await actions.renameEvent('Summer fair')
     const event = await theEvent()
     expect(event).toMatchObject({ name: 'Summer fair', status: 'published' })
     expect(await told()).toEqual([tell('event.updated', event)])
 
-    await door.renameEvent('Summer fair')
+    await actions.renameEvent('Summer fair')
     expect(await told()).toEqual([])
-    await door.setStatus('completed')
+    await actions.setStatus('completed')
     await told()
-    await expect(door.setStatus('draft')).rejects.toThrow('invalid_transition')
+    await expect(actions.setStatus('draft')).rejects.toThrow('invalid_transition')
     expect(await told()).toEqual([])
   })
 
   test('an event that is cancelled is told of with all of its orders and tickets that stood', async () => {
-    const { event, door, told, theEvent, order, attendeesOf, registered } = await outboxDesk(open)
+    const { event, actions, told, theEvent, order, attendeesOf, registered } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 4900 })
     const standing = [await registered({ guests: 2 }), await registered({ ticketTypeId, invoice: true })]
-    await door.cancelOrder(await registered())
+    await actions.cancelOrder(await registered())
     await told()
 
-    await door.setStatus('cancelled')
+    await actions.setStatus('cancelled')
     const orders = await Promise.all(standing.map(order))
     const attendees = (await Promise.all(standing.map(attendeesOf))).flat()
     expect(attendees.map((a) => a.status)).toEqual(Array(3).fill('cancelled'))
@@ -56,7 +56,7 @@ describe.each(doors)('%s', (_where, open) => {
 })
 
 test('a new draft, its ticket types and its promo codes are no news', async () => {
-  const { send, told } = await outboxDesk(overRest)
+  const { send, told } = await outboxFixture(overRest)
   const { id } = (await send('POST', '/events', { name: 'Fair' })).body.data
   const ticketType = (await send('POST', `/events/${id}/ticket-types`, { name: 'General' })).body.data
   await send('PATCH', `/ticket-types/${ticketType.id}`, { name: 'Everybody' })
@@ -66,8 +66,8 @@ test('a new draft, its ticket types and its promo codes are no news', async () =
 })
 
 test('a dry run is no news, whatever it would cancel', async () => {
-  const { event, send, told, attendeesOf, registered } = await outboxDesk(overRest)
-  const empty = await outboxDesk(overRest)
+  const { event, send, told, attendeesOf, registered } = await outboxFixture(overRest)
+  const empty = await outboxFixture(overRest)
   const orderId = await registered({ guests: 2 })
   const [first] = await attendeesOf(orderId)
   for (const [as, path] of [

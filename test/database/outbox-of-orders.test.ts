@@ -2,39 +2,39 @@
 // object as a read answers it.
 
 import { describe, expect, test } from 'vitest'
-import { doors } from '../support/interfaces.ts'
+import { interfaces } from '../support/interfaces.ts'
 import { byTypeAndId } from '../support/outbox.ts'
 import { addPromoCode, edit } from '../support/studio.ts'
-import { outboxDesk, tell } from './outbox-fixture.ts'
+import { outboxFixture, tell } from './outbox-fixture.ts'
 
-describe.each(doors)('%s', (_where, open) => {
+describe.each(interfaces)('%s', (_where, open) => {
   test('a complimentary registration is told of as created and completed, without ticket codes', async () => {
-    const { door, told, order } = await outboxDesk(open)
-    const made = await order(await door.register())
+    const { actions, told, order } = await outboxFixture(open)
+    const made = await order(await actions.register())
     expect(made).toMatchObject({ status: 'completed', attendees: [{ status: 'active', ticket_code: null }] })
     expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
   })
 
   test('a group is told of once, with everybody in it', async () => {
-    const { door, told, order } = await outboxDesk(open)
-    const made = await order(await door.register({ guests: 3 }))
+    const { actions, told, order } = await outboxFixture(open)
+    const made = await order(await actions.register({ guests: 3 }))
     expect(made.attendees).toHaveLength(3)
     expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
   })
 
   test('an order to be paid is told of as created, with what is due', async () => {
-    const { event, door, told, order } = await outboxDesk(open)
+    const { event, actions, told, order } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 4900 })
-    const made = await order(await door.register({ ticketTypeId, invoice: true }))
+    const made = await order(await actions.register({ ticketTypeId, invoice: true }))
     expect(made).toMatchObject({ status: 'pending', amount_due: 4900, attendees: [{ status: 'awaiting_payment' }] })
     expect(await told()).toEqual([tell('order.created', made)])
   })
 
   test('an order of a promo code that leaves nothing to pay is told of as completed too', async () => {
-    const { event, door, told, order } = await outboxDesk(open)
+    const { event, actions, told, order } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 4900 })
     const promoCode = await addPromoCode(event, 100)
-    const made = await order(await door.register({ ticketTypeId, invoice: true, promoCode }))
+    const made = await order(await actions.register({ ticketTypeId, invoice: true, promoCode }))
     expect(made).toMatchObject({ status: 'completed', discount_total: 4900, attendees: [{ status: 'active' }] })
     const news = await told()
     expect(news.filter(({ type }) => type.startsWith('order.'))).toEqual([
@@ -44,13 +44,13 @@ describe.each(doors)('%s', (_where, open) => {
   })
 
   test('a part of the money is no news; the last of it completes the order and makes its tickets good', async () => {
-    const { event, door, told, order, attendeesOf, registered } = await outboxDesk(open)
+    const { event, actions, told, order, attendeesOf, registered } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 2000 })
     const id = await registered({ ticketTypeId, invoice: true, guests: 2 })
-    await door.pay(id, 1000)
+    await actions.pay(id, 1000)
     expect(await told()).toEqual([])
 
-    await door.pay(id, 3000)
+    await actions.pay(id, 3000)
     const [paid, attendees] = [await order(id), await attendeesOf(id)]
     expect(paid).toMatchObject({ status: 'completed', payments: [{ amount: 1000 }, { amount: 3000 }] })
     expect(attendees.map(({ status, ticket_code }) => [status, ticket_code.length])).toEqual([
@@ -63,18 +63,18 @@ describe.each(doors)('%s', (_where, open) => {
   })
 
   test('money that is refused is no news', async () => {
-    const { event, door, told, registered } = await outboxDesk(open)
+    const { event, actions, told, registered } = await outboxFixture(open)
     const id = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
-    await expect(door.pay(id, 4901)).rejects.toThrow('overpayment')
+    await expect(actions.pay(id, 4901)).rejects.toThrow('overpayment')
     expect(await told()).toEqual([])
   })
 
   test.each([true, false])(
     'a cancelled order is told of with each of its tickets (to be paid: %s)',
     async (invoice) => {
-      const { event, door, told, order, attendeesOf, registered } = await outboxDesk(open)
+      const { event, actions, told, order, attendeesOf, registered } = await outboxFixture(open)
       const id = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice, guests: 3 })
-      await door.cancelOrder(id)
+      await actions.cancelOrder(id)
       const [cancelled, attendees] = [await order(id), await attendeesOf(id)]
       expect(cancelled).toMatchObject({ status: 'cancelled', attendees: Array(3).fill({ status: 'cancelled' }) })
       expect(await told()).toEqual(
@@ -84,12 +84,12 @@ describe.each(doors)('%s', (_where, open) => {
   )
 
   test('of tickets that were cancelled before, the cancellation of their order says nothing again', async () => {
-    const { door, told, order, attendee, attendeesOf, registered } = await outboxDesk(open)
+    const { actions, told, order, attendee, attendeesOf, registered } = await outboxFixture(open)
     const id = await registered({ guests: 2 })
     const [first, second] = (await attendeesOf(id)).map((a) => a.id) as [string, string]
-    await door.cancelAttendee(first)
+    await actions.cancelAttendee(first)
     await told()
-    await door.cancelOrder(id)
+    await actions.cancelOrder(id)
     expect(await told()).toEqual([
       tell('attendee.cancelled', await attendee(second)),
       tell('order.cancelled', await order(id)),
@@ -97,18 +97,18 @@ describe.each(doors)('%s', (_where, open) => {
   })
 
   test('an order that is cancelled already is not cancelled again', async () => {
-    const { door, told, registered } = await outboxDesk(open)
+    const { actions, told, registered } = await outboxFixture(open)
     const id = await registered()
-    await door.cancelOrder(id)
+    await actions.cancelOrder(id)
     await told()
     // Studio may save a row as it is; the API says that there is nothing to cancel.
-    await door.cancelOrder(id).catch((refusal) => expect(refusal.message).toBe('invalid_transition'))
+    await actions.cancelOrder(id).catch((refusal) => expect(refusal.message).toBe('invalid_transition'))
     expect(await told()).toEqual([])
   })
 })
 
 test('an order that is only renamed is no news: there is no type for it', async () => {
-  const { told, registered } = await outboxDesk(doors[1][1])
+  const { told, registered } = await outboxFixture(interfaces[1][1])
   const id = await registered()
   await edit('orders', id, "name = 'Renamed'")
   expect(await told()).toEqual([])

@@ -6,10 +6,10 @@ import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
 import { inStudio, overRest } from '../support/interfaces.ts'
 import { logOf } from '../support/outbox.ts'
-import { outboxDesk, tell } from './outbox-fixture.ts'
+import { outboxFixture, tell } from './outbox-fixture.ts'
 
 test('what is rolled back is not told of', async () => {
-  const { organisation, event, told } = await outboxDesk(inStudio)
+  const { organisation, event, told } = await outboxFixture(inStudio)
   await during(async (client) => {
     await client.query("update public.events set name = 'Renamed' where id = $1", [event.id])
     await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
@@ -27,14 +27,14 @@ test('what is rolled back is not told of', async () => {
 })
 
 test('a request that is refused tells of nothing', async () => {
-  const { event, door, told } = await outboxDesk(overRest)
+  const { event, actions, told } = await outboxFixture(overRest)
   await studio.query('update public.ticket_types set quantity = 1 where id = $1', [event.ticketTypeId])
-  await expect(door.register({ guests: 2 })).rejects.toThrow('sold_out')
+  await expect(actions.register({ guests: 2 })).rejects.toThrow('sold_out')
   expect(await told()).toEqual([])
 })
 
 test('a request that is repeated with its idempotency key tells of nothing new', async () => {
-  const { event, send, told } = await outboxDesk(overRest)
+  const { event, send, told } = await outboxFixture(overRest)
   const register = () =>
     send(
       'POST',
@@ -49,7 +49,7 @@ test('a request that is repeated with its idempotency key tells of nothing new',
 })
 
 test('an attendee who is edited twice in one transaction is told of twice', async () => {
-  const { told, attendee, attendeesOf, registered } = await outboxDesk(inStudio)
+  const { told, attendee, attendeesOf, registered } = await outboxFixture(inStudio)
   const [guest] = await attendeesOf(await registered())
   await during(async (client) => {
     for (const name of ['Mary', 'Ada']) {
@@ -69,7 +69,7 @@ test('an attendee who is edited twice in one transaction is told of twice', asyn
 })
 
 test('an order is told of as it is when the transaction ends, with what was added and paid meanwhile', async () => {
-  const { event, told, order, attendeesOf } = await outboxDesk(inStudio)
+  const { event, told, order, attendeesOf } = await outboxFixture(inStudio)
   const ticketTypeId = await event.ticketType({ price: 4900 })
   const id = await during(async (client) => {
     const { rows } = await client.query<{ id: string }>(
@@ -96,7 +96,7 @@ test('an order is told of as it is when the transaction ends, with what was adde
 })
 
 test('one statement that edits many tells of each', async () => {
-  const { event, told, attendeesOf, registered } = await outboxDesk(inStudio)
+  const { event, told, attendeesOf, registered } = await outboxFixture(inStudio)
   const orderId = await registered({ guests: 3 })
   await studio.query("update public.attendees set company = 'NASA' where event_id = $1", [event.id])
   const ids = (await attendeesOf(orderId)).map(({ id }) => id).sort()
@@ -106,14 +106,14 @@ test('one statement that edits many tells of each', async () => {
 })
 
 test('the log is in the order in which it happened', async () => {
-  const { organisation, event, door, told, attendeesOf } = await outboxDesk(overRest)
+  const { organisation, event, actions, told, attendeesOf } = await outboxFixture(overRest)
   const before = (await logOf(organisation.id)).length
-  const id = await door.register({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
-  await door.renameEvent(randomUUID())
-  await door.pay(id, 4900)
+  const id = await actions.register({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
+  await actions.renameEvent(randomUUID())
+  await actions.pay(id, 4900)
   const [guest] = await attendeesOf(id)
-  await door.scan(String(guest?.ticket_code))
-  await door.cancelOrder(id)
+  await actions.scan(String(guest?.ticket_code))
+  await actions.cancelOrder(id)
   expect((await logOf(organisation.id)).slice(before).map(({ type }) => type)).toEqual([
     'order.created',
     'event.updated',
@@ -127,7 +127,7 @@ test('the log is in the order in which it happened', async () => {
 })
 
 test('a notification has the time and the number of its transaction', async () => {
-  const { organisation, event } = await outboxDesk(inStudio)
+  const { organisation, event } = await outboxFixture(inStudio)
   await during(async (client) => {
     const {
       rows: [transaction],

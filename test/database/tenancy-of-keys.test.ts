@@ -15,13 +15,13 @@ import {
   seen,
   seesOnlyNew,
 } from './tenancy.ts'
-import { createParty, type Party, signUp } from './tenant-fixture.ts'
+import { createTenant, signUp, type Tenant } from './tenant-fixture.ts'
 
-let a: Party
-let b: Party
+let a: Tenant
+let b: Tenant
 let stranger: Claims
 beforeAll(async () => {
-  ;[a, b, stranger] = await Promise.all([createParty(), createParty(), signUp()])
+  ;[a, b, stranger] = await Promise.all([createTenant(), createTenant(), signUp()])
 })
 
 const roleOfKeys = Object.keys(roles).filter((role) => role === 'api_key' || role.startsWith('scope_'))
@@ -31,9 +31,9 @@ const readsAll = (role: string) => readable(role).filter((table) => !seesOnlyNew
 const readsNew = (role: string) => seesOnlyNew[role] ?? []
 
 test.each(pairs(readsAll))('%s reads of %s all rows of its organisation, and no others', async (role, table) => {
-  for (const party of [a, b]) {
-    const expected = table === 'public.api_keys' ? 1 : await held(table, party)
-    expect(await actAs(role, party.claims, (actor) => seen(actor, table))).toEqual({ [party.id]: expected })
+  for (const tenant of [a, b]) {
+    const expected = table === 'public.api_keys' ? 1 : await held(table, tenant)
+    expect(await actAs(role, tenant.claims, (actor) => seen(actor, table))).toEqual({ [tenant.id]: expected })
   }
 })
 
@@ -60,9 +60,9 @@ test.each(roleOfKeys)('%s reads of the keys only itself', async (role) => {
 })
 
 test.each(pairs(editable))('%s edits of %s the rows of its organisation, and no others', async (role, table) => {
-  for (const party of [a, b]) {
-    const edited = await actAs(role, party.claims, ({ touched }) => touched(editAll(table)))
-    expect(edited).toBe(await held(table, party))
+  for (const tenant of [a, b]) {
+    const edited = await actAs(role, tenant.claims, ({ touched }) => touched(editAll(table)))
+    expect(edited).toBe(await held(table, tenant))
   }
   expect(await actAs(role, {}, ({ touched }) => touched(editAll(table)))).toBe(0)
 })

@@ -6,14 +6,14 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { actAs, type Claims } from './actor.ts'
 import { roles, sharedTables, tables } from './expected-privileges.ts'
 import { additions, editAll, editable, edits, extensible, held, readable, refusedAsNotFound, seen } from './tenancy.ts'
-import { createParty, join, type Party, signUp } from './tenant-fixture.ts'
+import { createTenant, join, signUp, type Tenant } from './tenant-fixture.ts'
 
-let a: Party
-let b: Party
+let a: Tenant
+let b: Tenant
 let stranger: Claims
 let memberOfBoth: Claims
 beforeAll(async () => {
-  ;[a, b, stranger, memberOfBoth] = await Promise.all([createParty(), createParty(), signUp(), signUp()])
+  ;[a, b, stranger, memberOfBoth] = await Promise.all([createTenant(), createTenant(), signUp(), signUp()])
   await Promise.all([join(a.id, memberOfBoth, 'member'), join(b.id, memberOfBoth, 'owner')])
 })
 

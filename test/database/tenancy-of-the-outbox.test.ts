@@ -6,28 +6,28 @@ import { row, studio } from '../support/database.ts'
 import { fanOut } from '../support/outbox.ts'
 import { actAs } from './actor.ts'
 import { seen } from './tenancy.ts'
-import { createParty, type Party, signUp } from './tenant-fixture.ts'
+import { createTenant, signUp, type Tenant } from './tenant-fixture.ts'
 
-let a: Party
-let b: Party
+let a: Tenant
+let b: Tenant
 beforeAll(async () => {
-  ;[a, b] = await Promise.all([createParty(), createParty()])
+  ;[a, b] = await Promise.all([createTenant(), createTenant()])
 })
 
 const tables = ['public.notifications', 'public.webhook_deliveries'] as const
 
 /** As Studio counts them, so that it is known what there is to see. */
-const countOf = async (table: string, party: Party) =>
-  (await row<{ n: number }>(`select count(*)::int as n from ${table} where organisation_id = $1`, [party.id])).n
+const countOf = async (table: string, tenant: Tenant) =>
+  (await row<{ n: number }>(`select count(*)::int as n from ${table} where organisation_id = $1`, [tenant.id])).n
 
-const newNotification: [string, (party: Party) => unknown[]] = [
+const newNotification: [string, (tenant: Tenant) => unknown[]] = [
   "insert into public.notifications (organisation_id, type, data) values ($1, 'event.updated', '{}')",
-  (party) => [party.id],
+  (tenant) => [tenant.id],
 ]
-const newDelivery: [string, (party: Party) => unknown[]] = [
+const newDelivery: [string, (tenant: Tenant) => unknown[]] = [
   `insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
    values ($1, $1, $1, 'event.updated')`,
-  (party) => [party.id],
+  (tenant) => [tenant.id],
 ]
 
 describe('a person of the organisation', () => {
@@ -95,10 +95,10 @@ describe('a key', () => {
 })
 
 describe('an endpoint added in Studio', () => {
-  const add = (party: Party): [string, unknown[]] => [
+  const add = (tenant: Tenant): [string, unknown[]] => [
     `insert into public.webhook_endpoints (organisation_id, url, types)
      values ($1, 'https://studio.example.com', '{order.created,event.updated,order.created}') returning id, types, status`,
-    [party.id],
+    [tenant.id],
   ]
   const secretsOf = 'select count(*)::int as n from private.webhook_secrets where webhook_endpoint_id = $1'
 
@@ -145,7 +145,7 @@ describe('an endpoint added in Studio', () => {
 })
 
 test('a key that may not read orders owes no delivery of theirs once more, not even without a condition', async () => {
-  const { id, event, claims } = await createParty()
+  const { id, event, claims } = await createTenant()
   await event.guest()
   await fanOut(id)
   const edit = "update public.webhook_deliveries set next_attempt_at = now() + interval '1 hour'"

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { row } from '../support/database.ts'
 import type { Actor, Claims } from './actor.ts'
 import { privilegesOf, sharedTables, tables, type Verb } from './expected-privileges.ts'
-import type { Party } from './tenant-fixture.ts'
+import type { Tenant } from './tenant-fixture.ts'
 
 const allowed = (verb: Verb) => (role: string) =>
   Object.keys(tables).filter((table) => privilegesOf(role, table)[verb] !== undefined)
@@ -27,12 +27,12 @@ export async function seen({ rows }: Actor, table: string): Promise<Record<strin
 }
 
 /** How many rows there are of an organisation, as Studio counts them. */
-export async function held(table: string, party: Party): Promise<number> {
+export async function held(table: string, tenant: Tenant): Promise<number> {
   const sql = `select count(*)::int as n from ${table} where ${owner(table)} = $1`
-  return (await row<{ n: number }>(sql, [party.id])).n
+  return (await row<{ n: number }>(sql, [tenant.id])).n
 }
 
-/** Each value is one that any row of a party could be given. */
+/** Each value is one that any row of a tenant could be given. */
 export const edits: Record<string, string> = {
   'public.organisations': "name = 'Renamed'",
   'public.organisation_members': "role = 'member'",
@@ -65,44 +65,44 @@ export const seesOnlyNew: Record<string, string[]> = {
   scope_attendees_write: ['public.orders'],
 }
 
-/** A row of a party's, as a statement and its values. `newcomer` belongs to nobody yet. */
-export const additions: Record<string, (party: Party, newcomer: Claims) => [sql: string, values: unknown[]]> = {
-  'public.organisation_members': (party, newcomer) => [
+/** A row of a tenant's, as a statement and its values. `newcomer` belongs to nobody yet. */
+export const additions: Record<string, (tenant: Tenant, newcomer: Claims) => [sql: string, values: unknown[]]> = {
+  'public.organisation_members': (tenant, newcomer) => [
     'insert into public.organisation_members (organisation_id, user_id) values ($1, $2)',
-    [party.id, newcomer.sub],
+    [tenant.id, newcomer.sub],
   ],
-  'public.events': (party) => [
+  'public.events': (tenant) => [
     "insert into public.events (organisation_id, name, slug) values ($1, 'New', $2)",
-    [party.id, `new-${randomUUID()}`],
+    [tenant.id, `new-${randomUUID()}`],
   ],
-  'public.ticket_types': (party) => [
+  'public.ticket_types': (tenant) => [
     "insert into public.ticket_types (organisation_id, event_id, name) values ($1, $2, 'New')",
-    [party.id, party.event.id],
+    [tenant.id, tenant.event.id],
   ],
-  'public.promo_codes': (party) => [
+  'public.promo_codes': (tenant) => [
     'insert into public.promo_codes (organisation_id, event_id, code, percent_off) values ($1, $2, $3, 10)',
-    [party.id, party.event.id, `NEW-${randomUUID()}`],
+    [tenant.id, tenant.event.id, `NEW-${randomUUID()}`],
   ],
-  'public.orders': (party) => [
+  'public.orders': (tenant) => [
     `insert into public.orders (organisation_id, event_id, name, email)
      values ($1, $2, 'Guest', 'guest@example.com')`,
-    [party.id, party.event.id],
+    [tenant.id, tenant.event.id],
   ],
-  'public.attendees': (party) => [
+  'public.attendees': (tenant) => [
     `insert into public.attendees (organisation_id, event_id, order_id, ticket_type_id, name, email)
      values ($1, $2, $3, $4, 'Guest', 'guest@example.com')`,
-    [party.id, party.event.id, party.orderId, party.event.ticketTypeId],
+    [tenant.id, tenant.event.id, tenant.orderId, tenant.event.ticketTypeId],
   ],
-  'public.payments': (party) => [
+  'public.payments': (tenant) => [
     'insert into public.payments (order_id, amount) values ($1, 100)',
-    [party.pricedOrderId],
+    [tenant.pricedOrderId],
   ],
-  'public.webhook_endpoints': (party) => [
+  'public.webhook_endpoints': (tenant) => [
     "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://new.example.com', '{order.created}')",
-    [party.id],
+    [tenant.id],
   ],
-  'public.check_ins': (party) => [
+  'public.check_ins': (tenant) => [
     "insert into public.check_ins (event_id, code) values ($1, 'any code')",
-    [party.event.id],
+    [tenant.event.id],
   ],
 }

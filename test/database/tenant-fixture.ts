@@ -8,7 +8,7 @@ import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { fanOut } from '../support/outbox.ts'
 import type { Claims } from './actor.ts'
 
-export type Party = {
+export type Tenant = {
   id: string
   event: TestEvent
   orderId: string
@@ -24,7 +24,7 @@ export type Party = {
   member: Claims
 }
 
-export async function createParty(): Promise<Party> {
+export async function createTenant(): Promise<Tenant> {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   await studio.query(

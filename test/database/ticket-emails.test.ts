@@ -8,7 +8,7 @@ import { first, rolledBack } from './as-courier.ts'
 
 type Owed = { id: string; claim: string; attempt: number; attendee: { id: string; email: string; ticket_code: string } }
 
-type Desk = {
+type CourierFixture = {
   attendeeId: string
   claim(): Promise<Owed[]>
   settle(
@@ -27,7 +27,7 @@ type Desk = {
 }
 
 /** A guest with a ticket to be e-mailed. */
-async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {}): Promise<void> {
+async function withCourier(work: (courier: CourierFixture) => Promise<void>, { paid = true } = {}): Promise<void> {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   await studio.query("update public.organisations set reply_to_email = 'desk@example.com' where id = $1", [
@@ -114,7 +114,7 @@ async function atDesk(work: (desk: Desk) => Promise<void>, { paid = true } = {})
 }
 
 test('a ticket is owed once, with all that its e-mail says, and is shown as sent', async () => {
-  await atDesk(async ({ claim, settle, shown, emails }) => {
+  await withCourier(async ({ claim, settle, shown, emails }) => {
     const owed = await claim()
     expect(owed).toEqual([
       {
@@ -142,7 +142,7 @@ test('a ticket is owed once, with all that its e-mail says, and is shown as sent
 })
 
 test('nothing is owed before the order is paid', async () => {
-  await atDesk(
+  await withCourier(
     async ({ claim, emails }) => {
       expect(await emails()).toEqual([])
       expect(await claim()).toEqual([])
@@ -152,7 +152,7 @@ test('nothing is owed before the order is paid', async () => {
 })
 
 test('a ticket that is cancelled before it was sent is not sent', async () => {
-  await atDesk(async ({ claim, edit, shown, emails }) => {
+  await withCourier(async ({ claim, edit, shown, emails }) => {
     await edit("status = 'cancelled'")
     expect(await claim()).toEqual([])
     expect(await shown()).toEqual({ status: 'cancelled', sent: false, error: null })
@@ -161,7 +161,7 @@ test('a ticket that is cancelled before it was sent is not sent', async () => {
 })
 
 test('a ticket that is cancelled while its e-mail is under way stays cancelled', async () => {
-  await atDesk(async ({ claim, edit, settle, shown }) => {
+  await withCourier(async ({ claim, edit, settle, shown }) => {
     const owed = first(await claim())
     await edit("status = 'cancelled'")
     await settle(owed, { messageId: 'm-2' })
@@ -170,7 +170,7 @@ test('a ticket that is cancelled while its e-mail is under way stays cancelled',
 })
 
 test('a transient failure is tried again for five days, ever later, and then shown as failed', async () => {
-  await atDesk(async ({ claim, settle, shown, emails, expire }) => {
+  await withCourier(async ({ claim, settle, shown, emails, expire }) => {
     for (const hours of [1 / 120, 1 / 30, 1 / 6, 1 / 2, 2, 6, 12, 12, 12, 24, 24, 24]) {
       const seconds = hours * 3600
       await settle(first(await claim()), { error: 'The mail service is busy.' })
@@ -188,7 +188,7 @@ test('a transient failure is tried again for five days, ever later, and then sho
 })
 
 test('a permanent failure is not tried again', async () => {
-  await atDesk(async ({ claim, settle, shown }) => {
+  await withCourier(async ({ claim, settle, shown }) => {
     await settle(first(await claim()), { error: 'No such mailbox.', permanent: true })
     expect(await shown()).toEqual({ status: 'failed', sent: false, error: 'No such mailbox.' })
     expect(await claim()).toEqual([])
@@ -196,7 +196,7 @@ test('a permanent failure is not tried again', async () => {
 })
 
 test('a ticket that is sent again is owed again', async () => {
-  await atDesk(async ({ claim, settle, edit, shown, emails }) => {
+  await withCourier(async ({ claim, settle, edit, shown, emails }) => {
     await settle(first(await claim()), { messageId: 'm-3' })
     await edit("ticket_email_status = 'queued'")
     await settle(first(await claim()), { messageId: 'm-4' })
@@ -211,7 +211,7 @@ test.each([
 ])(
   'a ticket whose %s changes while its e-mail is under way is owed again, as it is now',
   async (_what, assignments) => {
-    await atDesk(async ({ claim, settle, edit, shown }) => {
+    await withCourier(async ({ claim, settle, edit, shown }) => {
       const old = first(await claim())
       await edit(assignments)
       await settle(old, { messageId: 'm-5' })
@@ -225,7 +225,7 @@ test.each([
 )
 
 test('whoever died with a claim leaves it to the next, and what they say afterwards does not count', async () => {
-  await atDesk(async ({ claim, settle, expire, shown }) => {
+  await withCourier(async ({ claim, settle, expire, shown }) => {
     const dead = first(await claim())
     await expire()
     const next = first(await claim())
@@ -238,7 +238,7 @@ test('whoever died with a claim leaves it to the next, and what they say afterwa
 })
 
 test('what the mail service tells later is shown, of the latest e-mail only', async () => {
-  await atDesk(async ({ claim, settle, event, edit, shown }) => {
+  await withCourier(async ({ claim, settle, event, edit, shown }) => {
     await settle(first(await claim()), { messageId: 'm-8' })
     await event('m-8', 'delivered')
     expect(await shown()).toMatchObject({ status: 'delivered' })
@@ -253,7 +253,7 @@ test('what the mail service tells later is shown, of the latest e-mail only', as
 })
 
 test('what the mail service tells before its answer has arrived counts as that answer', async () => {
-  await atDesk(async ({ claim, settle, event, shown, emails }) => {
+  await withCourier(async ({ claim, settle, event, shown, emails }) => {
     const owed = first(await claim())
     await event('m-10', 'delivered', undefined, owed)
     expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
@@ -268,7 +268,7 @@ test('what the mail service tells before its answer has arrived counts as that a
 })
 
 test('an e-mail that arrived although its answer was lost is not sent again', async () => {
-  await atDesk(async ({ claim, settle, event, expire, shown }) => {
+  await withCourier(async ({ claim, settle, event, expire, shown }) => {
     const owed = first(await claim())
     await settle(owed, { error: 'Postmark: timeout.' })
     await event('m-11', 'delivered', undefined, owed)
@@ -279,7 +279,7 @@ test('an e-mail that arrived although its answer was lost is not sent again', as
 })
 
 test('a ticket whose code changed is still owed when the e-mail before it arrives', async () => {
-  await atDesk(async ({ claim, event, edit, shown, emails }) => {
+  await withCourier(async ({ claim, event, edit, shown, emails }) => {
     const owed = first(await claim())
     await edit('ticket_code = null')
     await event('m-12', 'delivered', undefined, owed)
@@ -289,7 +289,7 @@ test('a ticket whose code changed is still owed when the e-mail before it arrive
 })
 
 test('nothing is told of an e-mail that nobody has begun to send', async () => {
-  await atDesk(async ({ event, emails, shown, id }) => {
+  await withCourier(async ({ event, emails, shown, id }) => {
     await event('m-13', 'delivered', undefined, { id: await id(), attempt: 1 })
     expect(await shown()).toMatchObject({ status: 'queued' })
     expect(await emails()).toMatchObject([{ status: 'queued', attempts: 0 }])
@@ -299,7 +299,7 @@ test('nothing is told of an e-mail that nobody has begun to send', async () => {
 test('what is told of an attempt that another has followed is no news', async () => {
   // The code is re-issued and the address corrected between two attempts: what became of the first says nothing of the ticket.
   for (const told of ['delivered', 'bounced']) {
-    await atDesk(async ({ claim, settle, event, edit, expire, shown }) => {
+    await withCourier(async ({ claim, settle, event, edit, expire, shown }) => {
       const one = first(await claim())
       await settle(one, { error: 'Postmark: timeout.' })
       await edit("ticket_code = null, email = 'new@example.com'")
@@ -318,7 +318,7 @@ test('what is told of an attempt that another has followed is no news', async ()
 })
 
 test('an e-mail that was given up and arrives all the same is shown as delivered', async () => {
-  await atDesk(async ({ claim, settle, event, shown, emails }) => {
+  await withCourier(async ({ claim, settle, event, shown, emails }) => {
     const owed = first(await claim())
     await settle(owed, { error: 'Postmark: timeout.', permanent: true })
     expect(await shown()).toMatchObject({ status: 'failed' })
@@ -329,7 +329,7 @@ test('an e-mail that was given up and arrives all the same is shown as delivered
 })
 
 test('what is claimed again and again and never settled is given up', async () => {
-  await atDesk(async ({ claim, expire, shown, emails }) => {
+  await withCourier(async ({ claim, expire, shown, emails }) => {
     for (let i = 0; i < 20; i++) {
       expect(await claim()).toHaveLength(1)
       await expire()
@@ -347,7 +347,7 @@ test.each([
 ])(
   'a ticket that is sent again is owed once, though the one given up turns out to be %s (%s)',
   async (told, resend) => {
-    await atDesk(async ({ claim, settle, event, edit, shown, emails }) => {
+    await withCourier(async ({ claim, settle, event, edit, shown, emails }) => {
       const given = first(await claim())
       await settle(given, { error: 'Postmark: timeout.', permanent: true })
       await edit(resend)

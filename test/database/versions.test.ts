@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { actAs } from './actor.ts'
-import { createParty } from './tenant-fixture.ts'
+import { createTenant } from './tenant-fixture.ts'
 
 const edits = {
   update_event: ['scope_events_write', 'events', '{"name": "Renamed"}'],
@@ -15,7 +15,7 @@ const edits = {
 test.each(Object.entries(edits))(
   '%s is made of any version that is named',
   async (operation, [role, table, changes]) => {
-    const party = await createParty()
+    const party = await createTenant()
     await actAs(role, party.claims, async ({ rows, touched, refusal }) => {
       const [object] = await rows<{ id: string; version: number }>(`select id, version from public.${table} limit 1`)
       const { id, version = 0 } = object ?? {}

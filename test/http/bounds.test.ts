@@ -97,8 +97,8 @@ describe.each<[what: string, path: string, tool: string, fields: () => Record<st
     0,
   ],
 ])('%s', (_what, path, tool, fields, more) => {
-  test.each(['over REST', 'over MCP'])('are named up to twenty, and counted, %s', async (door) => {
-    const refused = door === 'over REST' ? await overRest(path, fields()) : await overMcp(tool, fields())
+  test.each(['over REST', 'over MCP'])('are named up to twenty, and counted, %s', async (via) => {
+    const refused = via === 'over REST' ? await overRest(path, fields()) : await overMcp(tool, fields())
     expect(refused.code).toBe('validation_failed')
     const { fields: named, more: others = 0 } = refused.details
     expect(named.length).toBeGreaterThan(5)
@@ -122,9 +122,9 @@ describe.each<[what: string, fields: () => Record<string, unknown>, message: str
   ['lists 100,000 deep', () => ({ attendees: nested(100_000) }), 'must be nested at most 10 deep'],
   ['lists 11 deep', () => ({ attendees: nested(11) }), 'must be nested at most 10 deep'],
 ])('a body of %s', (_what, fields, message) => {
-  test.each(['over REST', 'over MCP'])('is refused before it is validated, %s', async (door) => {
+  test.each(['over REST', 'over MCP'])('is refused before it is validated, %s', async (via) => {
     const path = `/events/${event.id}/registrations`
-    const refused = door === 'over REST' ? await overRest(path, textOf(fields())) : await overMcpText(fields())
+    const refused = via === 'over REST' ? await overRest(path, textOf(fields())) : await overMcpText(fields())
     expect(refused).toMatchObject({ code: 'validation_failed', param: 'body', message: `body ${message}` })
   })
 })

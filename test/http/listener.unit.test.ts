@@ -20,12 +20,12 @@ const listener: RequestListener = async (req, res) => {
 }
 
 async function open(options: Partial<ListenerOptions> = {}) {
-  const door = await openListener({ host: '127.0.0.1', port: 0, ...options })
-  onTestFinished(door.close)
-  door.serve((req, res) => void Promise.resolve(listener(req, res)).catch(() => {}))
-  const { port } = new URL(door.url)
+  const opened = await openListener({ host: '127.0.0.1', port: 0, ...options })
+  onTestFinished(opened.close)
+  opened.serve((req, res) => void Promise.resolve(listener(req, res)).catch(() => {}))
+  const { port } = new URL(opened.url)
   return {
-    door,
+    opened,
     socket() {
       const socket = connect(Number(port), '127.0.0.1')
       socket.on('error', () => {})
@@ -110,9 +110,9 @@ test('rubbish behind a request that is being worked on is not its answer: the co
 })
 
 test('requests that are sent ahead are begun one after another', async () => {
-  const { door, socket } = await open()
+  const { opened, socket } = await open()
   let [underWay, most] = [0, 0]
-  door.serve((req, res) => {
+  opened.serve((req, res) => {
     underWay += 1
     most = Math.max(most, underWay)
     res.once('finish', () => {
@@ -128,9 +128,9 @@ test('requests that are sent ahead are begun one after another', async () => {
 })
 
 test('a client that sends hundreds of requests without waiting for an answer is shut out', async () => {
-  const { door, socket } = await open()
+  const { opened, socket } = await open()
   let begun = 0
-  door.serve((_req, res) => {
+  opened.serve((_req, res) => {
     begun += 1
     setTimeout(() => res.end(), 50)
   })
@@ -206,9 +206,9 @@ test('when all connections wait for us, one more is turned away', async () => {
 })
 
 test('places are given back: as many clients as you like come one after another', async () => {
-  const { door } = await open({ maxConnections: 3 })
+  const { opened } = await open({ maxConnections: 3 })
   for (let i = 0; i < 10; i++) {
-    const response = await fetch(door.url, { headers: { Connection: 'close' } })
+    const response = await fetch(opened.url, { headers: { Connection: 'close' } })
     expect([response.status, await response.text()]).toEqual([200, '0'])
   }
 })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
 import { openMail } from '../../src/courier/mail/index.ts'
 import { ticketEmail } from '../../src/courier/ticket-email.ts'
-import { owedTicket, sender } from '../courier/pending-ticket.ts'
+import { pendingTicket, sender } from '../courier/pending-ticket.ts'
 import { ownApp } from '../support/own-app.ts'
 import { atWidth, expectScheme, faintTexts, outline, schemes, widths } from './accessibility.ts'
 
@@ -32,7 +32,7 @@ async function mailPreview() {
     /** A ticket as the courier writes it. */
     ticket: async (name: string, event: string, email = 'ada@engines.example') =>
       openMail({ directory }).send(
-        await ticketEmail(owedTicket({ attendee: { name, email }, event: { name: event } }), sender),
+        await ticketEmail(pendingTicket({ attendee: { name, email }, event: { name: event } }), sender),
       ),
     file: (name: string, ...headers: string[]) =>
       writeFile(

@@ -87,17 +87,17 @@ test('requests are counted by operation, door and status; deliveries by their ou
 test('whoever leaves before there is an answer is counted as such', async () => {
   const { requests, listener } = createMetrics(async () => [], log)
   const api = await openListener({ host: '127.0.0.1', port: 0 })
-  const door = await openListener({ host: '127.0.0.1', port: 0 })
-  onTestFinished(async () => void (await Promise.all([api.close(), door.close()])))
+  const opened = await openListener({ host: '127.0.0.1', port: 0 })
+  onTestFinished(async () => void (await Promise.all([api.close(), opened.close()])))
   api.serve(
     express().use(requests, (_req, res) => {
       res.locals.operation = 'check_in'
     }),
   )
-  door.serve(listener)
+  opened.serve(listener)
   await expect(fetch(api.url, { signal: AbortSignal.timeout(100) })).rejects.toThrow()
   const counted = async () =>
-    (await (await fetch(`${door.url}/metrics`)).text()).match(/_count\{operation="check_in".*/)?.[0]
+    (await (await fetch(`${opened.url}/metrics`)).text()).match(/_count\{operation="check_in".*/)?.[0]
   await expect.poll(counted).toBe('_count{operation="check_in",source="none",status="499"} 1')
 })
 
@@ -113,10 +113,10 @@ test.each([
   ['hangs', () => new Promise(() => {})],
 ])('where the database %s, what is owed is missing and not zero', async (_, outbox) => {
   const { listener } = createMetrics(outbox, log)
-  const door = await openListener({ host: '127.0.0.1', port: 0 })
-  onTestFinished(() => door.close())
-  door.serve(listener)
-  const series = read(await (await fetch(`${door.url}/metrics`)).text())
+  const opened = await openListener({ host: '127.0.0.1', port: 0 })
+  onTestFinished(() => opened.close())
+  opened.serve(listener)
+  const series = read(await (await fetch(`${opened.url}/metrics`)).text())
   expect([...series.keys()].filter((name) => name.startsWith('usher_outbox'))).toEqual([])
   expect(series.get('process_start_time_seconds')).toBeGreaterThan(0)
 })

@@ -191,7 +191,7 @@ const mistakes: Array<[tool: string, fields: string[], arguments_: (it: Arranged
   ['undo_check_in', ['check_in_id'], () => ({ check_in_id: 'mine' })],
 ]
 
-async function expectBothDoorsToRefuse(
+async function expectSameErrorFromBoth(
   name: string,
   code: string,
   connect: (typeof clients)[number]['connect'],
@@ -212,12 +212,12 @@ const oneOfEach = clients.filter(({ client, revision }) => client === 'sdk 1' ||
 describe.each(oneOfEach)('$client speaking $revision', ({ connect }) => {
   test.each(refusals)('%s is refused as %s when %s, over MCP as over REST', async (name, code, _when, argumentsOf) => {
     const it = await arrange()
-    await expectBothDoorsToRefuse(name, code, connect, it, await argumentsOf(it))
+    await expectSameErrorFromBoth(name, code, connect, it, await argumentsOf(it))
   })
 
   test.each(mistakes)('%s names every bad field (%j), over MCP as over REST', async (name, fields, argumentsOf) => {
     const it = await arrange()
-    const refusal = await expectBothDoorsToRefuse(name, 'validation_failed', connect, it, argumentsOf(it))
+    const refusal = await expectSameErrorFromBoth(name, 'validation_failed', connect, it, argumentsOf(it))
     const named = (refusal.details as { fields: Array<{ param: string }> }).fields.map(({ param }) => param)
     expect(named.sort()).toEqual(fields)
     expect(await it.event.sold()).toBe(0)
@@ -229,7 +229,7 @@ describe.each(oneOfEach)('$client speaking $revision', ({ connect }) => {
       const { organisation, event } = await arrange()
       const key = await organisation.key(...scopes.filter((s) => s !== scope))
       const args = (await examples[name]?.(event)) ?? {}
-      const refusal = await expectBothDoorsToRefuse(name, 'missing_scope', connect, { key }, args)
+      const refusal = await expectSameErrorFromBoth(name, 'missing_scope', connect, { key }, args)
       expect(refusal.details).toEqual({ scope })
       expect(refusal.message).toContain(scope)
     },

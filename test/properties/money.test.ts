@@ -1,12 +1,12 @@
 // Money adds up: orders of random prices, percentages and quantities over REST, then tickets cancelled and money received,
-// held after every step against a bill that was worked out without the database.
+// held after every step against a model that was worked out without the database.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { brokenRules } from './invariants.ts'
-import { asAnswered, type Bill, cancelTicket, discountOf, due, newBill, pay } from './order-model.ts'
+import { asAnswered, cancelTicket, discountOf, due, newOrderModel, type OrderModel, pay } from './order-model.ts'
 import { expectProperty, patience } from './property.ts'
 
 const usualRuns = 25
@@ -99,17 +99,17 @@ async function register(send: Send, sale: Sale, opened: Awaited<ReturnType<typeo
     expect([refused.status, refused.body.error?.code]).toEqual([409, 'promo_code_not_applicable'])
   }
   const order = await data(send('POST', path, { ...body, ...(isUsed && { promo_code: 'RANDOM' }) }))
-  const bill = newBill(
+  const model = newOrderModel(
     chosen.map((type) => {
       const price = BigInt(type.price)
       return { price, discount: isUsed && isFor(type) ? discountOf(price, sale.hundredths ?? 0) : 0n }
     }),
   )
-  expect(order).toMatchObject({ currency: sale.currency, ...asAnswered(bill) })
+  expect(order).toMatchObject({ currency: sale.currency, ...asAnswered(model) })
   expectSafe(order)
   const used = isUsed ? chosen.filter((type) => type.price > 0 && isFor(type)).length : 0
   if (promoCode) expect(await timesRedeemed(send, promoCode.id)).toBe(used)
-  return { order, bill }
+  return { order, model }
 }
 
 const timesRedeemed = async (send: Send, id: string) =>
@@ -122,37 +122,37 @@ function expectSafe(order: Record<string, unknown> & { attendees: { price: numbe
   expect(amounts.concat(order.attendees.flatMap((a) => [a.price, a.discount])).every(Number.isSafeInteger)).toBe(true)
 }
 
-const shareOf = (bill: Bill, thousandths: number) => {
-  const amount = (due(bill) * BigInt(thousandths)) / 1000n
+const shareOf = (model: OrderModel, thousandths: number) => {
+  const amount = (due(model) * BigInt(thousandths)) / 1000n
   return amount < 1n ? 1n : amount > largestPayment ? largestPayment : amount
 }
 
-/** Receives the amount, or sees it refused where the bill says that it is too much. */
-async function receive(send: Send, orderId: string, bill: Bill, amount: bigint): Promise<void> {
+/** Receives the amount, or sees it refused where the model says that it is too much. */
+async function receive(send: Send, orderId: string, model: OrderModel, amount: bigint): Promise<void> {
   const { status, body } = await send('POST', `/orders/${orderId}/payments`, { amount: Number(amount) })
-  if (bill.status !== 'pending') {
+  if (model.status !== 'pending') {
     expect([status, body.error?.code]).toEqual([409, 'nothing_due'])
-  } else if (amount > due(bill)) {
+  } else if (amount > due(model)) {
     expect([status, body.error?.code, body.error?.details]).toEqual([
       409,
       'overpayment',
-      { amount_due: Number(due(bill)) },
+      { amount_due: Number(due(model)) },
     ])
   } else {
     expect(status).toBe(201)
-    pay(bill, amount)
-    expect(body.data).toMatchObject(asAnswered(bill))
+    pay(model, amount)
+    expect(body.data).toMatchObject(asAnswered(model))
     expectSafe(body.data)
   }
 }
 
-async function cancel(send: Send, attendeeId: string, bill: Bill, index: number): Promise<void> {
+async function cancel(send: Send, attendeeId: string, model: OrderModel, index: number): Promise<void> {
   const { status, body } = await send('POST', `/attendees/${attendeeId}/cancel`)
-  if (bill.lines[index]?.cancelled) {
+  if (model.lines[index]?.cancelled) {
     expect([status, body.error?.code]).toEqual([409, 'invalid_transition'])
   } else {
     expect([status, body.data?.status]).toEqual([200, 'cancelled'])
-    cancelTicket(bill, index)
+    cancelTicket(model, index)
   }
 }
 
@@ -166,33 +166,33 @@ test(
       usualRuns,
       fc.asyncProperty(sale, async (sale) => {
         const opened = await openSale(send, sale)
-        const { order, bill } = await register(send, sale, opened)
+        const { order, model } = await register(send, sale, opened)
         const read = () => data(send('GET', `/orders/${order.id}`))
 
         for (const step of sale.steps) {
           if (step.what === 'pay') {
-            await receive(send, order.id, bill, shareOf(bill, step.share))
+            await receive(send, order.id, model, shareOf(model, step.share))
           } else {
-            const index = step.ticket % bill.lines.length
-            await cancel(send, order.attendees[index].id, bill, index)
+            const index = step.ticket % model.lines.length
+            await cancel(send, order.attendees[index].id, model, index)
           }
           const now = await read()
-          expect(now).toMatchObject(asAnswered(bill))
+          expect(now).toMatchObject(asAnswered(model))
           expectSafe(now)
         }
 
         // What is left, but not one unit more; then there is nothing left to pay, and the order was completed once.
-        while (bill.status === 'pending') {
-          if (due(bill) < largestPayment) await receive(send, order.id, bill, due(bill) + 1n)
-          await receive(send, order.id, bill, shareOf(bill, 1000))
+        while (model.status === 'pending') {
+          if (due(model) < largestPayment) await receive(send, order.id, model, due(model) + 1n)
+          await receive(send, order.id, model, shareOf(model, 1000))
         }
         const completed = await read()
-        await receive(send, order.id, bill, 1n)
+        await receive(send, order.id, model, 1n)
         const last = await read()
         expect(last).toEqual(completed)
-        expect(last).toMatchObject(asAnswered(bill))
+        expect(last).toMatchObject(asAnswered(model))
         const payments = last.payments.map((payment: { amount: number }) => BigInt(payment.amount))
-        expect(payments.reduce((sum: bigint, amount: bigint) => sum + amount, 0n)).toBe(bill.paid)
+        expect(payments.reduce((sum: bigint, amount: bigint) => sum + amount, 0n)).toBe(model.paid)
         expect(await brokenRules(opened.eventId)).toEqual([])
       }),
     )

@@ -3,7 +3,7 @@
 
 export type Line = { price: bigint; discount: bigint; cancelled: boolean }
 
-export type Bill = {
+export type OrderModel = {
   lines: Line[]
   paid: bigint
   status: 'pending' | 'completed' | 'cancelled'
@@ -14,66 +14,66 @@ export type Bill = {
 /** The discount in minor units: `hundredths` of a per cent of the price, half up. */
 export const discountOf = (price: bigint, hundredths: number) => (price * BigInt(hundredths) + 5000n) / 10_000n
 
-export function newBill(lines: { price: bigint; discount: bigint }[]): Bill {
-  const bill: Bill = {
+export function newOrderModel(lines: { price: bigint; discount: bigint }[]): OrderModel {
+  const model: OrderModel = {
     lines: lines.map((line) => ({ ...line, cancelled: false })),
     paid: 0n,
     status: 'pending',
     subtotal: 0n,
     discountTotal: 0n,
   }
-  addUp(bill)
-  return bill
+  addUp(model)
+  return model
 }
 
 /** What is still to be paid. */
-export const due = (bill: Bill) => {
-  const open = bill.subtotal - bill.discountTotal - bill.paid
-  return bill.status === 'cancelled' || open < 0n ? 0n : open
+export const due = (model: OrderModel) => {
+  const open = model.subtotal - model.discountTotal - model.paid
+  return model.status === 'cancelled' || open < 0n ? 0n : open
 }
 
-export function pay(bill: Bill, amount: bigint): void {
-  bill.paid += amount
-  addUp(bill)
+export function pay(model: OrderModel, amount: bigint): void {
+  model.paid += amount
+  addUp(model)
 }
 
-export function cancelTicket(bill: Bill, index: number): void {
-  const line = bill.lines[index]
+export function cancelTicket(model: OrderModel, index: number): void {
+  const line = model.lines[index]
   if (line) line.cancelled = true
-  addUp(bill)
+  addUp(model)
 }
 
 /** The fields of the answer that are about money. */
-export function asAnswered(bill: Bill) {
+export function asAnswered(model: OrderModel) {
   return {
-    status: bill.status,
-    payment_status: paymentStatus(bill),
-    subtotal: Number(bill.subtotal),
-    discount_total: Number(bill.discountTotal),
-    total: Number(bill.subtotal - bill.discountTotal),
-    amount_paid: Number(bill.paid),
-    amount_due: Number(due(bill)),
-    attendees: bill.lines.map((line) => ({
+    status: model.status,
+    payment_status: paymentStatus(model),
+    subtotal: Number(model.subtotal),
+    discount_total: Number(model.discountTotal),
+    total: Number(model.subtotal - model.discountTotal),
+    amount_paid: Number(model.paid),
+    amount_due: Number(due(model)),
+    attendees: model.lines.map((line) => ({
       price: Number(line.price),
       discount: Number(line.discount),
-      status: line.cancelled ? 'cancelled' : bill.status === 'completed' ? 'active' : 'awaiting_payment',
+      status: line.cancelled ? 'cancelled' : model.status === 'completed' ? 'active' : 'awaiting_payment',
     })),
   }
 }
 
 /** An order without a ticket is cancelled and keeps what it cost; one of which nothing is due is completed. */
-function addUp(bill: Bill): void {
-  const standing = bill.lines.filter((line) => !line.cancelled)
+function addUp(model: OrderModel): void {
+  const standing = model.lines.filter((line) => !line.cancelled)
   if (standing.length === 0) {
-    bill.status = 'cancelled'
+    model.status = 'cancelled'
     return
   }
-  bill.subtotal = standing.reduce((sum, line) => sum + line.price, 0n)
-  bill.discountTotal = standing.reduce((sum, line) => sum + line.discount, 0n)
-  if (bill.status === 'pending' && due(bill) === 0n) bill.status = 'completed'
+  model.subtotal = standing.reduce((sum, line) => sum + line.price, 0n)
+  model.discountTotal = standing.reduce((sum, line) => sum + line.discount, 0n)
+  if (model.status === 'pending' && due(model) === 0n) model.status = 'completed'
 }
 
-function paymentStatus({ status, paid, subtotal, discountTotal }: Bill) {
+function paymentStatus({ status, paid, subtotal, discountTotal }: OrderModel) {
   const total = subtotal - discountTotal
   if (status === 'pending') return paid === 0n ? 'awaiting_payment' : 'partially_paid'
   if (paid > (status === 'cancelled' ? 0n : total)) return 'refund_due'

@@ -88,10 +88,10 @@ test.each([
   [[{ scan_id: 'a', code: 'x', scanned_at: at(1), gate: 1 }], 'scans.0.gate'],
   [Array(2).fill({ scan_id: 'a', code: 'x', scanned_at: at(1) }), 'scans'],
 ])('a batch of %j is refused, naming %s, and nothing is logged', async (scans, param) => {
-  const desk = await door()
-  const { status, body } = await desk.upload(scans)
+  const it = await door()
+  const { status, body } = await it.upload(scans)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
-  expect(await desk.scans()).toBe(0)
+  expect(await it.scans()).toBe(0)
 })
 
 test("another organisation's event takes no scans", async () => {

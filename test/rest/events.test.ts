@@ -5,14 +5,14 @@ import { rest } from '../support/rest.ts'
 
 const dates = { starts_at: '2027-06-01T18:00:00+02:00', ends_at: '2027-06-01T23:00:00+02:00' }
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const key = await organisation.key()
   return { organisation, key, send: rest(key) }
 }
 
 test('an event runs from creation to its first guest and its end without Studio', async () => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const created = await send('POST', '/events', { name: 'Garden Party & Friends', ...dates, capacity: 2 })
   expect(created.status).toBe(201)
   expect(created.body.data).toMatchObject({
@@ -49,7 +49,7 @@ test('an event runs from creation to its first guest and its end without Studio'
 })
 
 test('a change leaves out what stays, and null clears', async () => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const { body } = await send('POST', '/events', {
     name: 'Fair',
     description: 'Old',
@@ -70,7 +70,7 @@ test('a change leaves out what stays, and null clears', async () => {
 })
 
 test('a change of a venue leaves the members out that it does not name, and null clears one', async () => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const venue = { name: 'Hall', address: 'Kaistrasse 1', city: 'Hamburg', postcode: '20457', country: 'DE' }
   const { body } = await send('POST', '/events', { name: 'Fair', venue })
   const change = async (changes: object | null) =>
@@ -89,7 +89,7 @@ test('a change of a venue leaves the members out that it does not name, and null
 })
 
 test('a change that only the stored rest of the object makes impossible is refused in a sentence', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const change = async (path: string, changes: object) => {
     const { status, body } = await send('PATCH', path, changes)
@@ -113,7 +113,7 @@ test('a change that only the stored rest of the object makes impossible is refus
 })
 
 test('a change with the ETag of an older version is refused with 412, and with the present one it is made', async () => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const { body } = await send('POST', '/events', { name: 'Fair' })
   const path = `/events/${body.data.id}`
   const read = await send('GET', path)
@@ -131,7 +131,7 @@ test('a change with the ETag of an older version is refused with 412, and with t
 })
 
 test('of two changes made at once to the same version, one is made', async () => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const { body } = await send('POST', '/events', { name: 'Fair' })
   const answers = await Promise.all(
     Array.from({ length: 6 }, (_, i) =>
@@ -154,7 +154,7 @@ test.each([
   [{ status: 'published' }, 'status'],
   [{ metadata: { nested: {} } }, 'metadata.nested'],
 ])('a change to %j is refused, naming %s, and changes nothing', async (changes, param) => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const { body } = await send('POST', '/events', { name: 'Fair' })
   const answer = await send('PATCH', `/events/${body.data.id}`, changes)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
@@ -162,7 +162,7 @@ test.each([
 })
 
 test('slug and external_id are unique within the organisation, and not beyond', async () => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   const names = { name: 'Fair', slug: 'fair', external_id: 'crm-1' }
   const first = await ours.send('POST', '/events', names)
   expect(first.status).toBe(201)
@@ -181,7 +181,7 @@ test('slug and external_id are unique within the organisation, and not beyond', 
 })
 
 test('a dry run of a cancellation names whom it touches and changes nothing; the real one cancels them', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const [{ orderId, attendeeId }] = [await event.guest(), await event.guest()]
   const state = () =>
@@ -207,7 +207,7 @@ test('a dry run of a cancellation names whom it touches and changes nothing; the
 })
 
 test('a dry run asked for in the query is not taken for the real thing', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const { status, body } = await send('POST', `/events/${event.id}/cancel?dry_run=true`)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'dry_run'])
@@ -215,7 +215,7 @@ test('a dry run asked for in the query is not taken for the real thing', async (
 })
 
 test('a dry run leaves no idempotency record, and no ETag to edit by', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const headers = { 'Idempotency-Key': 'same' }
   const dry = await send('POST', `/events/${event.id}/cancel`, { dry_run: true }, headers)
@@ -225,7 +225,7 @@ test('a dry run leaves no idempotency record, and no ETag to edit by', async () 
 })
 
 test('cancelling one order before does not make cancelling 5,000 time out for ever', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const [small, large] = [await organisation.event(), await organisation.event()]
   await small.guest()
   await studio.query(
@@ -254,7 +254,7 @@ test('cancelling one order before does not make cancelling 5,000 time out for ev
 })
 
 test('nothing is answered as unchanged that only the version calls so', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const path = `/ticket-types/${event.ticketTypeId}`
   const etag = (await send('GET', path)).headers.get('etag') as string
@@ -272,13 +272,13 @@ test.each([
   [{ starts_at: '2027-01-01T00:00:00+23:59' }, 'starts_at'],
   [{ ends_at: '9999-12-31T23:59:59-14:00' }, 'ends_at'],
 ])('an event with %j is refused, naming %s', async (fields, param) => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const { status, body } = await send('POST', '/events', { name: 'Odd', ...fields })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
 
 test('a promo code can still be disabled when one of its ticket types is gone', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const gone = await event.ticketType()
   const { body } = await send('POST', `/events/${event.id}/promo-codes`, {
@@ -292,7 +292,7 @@ test('a promo code can still be disabled when one of its ticket types is gone', 
 })
 
 test('a dry run is refused for the same reason as the real thing', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   await event.guest()
   const dry = await send('POST', `/events/${event.id}/unpublish`, { dry_run: true })
@@ -305,7 +305,7 @@ test('a dry run is refused for the same reason as the real thing', async () => {
 })
 
 test('a repeated cancellation with the same idempotency key is the first answer again', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   await event.guest()
   const cancel = () => send('POST', `/events/${event.id}/cancel`, undefined, { 'Idempotency-Key': 'once' })
@@ -316,7 +316,7 @@ test('a repeated cancellation with the same idempotency key is the first answer 
 })
 
 test("another organisation's event cannot be changed, published or cancelled", async () => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   const event = await theirs.organisation.event()
   for (const [method, path, body] of [
     ['PATCH', '', { name: 'Mine' }],
@@ -334,7 +334,7 @@ test("another organisation's event cannot be changed, published or cancelled", a
 })
 
 test('ticket types: an archived one is no longer issued, and a quantity below what is sold is refused', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   await event.guest()
   const path = `/ticket-types/${event.ticketTypeId}`
@@ -354,7 +354,7 @@ test('ticket types: an archived one is no longer issued, and a quantity below wh
 })
 
 test("an organiser's edit of a ticket type does not fail because somebody bought one meanwhile", async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const etag = (await send('GET', `/ticket-types/${event.ticketTypeId}`)).headers.get('etag') as string
   await event.guest()
@@ -373,14 +373,14 @@ test.each([
   [{ price: -1 }, 'price'],
   [{ sales_start_at: '2027-01-02T00:00:00Z', sales_end_at: '2027-01-01T00:00:00Z' }, 'sales_end_at'],
 ])('a ticket type with %j is refused, naming %s', async (fields, param) => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const { status, body } = await send('POST', `/events/${event.id}/ticket-types`, { name: 'Odd', ...fields })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
 
 test('promo codes: the same word in other letters is the same code, and the state follows dates, limit and status', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const event = await organisation.event()
   const path = `/events/${event.id}/promo-codes`
   const created = await send('POST', path, { code: 'Spring', percent_off: 12.5, max_redemptions: 3 })
@@ -398,7 +398,7 @@ test('promo codes: the same word in other letters is the same code, and the stat
 })
 
 test('a promo code is good only for ticket types of its event', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const [event, other] = [await organisation.event(), await organisation.event()]
   const { status, body } = await send('POST', `/events/${event.id}/promo-codes`, {
     code: 'VIP',
@@ -409,7 +409,7 @@ test('a promo code is good only for ticket types of its event', async () => {
 })
 
 test('an organiser who cancels an event in Studio cancels its orders, and paid ones become refund_due', async () => {
-  const { organisation } = await desk()
+  const { organisation } = await arrange()
   const event = await organisation.event()
   const order = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 4900)', [order.orderId])

@@ -7,7 +7,7 @@ import { rest } from '../support/rest.ts'
 
 const guest = { name: 'Mary Jackson', email: 'mary@example.com' }
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const send = rest(await organisation.key())
@@ -22,7 +22,7 @@ async function desk() {
 }
 
 test('the same key and body answer the first order again, and register nobody', async () => {
-  const { event, register } = await desk()
+  const { event, register } = await arrange()
   const first = await register('crm-1')
   const second = await register('crm-1')
   expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([201, null])
@@ -32,7 +32,7 @@ test('the same key and body answer the first order again, and register nobody', 
 })
 
 test('the same key with another body is refused and registers nobody', async () => {
-  const { event, register } = await desk()
+  const { event, register } = await arrange()
   await register('crm-1')
   const { status, body } = await register('crm-1', { email: 'other@example.com' })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'idempotency_key_reused', 'Idempotency-Key'])
@@ -40,7 +40,7 @@ test('the same key with another body is refused and registers nobody', async () 
 })
 
 test('the same body with its members in another order is the same request, and a list in another order is not', async () => {
-  const { event, register } = await desk()
+  const { event, register } = await arrange()
   const [mary, dorothy] = [guest, { name: 'Dorothy Vaughan', email: 'dorothy@example.com' }]
   const body = (guests: object[], metadata: object) => ({
     ...{ name: 'A', email: 'a@example.com' },
@@ -58,7 +58,7 @@ test('the same body with its members in another order is the same request, and a
 })
 
 test('20 concurrent requests with one key make one order, and all get it', async () => {
-  const { event, register } = await desk()
+  const { event, register } = await arrange()
   const answers = await Promise.all(Array.from({ length: 20 }, () => register('crm-1')))
   expect(answers.map((a) => a.status)).toEqual(Array(20).fill(201))
   expect(new Set(answers.map((a) => a.body.data.id)).size).toBe(1)
@@ -99,7 +99,7 @@ test('a request that comes while the first with its key is at work waits for it,
 })
 
 test('a refusal leaves no record: the same key works once the reason is gone', async () => {
-  const { event, register } = await desk()
+  const { event, register } = await arrange()
   await studio.query('update public.ticket_types set quantity = 0 where id = $1', [event.ticketTypeId])
   expect((await register('crm-1')).body.error.code).toBe('sold_out')
   await studio.query('update public.ticket_types set quantity = 1 where id = $1', [event.ticketTypeId])
@@ -108,7 +108,7 @@ test('a refusal leaves no record: the same key works once the reason is gone', a
 })
 
 test('keys of other organisations, and of other integrations of the same one, do not collide', async () => {
-  const [ours, theirs] = await Promise.all([desk(), desk()])
+  const [ours, theirs] = await Promise.all([arrange(), arrange()])
   const other = rest(await ours.organisation.key())
   const answers = [await ours.register('1'), await theirs.register('1'), await ours.register('1', {}, other)]
   expect(answers.map((a) => a.headers.get('idempotent-replayed'))).toEqual([null, null, null])
@@ -116,7 +116,7 @@ test('keys of other organisations, and of other integrations of the same one, do
 })
 
 test('what was answered to one scope is not replayed to another, even if the fingerprints were the same', async () => {
-  const { organisation, event } = await desk()
+  const { organisation, event } = await arrange()
   const order = await event.payer()
   const client = await studio.connect()
   const as = async (role: string, call: string, values: unknown[]) => {
@@ -147,7 +147,7 @@ test('what was answered to one scope is not replayed to another, even if the fin
 })
 
 test('a record holds for 24 hours, and gives way after', async () => {
-  const { organisation, event, register } = await desk()
+  const { organisation, event, register } = await arrange()
   await register('crm-1')
   const hours = await row(
     'select round(extract(epoch from expires_at - created_at) / 3600)::int as kept from private.idempotency_records where organisation_id = $1',
@@ -166,14 +166,14 @@ test.each([
   ['empty', ''],
   ['of 256 characters', 'k'.repeat(256)],
 ])('an idempotency key that is %s is refused by name', async (_what, key) => {
-  const { event, register } = await desk()
+  const { event, register } = await arrange()
   const { status, body } = await register(key)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'Idempotency-Key'])
   expect(await event.sold()).toBe(0)
 })
 
 test('an idempotency key of 255 characters is fine, whatever is in it', async () => {
-  const { register } = await desk()
+  const { register } = await arrange()
   const key = `${randomUUID()}'"\\;--`.padEnd(255, '~')
   expect((await register(key)).status).toBe(201)
   expect((await register(key)).headers.get('idempotent-replayed')).toBe('true')

@@ -7,7 +7,7 @@ import { rest } from '../support/rest.ts'
 
 const [current = clients[0]] = clients.filter(({ revision }) => revision === '2026-07-28')
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const key = await organisation.key()
   const send = rest(key)
@@ -38,7 +38,7 @@ test.each([
   ['"one"', 412],
   ['"12345678901"', 412],
 ])('an object of version 1 and If-Match: %s are answered %i', async (ifMatch, expected) => {
-  const { change } = await desk()
+  const { change } = await arrange()
   const { status, body } = await change(ifMatch, 'Fair 2')
   expect(status).toBe(expected)
   if (expected === 200) return expect(body.data).toMatchObject({ name: 'Fair 2', version: 2 })
@@ -48,7 +48,7 @@ test.each([
 test.each(['two', '1', '"1" "2"', '"1", two', ',', '"1", *', "'1'", Array(21).fill('"1"').join()])(
   'If-Match: %s is refused by its name',
   async (ifMatch) => {
-    const { change, send, path } = await desk()
+    const { change, send, path } = await arrange()
     const { status, body } = await change(ifMatch, 'Fair 2')
     expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'If-Match'])
     expect((await send('GET', path)).body.data.name).toBe('Fair')
@@ -56,7 +56,7 @@ test.each(['two', '1', '"1" "2"', '"1", two', ',', '"1", *', "'1'", Array(21).fi
 )
 
 test('over MCP one version is taken, and both are called by the names of the arguments', async () => {
-  const { key, id } = await desk()
+  const { key, id } = await arrange()
   const mcp = await current?.connect(key)
   const change = { event_id: id, changes: { name: 'Fair 2' } }
   expect(await mcp?.call('update_event', { ...change, if_version: 1 })).toMatchObject({ data: { version: 2 } })
@@ -78,7 +78,7 @@ test('over MCP one version is taken, and both are called by the names of the arg
 })
 
 test('the names of the arguments are no fields of a body: there they are refused by name', async () => {
-  const { send, path } = await desk()
+  const { send, path } = await arrange()
   for (const field of ['if_version', 'idempotency_key']) {
     const { status, body } = await send('PATCH', path, { name: 'Fair 2', [field]: 1 })
     expect([status, body.error.param]).toEqual([422, field])

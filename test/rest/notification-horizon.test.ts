@@ -7,7 +7,7 @@ import { type Notification, readOn, readUntil } from '../support/notifications.t
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const [event, other] = [await organisation.event(), await organisation.event()]
   const send = rest(await organisation.key())
@@ -28,7 +28,7 @@ test.each([
 ] as const)(
   'a transaction that writes %s and commits last is not skipped by whoever read on meanwhile',
   async (_when, writes, expected) => {
-    const { other, send, renameTo } = await desk()
+    const { other, send, renameTo } = await arrange()
     await renameTo('First')
     const seen = await readUntil(send, (all) => names(all).length === 1)
     const position = () => ({ after: seen.at(-1)?.id ?? '' })
@@ -54,7 +54,7 @@ test.each([
 )
 
 test('a transaction that only reads, or was rolled back, holds nobody up', async () => {
-  const { other, send, renameTo } = await desk()
+  const { other, send, renameTo } = await arrange()
   await during(async (reader) => {
     await reader.query('set transaction isolation level repeatable read, read only')
     await reader.query('select count(*) from public.notifications')
@@ -66,7 +66,7 @@ test('a transaction that only reads, or was rolled back, holds nobody up', async
 })
 
 test('of many who write at once, a reader who never stops misses none and sees none twice', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const writers = await Promise.all(Array.from({ length: 4 }, () => organisation.event()))
   const write = async (eventId: string, writer: number) => {
     for (let i = 0; i < 8; i++) {

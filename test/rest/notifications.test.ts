@@ -10,12 +10,12 @@ import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const send = rest(await organisation.key())
   const renameTo = (name: string) => studio.query('update public.events set name = $2 where id = $1', [event.id, name])
-  return { organisation, event, send, door: overRest(send, event), renameTo }
+  return { organisation, event, send, actions: overRest(send, event), renameTo }
 }
 
 const names = (seen: Notification[]) =>
@@ -23,7 +23,7 @@ const names = (seen: Notification[]) =>
 const types = (seen: Notification[]) => [...new Set(seen.map(({ type }) => type))].sort()
 
 test('notifications are listed oldest first, and read on from the last one seen', async () => {
-  const { send, renameTo } = await desk()
+  const { send, renameTo } = await arrange()
   for (const name of ['1', '2', '3', '4']) await renameTo(name)
   const seen = await readUntil(send, (all) => names(all).length === 4)
   expect(seen.map(({ type }) => type)).toEqual(['event.published', ...Array(4).fill('event.updated')])
@@ -38,7 +38,7 @@ test('notifications are listed oldest first, and read on from the last one seen'
 })
 
 test('a notification is what the object was then, whatever became of it', async () => {
-  const { event, send, renameTo } = await desk()
+  const { event, send, renameTo } = await arrange()
   await renameTo('Then')
   const then = (await send('GET', `/events/${event.id}`)).body.data
   await renameTo('Now')
@@ -53,7 +53,7 @@ test('a notification is what the object was then, whatever became of it', async 
 })
 
 test('walking pages of 3 while more happens neither skips nor repeats', async () => {
-  const { send, renameTo } = await desk()
+  const { send, renameTo } = await arrange()
   const expected = ['1', '2', '3', '4', '5', '6', '7', '8']
   for (const name of expected) await renameTo(name)
   await readUntil(send, (all) => names(all).length === 8)
@@ -78,7 +78,7 @@ test('walking pages of 3 while more happens neither skips nor repeats', async ()
 })
 
 test('a cursor goes on where after began', async () => {
-  const { send, renameTo } = await desk()
+  const { send, renameTo } = await arrange()
   for (const name of ['1', '2', '3', '4', '5']) await renameTo(name)
   const [, first] = await readUntil(send, (all) => names(all).length === 5)
   const page = await send('GET', `/notifications?after=${first?.id}&limit=2`)
@@ -91,9 +91,9 @@ test('a cursor goes on where after began', async () => {
 })
 
 test('one type is listed alone, also on from one of another type', async () => {
-  const { send, door, renameTo } = await desk()
+  const { send, actions, renameTo } = await arrange()
   await renameTo('1')
-  await door.register()
+  await actions.register()
   await renameTo('2')
   const seen = await readUntil(send, (all) => all.length === 5)
   expect(names(await readOn(send, { type: 'event.updated' }))).toEqual(['1', '2'])
@@ -105,11 +105,11 @@ test('one type is listed alone, also on from one of another type', async () => {
 
 /** One of each kind of object happened, and all of it shows. */
 async function everythingHappened() {
-  const { organisation, event, send, door } = await desk()
+  const { organisation, event, send, actions } = await arrange()
   const endpointId = await addEndpoint(organisation.id)
-  const orderId = await door.register()
+  const orderId = await actions.register()
   const [guest] = (await send('GET', `/attendees?order_id=${orderId}`)).body.data
-  await door.scan(guest.ticket_code)
+  await actions.scan(guest.ticket_code)
   expect((await send('POST', `/webhook-endpoints/${endpointId}/test`)).status).toBe(201)
   const all = await readUntil(send, (seen) => seen.length === 5)
   return { organisation, event, send, all, endpointId }
@@ -157,7 +157,7 @@ test('a key that lost a scope sees no more of what needs it, from the next reque
 })
 
 test("another organisation's notifications are neither listed nor read on from", async () => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   await theirs.renameTo('Theirs')
   const [foreign] = await readUntil(theirs.send, (all) => names(all).length === 1)
   expect(names(await readOn(ours.send))).toEqual([])
@@ -168,7 +168,7 @@ test("another organisation's notifications are neither listed nor read on from",
 })
 
 test('reading the log writes nothing', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const count = () =>
     row('select count(*)::int as n from public.notifications where organisation_id = $1', [organisation.id])
   const before = await count()
@@ -185,7 +185,7 @@ test.each([
   ['cursor=abc', 'cursor'],
   ['since=2026-01-01', 'since'],
 ])('a list by %s is refused, naming %s', async (query, param) => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const { status, body } = await send('GET', `/notifications?${query}`)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })

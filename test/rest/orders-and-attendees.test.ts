@@ -4,7 +4,7 @@ import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   return { organisation, event, send: rest(await organisation.key()) }
@@ -13,7 +13,7 @@ async function desk() {
 const ids = (body: { data: { id: string }[] }) => body.data.map(({ id }) => id)
 
 test('orders are listed with their attendees, newest first, by any of the filters', async () => {
-  const { organisation, event, send } = await desk()
+  const { organisation, event, send } = await arrange()
   const other = await organisation.event()
   const [first, second] = [await event.guest(), await other.guest()]
   await studio.query("update public.orders set external_id = 'crm-7', email = 'Ada@Example.com' where id = $1", [
@@ -40,7 +40,7 @@ test('orders are listed with their attendees, newest first, by any of the filter
 })
 
 test('a sync by updated_since finds what changed, whenever it was created', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const [old, other] = [await event.guest(), await event.guest()]
   const { body } = await send('GET', `/attendees/${other.attendeeId}`)
   await new Promise((resolve) => setTimeout(resolve, 5))
@@ -50,7 +50,7 @@ test('a sync by updated_since finds what changed, whenever it was created', asyn
 })
 
 test('walking orders and attendees by pages while they are changed neither skips nor repeats', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const guests = []
   for (let i = 0; i < 8; i++) guests.unshift(await event.guest())
   for (const [path, expected] of [
@@ -73,7 +73,7 @@ test('walking orders and attendees by pages while they are changed neither skips
 })
 
 test('whoever may read orders only learns no ticket code', async () => {
-  const { organisation, event } = await desk()
+  const { organisation, event } = await arrange()
   const { orderId, code } = await event.guest()
   const send = rest(await organisation.key('orders:read', 'orders:write'))
   for (const answer of [
@@ -87,7 +87,7 @@ test('whoever may read orders only learns no ticket code', async () => {
 })
 
 test('a cancelled order gives its places back and its tickets stop scanning; a dry run only says so', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const { orderId, code } = await event.guest()
   const dry = await send('POST', `/orders/${orderId}/cancel`, { dry_run: true })
   expect(dry.body).toMatchObject({ effect: { dry_run: true, orders: 1, attendees: 1 }, data: { status: 'cancelled' } })
@@ -105,7 +105,7 @@ test('a cancelled order gives its places back and its tickets stop scanning; a d
 })
 
 test('a paid order that is cancelled is owed a refund', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const { orderId: id } = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 4900)', [id])
   expect((await send('POST', `/orders/${id}/cancel`)).body.data).toMatchObject({
@@ -116,7 +116,7 @@ test('a paid order that is cancelled is owed a refund', async () => {
 })
 
 test('attendees are found by event, order, status, address, reference and whether they are inside', async () => {
-  const { organisation, event, send } = await desk()
+  const { organisation, event, send } = await arrange()
   const other = await organisation.event()
   const [here, elsewhere] = [await event.guest(), await other.guest()]
   await send('POST', '/check-ins', { event_id: event.id, code: here.code })
@@ -142,7 +142,7 @@ test('attendees are found by event, order, status, address, reference and whethe
 })
 
 test('a corrected attendee keeps the ticket; a transferred one gets a new code and the old one stops working', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const { attendeeId, code } = await event.guest()
   const path = `/attendees/${attendeeId}`
   const corrected = await send('PATCH', path, { name: 'Mary Jackson', company: 'NASA' })
@@ -171,7 +171,7 @@ test('a corrected attendee keeps the ticket; a transferred one gets a new code a
 })
 
 test('a cancelled attendee gives the place back, and the rest of the order stands', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const { orderId, attendeeId } = await event.guest()
   const second = await row<{ id: string }>(
     "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Second', 's@example.com') returning id",
@@ -191,7 +191,7 @@ test('a cancelled attendee gives the place back, and the rest of the order stand
 })
 
 test('a ticket is queued for sending once more, unless it is cancelled', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const { attendeeId } = await event.guest()
   await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [attendeeId])
   const resent = await send('POST', `/attendees/${attendeeId}/ticket-email`)
@@ -202,7 +202,7 @@ test('a ticket is queued for sending once more, unless it is cancelled', async (
 })
 
 test('the log of the door shows every scan, newest first, also those turned away', async () => {
-  const { event, send } = await desk()
+  const { event, send } = await arrange()
   const { attendeeId, code } = await event.guest()
   for (const scanned of ['nobody', code, code]) await send('POST', '/check-ins', { event_id: event.id, code: scanned })
   const { body } = await send('GET', `/check-ins?event_id=${event.id}`)
@@ -211,7 +211,7 @@ test('the log of the door shows every scan, newest first, also those turned away
 })
 
 test("another organisation's orders, attendees and scans do not exist", async () => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   const { orderId, attendeeId, code } = await theirs.event.guest()
   await theirs.send('POST', '/check-ins', { event_id: theirs.event.id, code })
   for (const path of ['/orders', '/attendees', '/check-ins', `/attendees?order_id=${orderId}`]) {

@@ -5,7 +5,7 @@ import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
 /** An order of 49.00 EUR that waits for its money, with one attendee. */
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const { orderId, code } = await event.payer()
@@ -15,7 +15,7 @@ async function desk() {
 }
 
 test('partial payments add up, and with the last one the order completes and the ticket is good', async () => {
-  const { event, code, send, pay } = await desk()
+  const { event, code, send, pay } = await arrange()
   const first = await pay({ amount: 900, external_reference: 'INV-7', received_at: '2026-11-01T10:00:00+01:00' })
   expect(first.status).toBe(201)
   expect(first.body.data).toMatchObject({
@@ -57,20 +57,20 @@ test.each([
   [{}, 422, 'validation_failed', 'amount'],
   [{ amount: 1, method: 'cheque' }, 422, 'validation_failed', 'method'],
 ])('a payment of %j is refused and nothing is recorded', async (payment, status, code, param) => {
-  const { orderId, send, pay } = await desk()
+  const { orderId, send, pay } = await arrange()
   const answer = await pay(payment)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([status, code, param])
   expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({ amount_paid: 0, payments: [] })
 })
 
 test('nothing can be paid for an order that is completed or cancelled', async () => {
-  const { orderId, send, pay } = await desk()
+  const { orderId, send, pay } = await arrange()
   await send('POST', `/orders/${orderId}/cancel`)
   expect((await pay({ amount: 100 })).body.error).toMatchObject({
     code: 'nothing_due',
     details: { status: 'cancelled' },
   })
-  const other = await desk()
+  const other = await arrange()
   await other.pay({ amount: 4900 })
   expect((await other.pay({ amount: 1 })).body.error).toMatchObject({
     code: 'nothing_due',
@@ -79,14 +79,14 @@ test('nothing can be paid for an order that is completed or cancelled', async ()
 })
 
 test('of payments of the whole sum made at once, one is recorded', async () => {
-  const { orderId, send, pay } = await desk()
+  const { orderId, send, pay } = await arrange()
   const answers = await Promise.all(Array.from({ length: 8 }, () => pay({ amount: 4900 })))
   expect(answers.map((a) => a.status).sort()).toEqual([201, ...Array(7).fill(409)])
   expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({ amount_paid: 4900, status: 'completed' })
 })
 
 test('a repeated payment with the same idempotency key is recorded once', async () => {
-  const { orderId, send, pay } = await desk()
+  const { orderId, send, pay } = await arrange()
   const headers = { 'Idempotency-Key': randomUUID() }
   const answers = await Promise.all(Array.from({ length: 5 }, () => pay({ amount: 100 }, headers)))
   expect(new Set(answers.map((a) => JSON.stringify(a.body))).size).toBe(1)
@@ -94,7 +94,7 @@ test('a repeated payment with the same idempotency key is recorded once', async 
 })
 
 test('a payment and a cancellation at once leave either a paid order or one that owes a refund', async () => {
-  const { orderId, send, pay } = await desk()
+  const { orderId, send, pay } = await arrange()
   await Promise.all([pay({ amount: 4900 }), send('POST', `/orders/${orderId}/cancel`)])
   const { data } = (await send('GET', `/orders/${orderId}`)).body
   expect(data.status).toBe('cancelled')
@@ -102,14 +102,14 @@ test('a payment and a cancellation at once leave either a paid order or one that
 })
 
 test('two payments in one statement cannot pay more than is due together', async () => {
-  const { orderId } = await desk()
+  const { orderId } = await arrange()
   const both = studio.query('insert into public.payments (order_id, amount) values ($1, 3000), ($1, 3000)', [orderId])
   expect(await refusalOf(both)).toMatchObject({ code: 'overpayment', details: { amount_due: 1900 } })
   expect(await row('select amount_paid::int from public.orders where id = $1', [orderId])).toEqual({ amount_paid: 0 })
 })
 
 test('a payment added in Studio meets the same rules; the sum and the log cannot be edited', async () => {
-  const { orderId } = await desk()
+  const { orderId } = await arrange()
   const add = (amount: number) =>
     studio.query('insert into public.payments (order_id, amount) values ($1, $2)', [orderId, amount])
   expect(await refusalOf(add(5000))).toMatchObject({ sqlstate: 'PT409', code: 'overpayment' })
@@ -129,7 +129,7 @@ test('a payment added in Studio meets the same rules; the sum and the log cannot
 })
 
 test("another organisation's order cannot be paid for", async () => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   const { status, body } = await ours.send('POST', `/orders/${theirs.orderId}/payments`, { amount: 100 })
   expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'order_id'])
 })

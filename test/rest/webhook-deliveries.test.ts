@@ -10,7 +10,7 @@ import { rest } from '../support/rest.ts'
 type Delivery = { id: string; type: string; webhook_endpoint_id: string; notification_id: string }
 
 /** Two endpoints, one of which hears of a guest: it is owed two deliveries, the other one. */
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const everything = await addEndpoint(organisation.id)
@@ -32,7 +32,7 @@ const settle = (id: string, status: 'delivered' | 'failed' | 'cancelled') =>
   )
 
 test('deliveries are listed newest first, by pages and by any of the filters', async () => {
-  const { everything, created, list, send, delivery } = await desk()
+  const { everything, created, list, send, delivery } = await arrange()
   const all = await list()
   // One guest is an order created and completed, with somebody added to it.
   expect(all).toHaveLength(4)
@@ -59,7 +59,7 @@ test('deliveries are listed newest first, by pages and by any of the filters', a
 })
 
 test('a delivery says how the last attempt went', async () => {
-  const { list, delivery } = await desk()
+  const { list, delivery } = await arrange()
   await settle(delivery.id, 'failed')
   expect(await list('?status=failed')).toMatchObject([
     {
@@ -74,7 +74,7 @@ test('a delivery says how the last attempt went', async () => {
 test.each(['pending', 'delivered', 'failed', 'cancelled'] as const)(
   'a delivery that is %s is owed once more, at once and with its attempts counted anew',
   async (status) => {
-    const { list, send, delivery } = await desk()
+    const { list, send, delivery } = await arrange()
     if (status !== 'pending') await settle(delivery.id, status)
     else {
       await studio.query(
@@ -99,7 +99,7 @@ test.each(['pending', 'delivered', 'failed', 'cancelled'] as const)(
 )
 
 test('a redelivery that is repeated with its idempotency key is not owed again', async () => {
-  const { list, send, delivery } = await desk()
+  const { list, send, delivery } = await arrange()
   await settle(delivery.id, 'failed')
   const redeliver = () => send('POST', `/webhook-deliveries/${delivery.id}/redeliver`, {}, { 'Idempotency-Key': 'k' })
   const first = await redeliver()
@@ -110,7 +110,7 @@ test('a redelivery that is repeated with its idempotency key is not owed again',
 })
 
 test('nothing is owed once more to an endpoint that is disabled', async () => {
-  const { created, list, send, delivery } = await desk()
+  const { created, list, send, delivery } = await arrange()
   await settle(delivery.id, 'failed')
   await send('PATCH', `/webhook-endpoints/${created}`, { status: 'disabled' })
   const { status, body } = await send('POST', `/webhook-deliveries/${delivery.id}/redeliver`)
@@ -119,7 +119,7 @@ test('nothing is owed once more to an endpoint that is disabled', async () => {
 })
 
 test("nothing is owed once more of what the key may not read, nor another organisation's", async () => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   await settle(ours.delivery.id, 'failed')
   const narrow = rest(await ours.organisation.key('events:write', 'events:read', 'attendees:read'))
   for (const [send, id] of [
@@ -144,13 +144,13 @@ test.each([
   ['limit=101', 'limit'],
   ['event_id=1', 'event_id'],
 ])('a list by %s is refused, naming %s', async (query, param) => {
-  const { send } = await desk()
+  const { send } = await arrange()
   const { status, body } = await send('GET', `/webhook-deliveries?${query}`)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
 
 test('what failed since a time is owed once more, and nothing else', async () => {
-  const { everything, created, list, send } = await desk()
+  const { everything, created, list, send } = await arrange()
   const all = await list()
   const ofEverything = all.filter((d) => d.webhook_endpoint_id === everything)
   const [failed, delivered, pending] = ofEverything

@@ -28,7 +28,7 @@ function expectMissing(scope: Scope, { status, body }: RestAnswer) {
 }
 
 /** An organisation with an endpoint that hears of orders, and a key that may write endpoints and read events alone. */
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const id = await addEndpoint(organisation.id, ['order.created', 'event.updated'])
   const read = async () =>
@@ -70,7 +70,7 @@ test.each([
   [{ status: 'enabled' }, 'orders:read'],
   [{ url: 'https://elsewhere.example.com', types: ['order.created'] }, 'orders:read'],
 ] as const)('an endpoint that hears of more than the key may read is not changed to %j', async (changes, scope) => {
-  const { id, path, send, read } = await desk()
+  const { id, path, send, read } = await arrange()
   if ('status' in changes) {
     await studio.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [id])
   }
@@ -81,7 +81,7 @@ test.each([
 
 // What was owed before would go to the new address.
 test('an endpoint is not sent elsewhere by giving up, with the same change, what the key may not read', async () => {
-  const { organisation, path, send, read } = await desk()
+  const { organisation, path, send, read } = await arrange()
   await (await organisation.event()).guest()
   const before = await read()
   expectMissing(
@@ -92,7 +92,7 @@ test('an endpoint is not sent elsewhere by giving up, with the same change, what
 })
 
 test('what an endpoint does not hear of any more is not sent to it, nor owed again', async () => {
-  const { organisation, id, path, send } = await desk()
+  const { organisation, id, path, send } = await arrange()
   await (await organisation.event()).guest()
   await fanOut(organisation.id)
   const all = rest(await organisation.key())
@@ -108,21 +108,21 @@ test('what an endpoint does not hear of any more is not sent to it, nor owed aga
 })
 
 test('an endpoint may be made silent and described by a key that may not read what it hears of', async () => {
-  const { path, send } = await desk()
+  const { path, send } = await arrange()
   const { status, body } = await send('PATCH', path, { status: 'disabled', description: 'Leaks' })
   expect([status, body.data.status, body.data.description]).toEqual([200, 'disabled', 'Leaks'])
   expectMissing('orders:read', await send('PATCH', path, { status: 'enabled' }))
 })
 
 test('a new secret of an endpoint is not shown to a key that may not read what is signed with it', async () => {
-  const { path, send, read } = await desk()
+  const { path, send, read } = await arrange()
   const before = await read()
   expectMissing('orders:read', await send('POST', `${path}/rotate-secret`))
   expect(await read()).toEqual(before)
 })
 
 test('a key that loses a scope loses its say over what needed it, from the next request on', async () => {
-  const { organisation, path } = await desk()
+  const { organisation, path } = await arrange()
   const key = await organisation.key('events:write', 'events:read', 'orders:read')
   const send = rest(key)
   expect((await send('PATCH', path, { url })).status).toBe(200)
@@ -135,7 +135,7 @@ test('a key that loses a scope loses its say over what needed it, from the next 
 })
 
 test('a key sees, tries and deletes endpoints, whatever they hear of', async () => {
-  const { id, path, send, read } = await desk()
+  const { id, path, send, read } = await arrange()
   expect((await send('GET', path)).body.data).toMatchObject({ id, types: ['order.created', 'event.updated'] })
   expect((await send('POST', `${path}/test`)).status).toBe(201)
   expect((await send('DELETE', path)).status).toBe(200)

@@ -9,7 +9,7 @@ import { rest } from '../support/rest.ts'
 
 const url = 'https://hooks.example.com/usher'
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const send = rest(await organisation.key())
   const create = (body: object = {}, headers = {}) =>
@@ -25,7 +25,7 @@ const endpointsOf = async (organisationId: string) =>
   ).n
 
 test('an endpoint is made with what was asked for, enabled', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { status, headers, body } = await create({ description: 'CRM', types: ['event.updated', 'order.created'] })
   expect([status, headers.get('etag')]).toEqual([201, '"1"'])
   expect(body.data).toMatchObject({
@@ -40,7 +40,7 @@ test('an endpoint is made with what was asked for, enabled', async () => {
 })
 
 test('an organisation has at most fifty, in Studio as well', async () => {
-  const { organisation, create } = await desk()
+  const { organisation, create } = await arrange()
   for (let i = 0; i < 50; i++) await addEndpoint(organisation.id)
   const { status, body } = await create()
   expect([status, body.error.code]).toEqual([409, 'too_many_webhook_endpoints'])
@@ -53,7 +53,7 @@ test('an organisation has at most fifty, in Studio as well', async () => {
 })
 
 test('an endpoint shows since when it fails', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id, failing_since } = (await create()).body.data
   expect(failing_since).toBeNull()
   await studio.query("update public.webhook_endpoints set failing_since = '2026-11-20T18:30:00Z' where id = $1", [id])
@@ -62,13 +62,13 @@ test('an endpoint shows since when it fails', async () => {
 })
 
 test('an endpoint may hear of everything; a type named twice is heard of once', async () => {
-  const { create } = await desk()
+  const { create } = await arrange()
   expect((await create({ types: everyType })).body.data.types).toEqual(everyType)
   expect((await create({ types: ['event.updated', 'event.updated'] })).body.data.types).toEqual(['event.updated'])
 })
 
 test('endpoints are listed newest first, by pages, and those of others are not', async () => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   await theirs.create()
   const made: string[] = []
   for (let i = 0; i < 5; i++) made.unshift((await ours.create()).body.data.id)
@@ -79,7 +79,7 @@ test('endpoints are listed newest first, by pages, and those of others are not',
 })
 
 test('a change leaves out what stays, and null clears', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id } = (await create({ description: 'CRM' })).body.data
   const path = `/webhook-endpoints/${id}`
   const changed = await send('PATCH', path, { url: 'https://other.example.com', types: ['event.updated'] })
@@ -97,7 +97,7 @@ test('a change leaves out what stays, and null clears', async () => {
 })
 
 test('an endpoint is disabled and enabled again, which forgets why it was', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id } = (await create()).body.data
   const path = `/webhook-endpoints/${id}`
   expect((await send('PATCH', path, { status: 'disabled' })).body.data).toMatchObject({
@@ -113,7 +113,7 @@ test('an endpoint is disabled and enabled again, which forgets why it was', asyn
 })
 
 test('a change with the ETag of an older version is refused with 412, and with the present one it is made', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const made = await create()
   const path = `/webhook-endpoints/${made.body.data.id}`
   const etag = made.headers.get('etag') ?? ''
@@ -129,7 +129,7 @@ test('a change with the ETag of an older version is refused with 412, and with t
 
 describe('deleting an endpoint', () => {
   test('forgets it with its secret and deliveries, and not what happened', async () => {
-    const { organisation, create, send } = await desk()
+    const { organisation, create, send } = await arrange()
     const event = await organisation.event()
     const { id } = (await create()).body.data
     const kept = await addEndpoint(organisation.id)
@@ -152,7 +152,7 @@ describe('deleting an endpoint', () => {
   })
 
   test('is answered again to the same idempotency key', async () => {
-    const { create, send } = await desk()
+    const { create, send } = await arrange()
     const path = `/webhook-endpoints/${(await create()).body.data.id}`
     const first = await send('DELETE', path, undefined, { 'Idempotency-Key': 'k' })
     const again = await send('DELETE', path, undefined, { 'Idempotency-Key': 'k' })
@@ -164,7 +164,7 @@ describe('deleting an endpoint', () => {
     ['a body', { dry_run: true }, {}, 'dry_run'],
     ['If-Match', undefined, { 'If-Match': '"1"' }, 'If-Match'],
   ])('takes no %s, rather than ignore it', async (_what, body, headers, param) => {
-    const { organisation, create, send } = await desk()
+    const { organisation, create, send } = await arrange()
     const { id } = (await create()).body.data
     const answer = await send('DELETE', `/webhook-endpoints/${id}`, body, headers)
     expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
@@ -174,7 +174,7 @@ describe('deleting an endpoint', () => {
 
 describe('a test', () => {
   test('is owed to the one endpoint, whatever it hears of, and tells it of itself', async () => {
-    const { organisation, create, send } = await desk()
+    const { organisation, create, send } = await arrange()
     const { secret: _, ...endpoint } = (await create()).body.data
     await addEndpoint(organisation.id)
     const tried = await send('POST', `/webhook-endpoints/${endpoint.id}/test`)
@@ -195,7 +195,7 @@ describe('a test', () => {
   })
 
   test('of a disabled endpoint is refused, and nothing is told', async () => {
-    const { organisation, create, send } = await desk()
+    const { organisation, create, send } = await arrange()
     const { id } = (await create()).body.data
     await send('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' })
     const { status, body } = await send('POST', `/webhook-endpoints/${id}/test`)
@@ -208,7 +208,7 @@ describe('a test', () => {
   })
 
   test('is owed once to the same idempotency key', async () => {
-    const { organisation, create, send } = await desk()
+    const { organisation, create, send } = await arrange()
     const path = `/webhook-endpoints/${(await create()).body.data.id}/test`
     const first = await send('POST', path, {}, { 'Idempotency-Key': 'k' })
     expect((await send('POST', path, {}, { 'Idempotency-Key': 'k' })).body).toEqual(first.body)
@@ -223,7 +223,7 @@ test.each([
   ['POST', '/rotate-secret'],
   ['POST', '/test'],
 ])("%s of another organisation's endpoint%s is the 404 of one that is not", async (method, verb) => {
-  const [ours, theirs] = [await desk(), await desk()]
+  const [ours, theirs] = [await arrange(), await arrange()]
   const { secret, ...endpoint } = (await theirs.create()).body.data
   for (const id of [endpoint.id, randomUUID()]) {
     const body = method === 'PATCH' ? { status: 'disabled' } : undefined
@@ -255,7 +255,7 @@ describe('an address', () => {
     'http://[::1]:8080',
     `https://example.com/${'x'.repeat(1980)}`,
   ])('may be %s', async (good) => {
-    const { create } = await desk()
+    const { create } = await arrange()
     expect((await create({ url: good })).body.data.url).toBe(good)
   })
 
@@ -279,7 +279,7 @@ describe('an address', () => {
     7,
     null,
   ])('may not be %j, whoever writes it', async (bad) => {
-    const { organisation, create, send } = await desk()
+    const { organisation, create, send } = await arrange()
     const { id } = (await create()).body.data
     for (const answer of [await create({ url: bad }), await send('PATCH', `/webhook-endpoints/${id}`, { url: bad })]) {
       expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
@@ -310,7 +310,7 @@ describe('an address', () => {
     'https://example.com/\u0007',
     'https://example.com/\u0000',
   ])('may not be %j', async (bad) => {
-    const { create } = await desk()
+    const { create } = await arrange()
     const { status, body } = await create({ url: bad })
     expect([status, body.error?.param]).toEqual([422, 'url'])
   })
@@ -330,7 +330,7 @@ test.each([
   [{ secret: 'whsec_mine' }, 'secret'],
   [{ status: 'disabled' }, 'status'],
 ])('an endpoint with %j is refused, naming %s, and none is made', async (body, param) => {
-  const { organisation, create } = await desk()
+  const { organisation, create } = await arrange()
   const answer = await create(body)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
   expect(await endpointsOf(organisation.id)).toBe(0)
@@ -348,7 +348,7 @@ test.each([
   [{ secret: 'whsec_mine' }, 'secret'],
   [{ version: 7 }, 'version'],
 ])('a change to %j is refused, naming %s, and changes nothing', async (changes, param) => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { secret: _, ...endpoint } = (await create()).body.data
   const answer = await send('PATCH', `/webhook-endpoints/${endpoint.id}`, changes)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])

@@ -7,7 +7,7 @@ import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
-async function desk() {
+async function arrange() {
   const organisation = await createOrganisation()
   const send = rest(await organisation.key())
   const create = (headers = {}) =>
@@ -39,7 +39,7 @@ function expectToSign(secret: string) {
 }
 
 test('a secret is shown when the endpoint is made, to sign with as it is, and never again', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id, secret } = (await create()).body.data
   expectToSign(secret)
   expect(await secretsOf(id)).toEqual([{ secret, hours: null }])
@@ -59,13 +59,13 @@ test('a secret is shown when the endpoint is made, to sign with as it is, and ne
 })
 
 test('no two endpoints have the same secret', async () => {
-  const { create } = await desk()
+  const { create } = await arrange()
   const secrets = await Promise.all(Array.from({ length: 5 }, async () => (await create()).body.data.secret))
   expect(new Set(secrets).size).toBe(5)
 })
 
 test('the same idempotency key answers the same secret again, and makes no second endpoint', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const first = await create({ 'Idempotency-Key': 'k' })
   const again = await create({ 'Idempotency-Key': 'k' })
   expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
@@ -81,7 +81,7 @@ test.each([
   [{ overlap_hours: 168 }, 168],
   [{ overlap_hours: 0 }, 0],
 ])('rotation by %j shows a new secret, and the old one goes on for %i hours', async (body, hours) => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id, secret: old } = (await create()).body.data
   const rotated = await send('POST', `/webhook-endpoints/${id}/rotate-secret`, body)
   expect(rotated.status).toBe(200)
@@ -95,7 +95,7 @@ test.each([
 })
 
 test('an old secret that has leaked stops at once', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id, secret: old } = (await create()).body.data
   await send('POST', `/webhook-endpoints/${id}/rotate-secret`, { overlap_hours: 0 })
   const { rows } = await studio.query(
@@ -106,7 +106,7 @@ test('an old secret that has leaked stops at once', async () => {
 })
 
 test('at most two secrets are alive, however often they are rotated', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id } = (await create()).body.data
   const rotate = async () => (await send('POST', `/webhook-endpoints/${id}/rotate-secret`)).body.data.secret as string
   const [, second, third] = [await rotate(), await rotate(), await rotate()]
@@ -117,7 +117,7 @@ test('at most two secrets are alive, however often they are rotated', async () =
 })
 
 test('of rotations made at once each shows a secret of its own, and one of them signs', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id } = (await create()).body.data
   const answers = await Promise.all(
     Array.from({ length: 6 }, () => send('POST', `/webhook-endpoints/${id}/rotate-secret`)),
@@ -131,7 +131,7 @@ test('of rotations made at once each shows a secret of its own, and one of them 
 })
 
 test('a rotation that is repeated with its idempotency key is made once', async () => {
-  const { create, send } = await desk()
+  const { create, send } = await arrange()
   const { id, secret: old } = (await create()).body.data
   const rotate = () => send('POST', `/webhook-endpoints/${id}/rotate-secret`, {}, { 'Idempotency-Key': 'k' })
   const [first, again] = [await rotate(), await rotate()]
@@ -140,7 +140,7 @@ test('a rotation that is repeated with its idempotency key is made once', async 
 })
 
 test('an endpoint of Studio has its secret shown by a rotation', async () => {
-  const { organisation, send } = await desk()
+  const { organisation, send } = await arrange()
   const id = await addEndpoint(organisation.id)
   const { body } = await send('POST', `/webhook-endpoints/${id}/rotate-secret`)
   expectToSign(body.data.secret)
@@ -149,7 +149,7 @@ test('an endpoint of Studio has its secret shown by a rotation', async () => {
 test.each([-1, 169, 1.5, '24', null])(
   'an overlap of %j hours is refused, and nothing rotates',
   async (overlap_hours) => {
-    const { create, send } = await desk()
+    const { create, send } = await arrange()
     const { id, secret } = (await create()).body.data
     const { status, body } = await send('POST', `/webhook-endpoints/${id}/rotate-secret`, { overlap_hours })
     expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'overlap_hours'])

@@ -11,8 +11,8 @@ import {
   refused,
   type Send,
   savedAsItIs,
+  testStateMachine,
   unchanged,
-  walk,
 } from './state-machine.ts'
 
 /** One ticket, the only one of its order: 30.00 unless it is complimentary. Its e-mail went out, where it was to. */
@@ -158,7 +158,7 @@ const cancelled = {
   'resending the ticket': notActive('cancelled'),
 } satisfies Record<keyof typeof transitions, Cell>
 
-walk({
+testStateMachine({
   name: 'an attendee',
   dimensions: [{ values: 'attendee_status', read: columnOf(({ id }: Guest) => id, 'status'), settable: true }],
   states,

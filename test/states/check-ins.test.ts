@@ -5,7 +5,7 @@ import { row } from '../support/database.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
 import type { RestAnswer } from '../support/rest.ts'
 import { edit } from '../support/studio.ts'
-import { columnOf, done, refused, type Send, same, unchanged, walk } from './state-machine.ts'
+import { columnOf, done, refused, type Send, same, testStateMachine, unchanged } from './state-machine.ts'
 
 type Scanned = { id: string; reason: string | null }
 
@@ -52,7 +52,7 @@ const rejected = (reason: string, nth = '') =>
     changes: { [`check_in${nth}.result`]: 'rejected', [`check_in${nth}.reason`]: reason },
   })
 
-walk({
+testStateMachine({
   name: 'a code',
   dimensions: [
     { values: 'event_status', read: columnOf(({ event }: Door) => event.id, 'status') },
@@ -162,7 +162,7 @@ const alreadyUndone = refused('check_in_already_undone', {
 const standing = { 'undoing it': undone, 'undoing that': unchanged }
 const takenBack = { 'undoing it': alreadyUndone, 'undoing that': alreadyUndone }
 
-walk({
+testStateMachine({
   name: 'a check-in',
   dimensions: [
     {

@@ -4,7 +4,16 @@ import { EventSchema } from '../../src/operations/events.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
 import { addOrder, edit, remove } from '../support/studio.ts'
 import { registeredGuest, registering } from './registering.ts'
-import { columnOf, type Doors, done, invalid, refused, type Subject, savedAsItIs, walk } from './state-machine.ts'
+import {
+  columnOf,
+  done,
+  type Interfaces,
+  invalid,
+  refused,
+  type Subject,
+  savedAsItIs,
+  testStateMachine,
+} from './state-machine.ts'
 
 /** An event to which something was done, to bring it where it is to be. */
 const eventThat =
@@ -17,7 +26,7 @@ const eventThat =
 
 const set = (assignments: string) => (event: TestEvent) => edit('events', event.id, assignments)
 
-const verb = (name: string, status: string): Doors<Subject> => ({
+const verb = (name: string, status: string): Interfaces<Subject> => ({
   rest: (send, { event }) => send('POST', `/events/${event.id}/${name}`),
   sql: ({ event }) => edit('events', event.id, 'status = $2', [status]),
 })
@@ -44,7 +53,7 @@ const status = {
   read: columnOf(({ event }: Subject) => event.id, 'status'),
 }
 
-walk({
+testStateMachine({
   name: 'an event',
   dimensions: [{ ...status, settable: true }],
   states: {
@@ -172,7 +181,7 @@ const closed = (status: string) => {
 }
 
 // The phase of an event is the clock's; it is the organiser who closes it.
-walk({
+testStateMachine({
   name: 'an event to register for',
   dimensions: [
     status,

@@ -6,8 +6,17 @@ import { OrderSchema } from '../../src/operations/orders.ts'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { addOrder, edit } from '../support/studio.ts'
-import { changesBetween, look } from './snapshot.ts'
-import { type Cell, columnOf, done, invalid, refused, type Send, savedAsItIs, walk } from './state-machine.ts'
+import { changesBetween, takeSnapshot } from './snapshot.ts'
+import {
+  type Cell,
+  columnOf,
+  done,
+  invalid,
+  refused,
+  type Send,
+  savedAsItIs,
+  testStateMachine,
+} from './state-machine.ts'
 
 /** An order of one ticket or two, 30.00 each unless they are complimentary. */
 type Sale = { event: TestEvent; id: string; attendeeIds: string[] }
@@ -159,7 +168,7 @@ const cancelled: Record<keyof typeof transitions, Cell> = {
   'cancelling the event': done(withEvent({})),
 }
 
-walk({
+testStateMachine({
   name: 'an order',
   dimensions: [
     { values: 'order_status', read: columnOf(({ id }: Sale) => id, 'status'), settable: true },
@@ -271,13 +280,13 @@ test.each(Object.entries(states))(
   'an order that is %s keeps its payment_status, and any other that is written there is refused',
   async (_state, arrange) => {
     const sale = await arrange(await createOrganisation())
-    const before = await look(sale.event.id)
+    const before = await takeSnapshot(sale.event.id)
     for (const value of OrderSchema.shape.payment_status.options) {
       const write = edit('orders', sale.id, 'payment_status = $2', [value])
       if (value === before.get(sale.id)?.row.payment_status) await write
       else
         expect(await refusalOf(write)).toEqual({ sqlstate: 'PT409', code: 'read_only_field', param: 'payment_status' })
-      expect([value, changesBetween(before, await look(sale.event.id))]).toEqual([value, {}])
+      expect([value, changesBetween(before, await takeSnapshot(sale.event.id))]).toEqual([value, {}])
     }
   },
 )

@@ -5,7 +5,7 @@ import { row } from '../support/database.ts'
 import type { TestOrganisation } from '../support/organisation.ts'
 import { edit } from '../support/studio.ts'
 import { registeredGuest, registeredPayer, registering } from './registering.ts'
-import { columnOf, type Doors, done, refused, type Subject, unchanged, walk } from './state-machine.ts'
+import { columnOf, done, type Interfaces, refused, type Subject, testStateMachine, unchanged } from './state-machine.ts'
 
 const price = 3000
 const terms = { payment_method: 'invoice', promo_code: 'HALF' } as const
@@ -49,7 +49,7 @@ const states = {
   'disabled disabled, and expired': promoCodeThat("status = 'disabled', valid_until = now() - interval '1 hour'"),
 }
 
-const setTo = (status: string): Doors<Coded> => ({
+const setTo = (status: string): Interfaces<Coded> => ({
   rest: (send, { id }) => send('PATCH', `/promo-codes/${id}`, { status }),
   sql: ({ id }) => edit('promo_codes', id, 'status = $2', [status]),
 })
@@ -82,7 +82,7 @@ const secondUse = { 'promo_code.times_redeemed': 2 }
 const halfPrice = registeredPayer(price, { before: 1, discount: price / 2, also: secondUse })
 const refusedFor = (code: string, details?: object) => refused(code, { param: 'promo_code', details })
 
-walk({
+testStateMachine({
   name: 'a promo code',
   dimensions: [
     {

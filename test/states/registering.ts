@@ -1,12 +1,12 @@
-// Registering somebody, through both doors: one operation over REST, an order and its attendee in Studio.
+// Registering somebody, through both interfaces: one operation over REST, an order and its attendee in Studio.
 
 import type { Changes } from './snapshot.ts'
-import { type Doors, done, inOneTransaction, type Subject } from './state-machine.ts'
+import { done, type Interfaces, inOneTransaction, type Subject } from './state-machine.ts'
 
 type Terms = { payment_method?: 'invoice'; promo_code?: string }
 
 /** One ticket of the event's first type; complimentary unless there is a payment method. */
-export const registering = (terms: Terms = {}): Doors<Subject> => ({
+export const registering = (terms: Terms = {}): Interfaces<Subject> => ({
   rest: (send, { event }) =>
     send('POST', `/events/${event.id}/registrations`, {
       ticket_type_id: event.ticketTypeId,

@@ -39,7 +39,7 @@ const sql = Object.entries(tables)
   })
   .join(' union all ')
 
-export async function look(...eventIds: string[]): Promise<Snapshot> {
+export async function takeSnapshot(...eventIds: string[]): Promise<Snapshot> {
   const { rows } = await studio.query<{ kind: Kind; id: string; row: Row }>(`${sql} order by place, id`, [eventIds])
   const count = new Map<Kind, number>()
   return new Map(
@@ -71,7 +71,7 @@ function told(column: string, before: unknown, after: unknown): unknown {
   return before === null ? 'set' : 'moved'
 }
 
-/** Without the versions, which go with every edit and are compared between the doors, not told in the tables. */
+/** Without the versions, which go with every edit and are compared between the interfaces, not told in the tables. */
 export const withoutVersions = (changes: Changes): Changes =>
   Object.fromEntries(Object.entries(changes).filter(([key]) => !key.endsWith('.version')))
 

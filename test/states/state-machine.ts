@@ -10,9 +10,9 @@ import {
   changesBetween,
   expectExactCounts,
   expectToShow,
-  look,
   named,
   type Snapshot,
+  takeSnapshot,
   withoutVersions,
 } from './snapshot.ts'
 
@@ -55,8 +55,8 @@ export function same(title: string, verdict: Verdict): Cell {
   return { rest: verdict, sql: verdict, title }
 }
 
-/** One transition, through both doors. */
-export type Doors<S> = {
+/** One transition, through both interfaces. */
+export type Interfaces<S> = {
   rest: (send: Send, it: S) => Promise<RestAnswer>
   sql: (it: S) => Promise<unknown>
   /** False: no operation does this. What comes nearest is asked for nevertheless, and no route or no field takes it. The
@@ -91,11 +91,11 @@ export type Machine<S extends Subject, State extends string, Transition extends 
   unreachable?: Record<string, string>
   /** `pending partially_paid, for the half`: a word for each dimension, then what else there is to know. */
   states: Record<State, (organisation: TestOrganisation) => Promise<S>>
-  transitions: Record<Transition, Doors<S>>
+  transitions: Record<Transition, Interfaces<S>>
   table: Record<NoInfer<State>, Record<NoInfer<Transition>, Cell>>
 }
 
-export function walk<S extends Subject, State extends string, Transition extends string>(
+export function testStateMachine<S extends Subject, State extends string, Transition extends string>(
   machine: Machine<S, State, Transition>,
 ): void {
   const states = Object.keys(machine.states) as State[]
@@ -126,24 +126,24 @@ export function walk<S extends Subject, State extends string, Transition extends
         transitions.map((transition) => ({
           transition,
           cell: machine.table[state][transition],
-          doors: machine.transitions[transition],
+          interfaces: machine.transitions[transition],
         })),
-      )('$transition $cell.title', async ({ cell, doors }) => {
+      )('$transition $cell.title', async ({ cell, interfaces }) => {
         const arrange = async () => {
           const it = await machine.states[state](organisation)
-          const before = await lookAt(it)
+          const before = await snapshotOf(it)
           for (const [i, { read }] of machine.dimensions.entries()) {
             expect(await read(it, before, send), 'the state that was arranged').toBe(wordsOf(state)[i])
           }
           return { it, before }
         }
-        // Two objects, two doors, and nothing that one could see of the other: they may go at once.
+        // Two objects, two interfaces, and nothing that one could see of the other: they may go at once.
         const [overRest, inStudio] = await Promise.all([
-          arrange().then((arranged) => throughRest(doors, arranged, send)),
-          arrange().then((arranged) => throughSql(doors, arranged)),
+          arrange().then((arranged) => throughRest(interfaces, arranged, send)),
+          arrange().then((arranged) => throughSql(interfaces, arranged)),
         ])
         expectVerdict(inStudio, cell.sql, 'by SQL')
-        if (doors.offered === false) {
+        if (interfaces.offered === false) {
           expect([404, 405, 422], 'no operation takes it').toContain(overRest.refusal?.status)
           expect(overRest.changes).toEqual({})
           return
@@ -169,44 +169,44 @@ const combinations = (values: (readonly string[])[]) =>
     [''],
   )
 
-function expectVerdict({ refusal, changes }: Verdict, expected: Verdict, door: string): void {
+function expectVerdict({ refusal, changes }: Verdict, expected: Verdict, via: string): void {
   // What is refused counts no version either.
   const told = refusal ? changes : withoutVersions(changes)
-  expect({ refusal, changes: told }, door).toEqual(expected)
+  expect({ refusal, changes: told }, via).toEqual(expected)
 }
 
 type Arranged<S> = { it: S; before: Snapshot }
 
 async function throughRest<S extends Subject>(
-  doors: Doors<S>,
+  interfaces: Interfaces<S>,
   { it, before }: Arranged<S>,
   send: Send,
 ): Promise<Verdict> {
-  const answer = await doors.rest(send, it)
-  const after = await lookAt(it)
+  const answer = await interfaces.rest(send, it)
+  const after = await snapshotOf(it)
   const { status, body } = answer
   if (status < 300) expectToShow(body.data, after)
-  if (doors.refusal) return verdict(doors.refusal.rest(answer), before, after)
+  if (interfaces.refusal) return verdict(interfaces.refusal.rest(answer), before, after)
   const { code, param, details } = body.error ?? {}
   return verdict(status < 300 ? null : { status, code, param, details }, before, after)
 }
 
-async function throughSql<S extends Subject>(doors: Doors<S>, { it, before }: Arranged<S>): Promise<Verdict> {
+async function throughSql<S extends Subject>(interfaces: Interfaces<S>, { it, before }: Arranged<S>): Promise<Verdict> {
   let refusal: ApiError | null = null
   try {
-    const result = await doors.sql(it)
-    if (doors.refusal) refusal = doors.refusal.sql(result)
+    const result = await interfaces.sql(it)
+    if (interfaces.refusal) refusal = interfaces.refusal.sql(result)
   } catch (error) {
     const { sqlstate, ...said } = await refusalOf(Promise.reject(error))
     // Anything but a rule that says no is a broken test.
     if (!sqlstate.startsWith('PT')) throw error
     refusal = { status: Number(sqlstate.slice(2)), ...said }
   }
-  return verdict(refusal, before, await lookAt(it))
+  return verdict(refusal, before, await snapshotOf(it))
 }
 
-async function lookAt({ event, elsewhere }: Subject): Promise<Snapshot> {
-  const snapshot = await look(event.id, ...(elsewhere ? [elsewhere.id] : []))
+async function snapshotOf({ event, elsewhere }: Subject): Promise<Snapshot> {
+  const snapshot = await takeSnapshot(event.id, ...(elsewhere ? [elsewhere.id] : []))
   expectExactCounts(snapshot)
   return snapshot
 }

@@ -4,7 +4,7 @@ import { TicketTypeSchema } from '../../src/operations/ticket-types.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
 import { edit } from '../support/studio.ts'
 import { registeredGuest, registeredPayer, registering } from './registering.ts'
-import { columnOf, type Doors, done, refused, type Subject, unchanged, walk } from './state-machine.ts'
+import { columnOf, done, type Interfaces, refused, type Subject, testStateMachine, unchanged } from './state-machine.ts'
 
 const price = 3000
 
@@ -44,7 +44,7 @@ const states = {
   ),
 }
 
-const setTo = (status: string): Doors<Subject> => ({
+const setTo = (status: string): Interfaces<Subject> => ({
   rest: (send, it) => send('PATCH', `/ticket-types/${idOf(it)}`, { status }),
   sql: (it) => edit('ticket_types', idOf(it), 'status = $2', [status]),
 })
@@ -64,7 +64,7 @@ const registersNobody = (cell: ReturnType<typeof refused>) => ({
 const refusedFor = (code: string, moment: object = {}) =>
   registersNobody(refused(code, { param: 'ticket_type_id', details: { ticket_type_id: 'ticket_type', ...moment } }))
 
-walk({
+testStateMachine({
   name: 'a ticket type',
   dimensions: [
     { values: 'ticket_type_status', read: columnOf(idOf, 'status'), settable: true },

@@ -27,7 +27,7 @@ async function arrange(endpoint: string, delivery: string): Promise<Subject> {
   return { organisation, endpointId, deliveryId, key: await organisation.key() }
 }
 
-const look = ({ endpointId, deliveryId }: Subject) =>
+const takeSnapshot = ({ endpointId, deliveryId }: Subject) =>
   row(
     `select w.status as endpoint, d.status as delivery, d.attempts, d.next_attempt_at is not null as due,
        (select count(*)::int from public.webhook_deliveries t where t.webhook_endpoint_id = w.id) as deliveries
@@ -62,15 +62,21 @@ describe.each(endpointStatuses)('an endpoint that is %s', (from) => {
     const answer = await rest(overRest.key)('PATCH', `/webhook-endpoints/${overRest.endpointId}`, { status: to })
     await studio.query('update public.webhook_endpoints set status = $2 where id = $1', [inStudio.endpointId, to])
     expect(codeOf(answer)).toBeNull()
-    expect(await look(overRest)).toEqual({ endpoint: to, delivery: 'pending', attempts: 3, due: true, deliveries: 1 })
-    expect(await look(inStudio)).toEqual(await look(overRest))
+    expect(await takeSnapshot(overRest)).toEqual({
+      endpoint: to,
+      delivery: 'pending',
+      attempts: 3,
+      due: true,
+      deliveries: 1,
+    })
+    expect(await takeSnapshot(inStudio)).toEqual(await takeSnapshot(overRest))
   })
 
   test('is tested only while it is enabled; in Studio there is nothing to test it with', async () => {
     const it = await arrange(from, 'pending')
     const answer = await rest(it.key)('POST', `/webhook-endpoints/${it.endpointId}/test`)
     expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
-    expect(await look(it)).toMatchObject({ endpoint: from, deliveries: from === 'enabled' ? 2 : 1 })
+    expect(await takeSnapshot(it)).toMatchObject({ endpoint: from, deliveries: from === 'enabled' ? 2 : 1 })
   })
 
   test.each(deliveryStatuses)('is owed a delivery that is %s once more while it is enabled', async (delivery) => {
@@ -82,16 +88,16 @@ describe.each(endpointStatuses)('an endpoint that is %s', (from) => {
     const untouched = { endpoint: from, delivery, attempts: 3, due: delivery === 'pending', deliveries: 1 }
     const owed = { ...untouched, delivery: 'pending', attempts: 0, due: true }
     expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
-    expect(await look(overRest)).toEqual(from === 'enabled' ? owed : untouched)
+    expect(await takeSnapshot(overRest)).toEqual(from === 'enabled' ? owed : untouched)
     // A row that is saved as it is asks for nothing: it neither is refused nor starts anew.
     expect(refusal).toBe(from === 'enabled' || delivery === 'pending' ? null : disabled)
-    expect(await look(inStudio)).toEqual(from === 'enabled' && delivery !== 'pending' ? owed : untouched)
+    expect(await takeSnapshot(inStudio)).toEqual(from === 'enabled' && delivery !== 'pending' ? owed : untouched)
   })
 
   test.each(deliveryStatuses)('has a delivery set to %s by hand, which is due only while it is pending', async (to) => {
     const it = await arrange('enabled', 'pending')
     await studio.query('update public.webhook_endpoints set status = $2 where id = $1', [it.endpointId, from])
     await studio.query('update public.webhook_deliveries set status = $2 where id = $1', [it.deliveryId, to])
-    expect(await look(it)).toMatchObject({ delivery: to, due: to === 'pending' })
+    expect(await takeSnapshot(it)).toMatchObject({ delivery: to, due: to === 'pending' })
   })
 })

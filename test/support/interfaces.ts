@@ -9,7 +9,7 @@ import type { rest } from './rest.ts'
 export type Registration = { guests?: number; ticketTypeId?: string; invoice?: boolean; promoCode?: string }
 export type EventStatus = 'draft' | 'published' | 'cancelled' | 'completed'
 
-export type Door = {
+export type EventActions = {
   /** The id of the order. */
   register(registration?: Registration): Promise<string>
   pay(orderId: string, amount: number): Promise<unknown>
@@ -26,7 +26,7 @@ export type Door = {
 
 const ada = { name: 'Ada', email: 'ada@example.com' }
 
-export function overRest(send: ReturnType<typeof rest>, event: TestEvent): Door {
+export function overRest(send: ReturnType<typeof rest>, event: TestEvent): EventActions {
   const act = async (method: string, path: string, body?: object) => {
     const answer = await send(method, path, body)
     if (answer.status >= 400) throw new Error(answer.body.error.code)
@@ -61,7 +61,7 @@ export function overRest(send: ReturnType<typeof rest>, event: TestEvent): Door 
   }
 }
 
-export function inStudio(_send: unknown, event: TestEvent): Door {
+export function inStudio(_send: unknown, event: TestEvent): EventActions {
   const act = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
@@ -109,7 +109,7 @@ export function inStudio(_send: unknown, event: TestEvent): Door {
   }
 }
 
-export const doors = [
+export const interfaces = [
   ['over REST', overRest],
   ['in Studio', inStudio],
 ] as const

@@ -5,7 +5,7 @@ import type { PendingWebhook } from '../../src/courier/send-webhook.ts'
 
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-export function owedWebhook(url: string, given: Partial<PendingWebhook> = {}): PendingWebhook {
+export function pendingWebhook(url: string, given: Partial<PendingWebhook> = {}): PendingWebhook {
   return {
     id: randomUUID(),
     claim: randomUUID(),

@@ -30,13 +30,13 @@ export function vouchedFor(): (SelfSigned & { authority: string }) | undefined {
   })
 }
 
-type Desk = {
+type Folder = {
   openssl(...args: string[]): void
   read(name: string): string
   write(name: string, content: string): void
 }
 
-function inFolder<T>(work: (desk: Desk) => T): T | undefined {
+function inFolder<T>(work: (folder: Folder) => T): T | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'usher-tls-'))
   try {
     return work({
