@@ -1,5 +1,5 @@
 // Records the examples of the documentation: `npm run examples`. Tells the story to a server on a stack of its own, and writes
-// what it answered to src/http/openapi/examples.json. No courier runs beside it: what is owed stays as the story left it.
+// what it answered to src/http/openapi/examples.json. No courier runs beside it: what is pending stays as the story left it.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

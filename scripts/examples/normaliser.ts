@@ -1,5 +1,5 @@
-// Makes recorded answers repeatable. In come values as a server gives them, different each time; out go values that are the
-// same at each recording and as valid: identifiers, codes and times of the story. And back, to send them again.
+// Makes recorded answers repeatable: replaces identifiers, codes and times of the server by those of the story, and back when
+// they are sent again. What it puts in must be as valid as what it replaces.
 
 import { createHash } from 'node:crypto'
 

@@ -1,5 +1,5 @@
-// Plays a story against a running server: in comes one step after the other, as an operation with its input, out go REST
-// requests; what the server answers is told back in the story's own identifiers and times, and kept where it is to be shown.
+// Plays a story against a running server: sends each step as a REST request, and records the answers that are to be shown, in
+// the story's own identifiers and times.
 
 import type pg from 'pg'
 import type { Example } from '../../src/http/openapi/examples.ts'

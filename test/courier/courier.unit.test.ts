@@ -43,7 +43,7 @@ function slowly(milliseconds: number) {
   }
 }
 
-test('a claim that fails is not repeated by every nudge', async () => {
+test('a claim that fails is not repeated by every wake', async () => {
   let claims = 0
   const courier = startCourier([lane({ claim: () => Promise.reject(new Error(`away ${++claims}`)) })], log)
   for (let i = 0; i < 30; i++) {
@@ -57,7 +57,7 @@ test('a claim that fails is not repeated by every nudge', async () => {
   expect(performance.now() - startedAt).toBeLessThan(500)
 })
 
-test('a nudge is heard at once, and so is a place that is free', async () => {
+test('a wake is heeded at once, and so is a place that is free', async () => {
   let due = 0
   let looks = 0
   const claim = async (limit: number) => {

@@ -82,7 +82,7 @@ describe('beside a Supabase project', () => {
     return body.data.attendees[0] as { id: string; ticket_code: string }
   }
 
-  test('delivers what is owed, signed and with a ticket, once', async () => {
+  test('delivers what is pending, signed and with a ticket, once', async () => {
     const receiver = await startWebhookReceiver()
     onTestFinished(() => receiver.close())
     const url = `${receiver.url}/hooks`

@@ -1,4 +1,4 @@
-// From a registration to the endpoint and the mailbox, in one running Usher: what is owed is sent, signed, and said to be sent.
+// From a registration to the endpoint and the mailbox, in one running Usher: what is pending is sent, signed, and recorded as sent.
 // A stack of its own, since a courier delivers for everybody.
 
 import { readFileSync } from 'node:fs'
@@ -60,7 +60,7 @@ const settled = async (id: string) => {
   return deliveriesOf(id)
 }
 
-test('an order that completes and a person who arrives are told of, signed, as the API has them', async () => {
+test('an order that completes and a person who arrives are notified, signed, as the API has them', async () => {
   const { receiver, id, secret } = await endpoint(['order.completed', 'attendee.checked_in'])
   const order = await register()
   const [told] = await arrived(receiver, 1)

@@ -52,7 +52,9 @@ test('e-mails are files each, whatever their ids, and leave nothing unfinished b
   const directory = await folder()
   const mail = openMail({ directory })
   const odd = { ...pendingTicket(), id: '../../outside\0/x' }
-  const emails = await Promise.all([pendingTicket(), pendingTicket(), odd].map((owed) => ticketEmail(owed, sender)))
+  const emails = await Promise.all(
+    [pendingTicket(), pendingTicket(), odd].map((pending) => ticketEmail(pending, sender)),
+  )
   await Promise.all(emails.map((email) => mail.send(email)))
   const names = await readdir(directory)
   expect(names).toHaveLength(3)
@@ -71,8 +73,8 @@ test('a folder that cannot be written to is tried again later', async () => {
 
 test('an address that is none is refused as other transports refuse it', async () => {
   const directory = await folder()
-  const owed = pendingTicket({ attendee: { email: 'nobody' } })
-  const attempt = openMail({ directory }).send(await ticketEmail(owed, sender))
+  const pending = pendingTicket({ attendee: { email: 'nobody' } })
+  const attempt = openMail({ directory }).send(await ticketEmail(pending, sender))
   await expect(attempt).rejects.toMatchObject({ permanent: true })
   expect(await readdir(directory)).toEqual([])
 })

@@ -1,4 +1,4 @@
-// A ticket e-mail as the database owes it, to be varied by tests.
+// A ticket e-mail as the database hands it to the courier, to be varied by tests.
 
 import { randomUUID } from 'node:crypto'
 import type { PendingTicketEmail } from '../../src/courier/ticket-email.ts'

@@ -32,23 +32,28 @@ const send = (given: Partial<PendingWebhook> = {}, by = sender): Promise<Webhook
 
 describe('what is sent', () => {
   test('is a Standard Webhook', async () => {
-    const owed = pendingWebhook(`${receiver.url}/hooks?of=usher`)
-    expect(await sender.send(owed)).toMatchObject({ kind: 'answered', status: 204, body: '', retryAfterSeconds: null })
+    const pending = pendingWebhook(`${receiver.url}/hooks?of=usher`)
+    expect(await sender.send(pending)).toMatchObject({
+      kind: 'answered',
+      status: 204,
+      body: '',
+      retryAfterSeconds: null,
+    })
 
     const [webhook] = receiver.received
     expect(webhook).toMatchObject({
       method: 'POST',
       path: '/hooks?of=usher',
-      body: JSON.stringify({ type: owed.type, timestamp: owed.timestamp, data: owed.data }),
+      body: JSON.stringify({ type: pending.type, timestamp: pending.timestamp, data: pending.data }),
       headers: {
         'content-type': 'application/json',
         'user-agent': `Usher/${packageJson.version}`,
-        'webhook-id': owed.webhook_id,
+        'webhook-id': pending.webhook_id,
         'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
         'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
       },
     })
-    expect(webhook?.verified(owed.secrets[0] as string)).toEqual(JSON.parse(webhook?.body as string))
+    expect(webhook?.verified(pending.secrets[0] as string)).toEqual(JSON.parse(webhook?.body as string))
   })
 
   test('is dated by the attempt, while the body says when it happened', async () => {
@@ -70,10 +75,10 @@ describe('what is sent', () => {
   })
 
   test('is the same at each attempt, but for the time of it', async () => {
-    const owed = pendingWebhook(`${receiver.url}/hooks`)
+    const pending = pendingWebhook(`${receiver.url}/hooks`)
     receiver.answerWith(status(500))
-    await sender.send(owed)
-    await sender.send({ ...owed, claim: 'another', attempt: 2 })
+    await sender.send(pending)
+    await sender.send({ ...pending, claim: 'another', attempt: 2 })
     const [first, second] = receiver.received
     expect(second?.body).toBe(first?.body)
     expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])

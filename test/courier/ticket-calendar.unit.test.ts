@@ -6,13 +6,13 @@ import { type PendingTicketEmail, ticketEmail } from '../../src/courier/ticket-e
 import { hostileNames } from './hostile.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
-async function calendarFile(owed: PendingTicketEmail): Promise<string | undefined> {
-  const { attachments } = await ticketEmail(owed, sender)
+async function calendarFile(pending: PendingTicketEmail): Promise<string | undefined> {
+  const { attachments } = await ticketEmail(pending, sender)
   return attachments.find(({ filename }) => filename.endsWith('.ics'))?.content.toString()
 }
 
-async function calendarOf(owed: PendingTicketEmail) {
-  const text = (await calendarFile(owed)) as string
+async function calendarOf(pending: PendingTicketEmail) {
+  const text = (await calendarFile(pending)) as string
   const calendar = new ICAL.Component(ICAL.parse(text))
   const [entry, ...others] = calendar.getAllSubcomponents('vevent')
   if (entry === undefined || others.length > 0) throw new Error('not one entry')
@@ -46,8 +46,8 @@ describe('start and end are the instants they are, whatever the zone', () => {
 })
 
 test('an entry says what, where, by whom and under which reference, but not the ticket code', async () => {
-  const owed = pendingTicket({ event: { online_url: 'https://stream.example/live' } })
-  const { text, calendar, entry, event } = await calendarOf(owed)
+  const pending = pendingTicket({ event: { online_url: 'https://stream.example/live' } })
+  const { text, calendar, entry, event } = await calendarOf(pending)
   expect(calendar.getFirstPropertyValue('method')).toBe('PUBLISH')
   expect(calendar.getFirstPropertyValue('version')).toBe('2.0')
   expect(event.summary).toBe('Lange Nacht der Übersetzung')
@@ -65,20 +65,23 @@ test('an entry says what, where, by whom and under which reference, but not the 
   ])
   // RFC 5546, 3.2.1: what is published invites nobody.
   expect(event.attendees).toEqual([])
-  expect(text.replace(/\s/g, '')).not.toContain(owed.attendee.ticket_code)
+  expect(text.replace(/\s/g, '')).not.toContain(pending.attendee.ticket_code)
   expect(text).toMatch(/END:VCALENDAR\r\n$/)
   for (const line of text.split('\r\n')) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75)
 })
 
 test('an edit of the event supersedes the entry', async () => {
-  const owed = pendingTicket()
-  const before = await calendarOf(owed)
-  const after = await calendarOf({ ...owed, event: { ...owed.event, version: 4, updated_at: '2027-03-01T00:00:00Z' } })
-  expect([before.event.uid, after.event.uid]).toEqual([owed.event.id, owed.event.id])
+  const pending = pendingTicket()
+  const before = await calendarOf(pending)
+  const after = await calendarOf({
+    ...pending,
+    event: { ...pending.event, version: 4, updated_at: '2027-03-01T00:00:00Z' },
+  })
+  expect([before.event.uid, after.event.uid]).toEqual([pending.event.id, pending.event.id])
   expect([before.event.sequence, after.event.sequence]).toEqual([3, 4])
   expect(after.entry.getFirstPropertyValue('dtstamp')?.toString()).toBe('2027-03-01T00:00:00Z')
   const another = await calendarOf(pendingTicket())
-  expect(another.event.uid).not.toBe(owed.event.id)
+  expect(another.event.uid).not.toBe(pending.event.id)
 })
 
 test('an event online has its link for a place, also one with characters that text would escape', async () => {

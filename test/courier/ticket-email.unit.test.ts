@@ -13,15 +13,15 @@ const compose = (changes: Changes = {}) => ticketEmail(pendingTicket(changes), s
 const seen = (text: string) => text.replace(/\s+/g, ' ')
 
 test('comes from the organiser, for the attendee, and answers go to the organiser', async () => {
-  const owed = pendingTicket()
-  const email = await ticketEmail(owed, sender)
+  const pending = pendingTicket()
+  const email = await ticketEmail(pending, sender)
   expect(email).toMatchObject({
-    id: owed.id,
+    id: pending.id,
     from: { name: 'Literaturhaus Köln', address: sender },
     to: { name: 'Ada Lovelace', address: 'ada@engines.example' },
     replyTo: { name: 'Literaturhaus Köln', address: 'hello@literaturhaus.example' },
     subject: 'Your ticket: Lange Nacht der Übersetzung',
-    messageId: `<${owed.id}@usher.example>`,
+    messageId: `<${pending.id}@usher.example>`,
   })
   expect(email.html).toContain('<title>Your ticket: Lange Nacht der Übersetzung</title>')
 })
@@ -48,14 +48,14 @@ test.each(['a@b,c', 'x@y..z', '"desk"@example.com', 'm\u00fcller@example.com', '
 )
 
 test('a repeat is the same e-mail, and another ticket to the same address is another', async () => {
-  const owed = pendingTicket()
-  const first = await ticketEmail(owed, sender)
-  expect(await ticketEmail({ ...owed, attempt: 2, claim: 'another' }, sender)).toEqual({ ...first, attempt: 2 })
+  const pending = pendingTicket()
+  const first = await ticketEmail(pending, sender)
+  expect(await ticketEmail({ ...pending, attempt: 2, claim: 'another' }, sender)).toEqual({ ...first, attempt: 2 })
 
   const sibling: PendingTicketEmail = {
-    ...owed,
+    ...pending,
     id: '5d1e3f62-0000-4000-8000-000000000001',
-    attendee: { ...owed.attendee, name: 'Guest of Ada', ticket_code: '0000111122223333' },
+    attendee: { ...pending.attendee, name: 'Guest of Ada', ticket_code: '0000111122223333' },
   }
   const second = await ticketEmail(sibling, sender)
   expect(second.to.address).toBe(first.to.address)

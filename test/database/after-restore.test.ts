@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { applyMigrations } from '../../src/embedded/migrate.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
 
-test('after a restore the courier stops until it is told of it, and then no webhook is lost', {
+test('after a restore the courier stops until it is acknowledged, and then no webhook is lost', {
   timeout: 60_000,
 }, async () => {
   const database = await startScratchDatabase(new AbortController().signal)

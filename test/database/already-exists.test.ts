@@ -99,7 +99,7 @@ test('a caller who registers somebody again is told which order it was, and whic
   expect(error(change)).toEqual([409, 'already_exists', 'external_id', { id: attendee }])
 })
 
-describe('nothing is told of another organisation', () => {
+describe('nothing is notified another organisation', () => {
   test('whatever it has, the value is free here', async () => {
     const theirs = await (await createOrganisation()).event()
     const value = `value-${randomUUID()}`

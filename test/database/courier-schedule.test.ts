@@ -48,7 +48,7 @@ test('the function is called when something is due, and every ten minutes', asyn
   const event = await organisation.event()
   await event.guest()
   await rolledBack(async (client) => {
-    // Nobody else owes or is owed anything meanwhile.
+    // Nothing else becomes pending or settled meanwhile.
     await client.query(
       'lock table public.webhook_deliveries, public.ticket_emails, private.notification_queue in share row exclusive mode',
     )

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import type { PendingWebhook as Owed } from '../../src/courier/send-webhook.ts'
+import type { PendingWebhook as Pending } from '../../src/courier/send-webhook.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
@@ -14,14 +14,14 @@ type CourierFixture = {
   organisationId: string
   endpointId: string
   /** What is claimed of this organisation. */
-  claim(limit?: number, leaseSeconds?: number): Promise<Owed[]>
+  claim(limit?: number, leaseSeconds?: number): Promise<Pending[]>
   /** Whether that disabled the endpoint. */
-  settle(owed: Pick<Owed, 'id' | 'claim'>, how: Record<string, unknown>): Promise<unknown>
-  release(owed: Pick<Owed, 'id' | 'claim'>): Promise<unknown>
+  settle(pending: Pick<Pending, 'id' | 'claim'>, how: Record<string, unknown>): Promise<unknown>
+  release(pending: Pick<Pending, 'id' | 'claim'>): Promise<unknown>
   sql<T = Record<string, unknown>>(text: string, values?: unknown[]): Promise<T[]>
 }
 
-/** An organisation with one endpoint that hears of new orders, and so many of those. */
+/** An organisation with one endpoint that is subscribed to new orders, and so many of those. */
 async function withCourier(orders: number, work: (courier: CourierFixture) => Promise<void>): Promise<void> {
   const organisation = await createOrganisation()
   const event = await organisation.event()
@@ -46,11 +46,11 @@ async function withCourier(orders: number, work: (courier: CourierFixture) => Pr
            where organisation_id = $1 and status = 'pending' and next_attempt_at <= now()`,
           [organisation.id],
         )
-        const owed = (await asCourier('select api.claim_webhooks($1, $2)', [limit, leaseSeconds])) as Owed[]
+        const pending = (await asCourier('select api.claim_webhooks($1, $2)', [limit, leaseSeconds])) as Pending[]
         const ours = await sql<{ id: string }>('select id from public.webhook_deliveries where organisation_id = $1', [
           organisation.id,
         ])
-        return owed.filter(({ id }) => ours.some((d) => d.id === id))
+        return pending.filter(({ id }) => ours.some((d) => d.id === id))
       },
       settle: async ({ id, claim }, { status, body, error, retryAfter, url, milliseconds = 12 }) =>
         asCourier('select api.settle_webhook($1, $2, $3, $4, $5, $6, $7, $8)', [
@@ -91,8 +91,8 @@ const endpointOf = async ({ sql, endpointId }: CourierFixture) =>
 describe('a claim', () => {
   test('holds all that is to be sent, and is made once', async () => {
     await withCourier(1, async (courier) => {
-      const owed = await courier.claim()
-      expect(owed).toEqual([
+      const pending = await courier.claim()
+      expect(pending).toEqual([
         {
           id: expect.any(String),
           claim: expect.any(String),
@@ -110,20 +110,20 @@ describe('a claim', () => {
       // A lease: whoever died with it leaves it to the next.
       await courier.sql(
         'update public.webhook_deliveries set next_attempt_at = now(), claimed_until = now() where id = $1',
-        [first(owed).id],
+        [first(pending).id],
       )
       const again = first(await courier.claim())
-      expect([again.id, again.attempt, again.webhook_id]).toEqual([first(owed).id, 2, first(owed).webhook_id])
-      expect(again.claim).not.toBe(first(owed).claim)
+      expect([again.id, again.attempt, again.webhook_id]).toEqual([first(pending).id, 2, first(pending).webhook_id])
+      expect(again.claim).not.toBe(first(pending).claim)
     })
   })
 
   test('takes at most four of an endpoint at once, and the next when one of them is settled', async () => {
     await withCourier(6, async (courier) => {
-      const owed = await courier.claim()
-      expect(owed).toHaveLength(4)
+      const pending = await courier.claim()
+      expect(pending).toHaveLength(4)
       expect(await courier.claim()).toEqual([])
-      await courier.settle(first(owed), { status: 200 })
+      await courier.settle(first(pending), { status: 200 })
       expect(await courier.claim()).toHaveLength(1)
     })
   })
@@ -139,10 +139,10 @@ describe('a claim', () => {
   test('takes one at a time of an endpoint that is failing', async () => {
     await withCourier(5, async (courier) => {
       await courier.sql('update public.webhook_endpoints set failing_since = now() where id = $1', [courier.endpointId])
-      const owed = await courier.claim()
-      expect(owed).toHaveLength(1)
+      const pending = await courier.claim()
+      expect(pending).toHaveLength(1)
       expect(await courier.claim()).toEqual([])
-      await courier.settle(first(owed), { status: 200 })
+      await courier.settle(first(pending), { status: 200 })
       expect(await courier.claim()).toHaveLength(4)
     })
   })
@@ -184,9 +184,9 @@ describe('a claim', () => {
 describe('a settlement', () => {
   test.each([200, 204, 299])('of %i is delivered', async (status) => {
     await withCourier(1, async (courier) => {
-      const owed = first(await courier.claim())
-      await courier.settle(owed, { status, body: 'OK' })
-      expect(await deliveryOf(courier, owed.id)).toEqual({
+      const pending = first(await courier.claim())
+      await courier.settle(pending, { status, body: 'OK' })
+      expect(await deliveryOf(courier, pending.id)).toEqual({
         status: 'delivered',
         attempts: 1,
         claim: null,
@@ -234,9 +234,9 @@ describe('a settlement', () => {
     [9_999_999, 86_400],
   ])('that asks to be left alone for %i s is tried again after %i s at the earliest', async (retryAfter, atLeast) => {
     await withCourier(1, async (courier) => {
-      const owed = first(await courier.claim())
-      await courier.settle(owed, { status: 429, retryAfter })
-      const { wait } = await deliveryOf(courier, owed.id)
+      const pending = first(await courier.claim())
+      await courier.settle(pending, { status: 429, retryAfter })
+      const { wait } = await deliveryOf(courier, pending.id)
       expect(wait).toBeGreaterThanOrEqual(atLeast)
       expect(wait).toBeLessThanOrEqual(Math.max(atLeast, 6))
     })
@@ -244,9 +244,9 @@ describe('a settlement', () => {
 
   test('of 410 gives the delivery up and disables the endpoint, which says why', async () => {
     await withCourier(2, async (courier) => {
-      const owed = first(await courier.claim(1))
-      expect(await courier.settle(owed, { status: 410 })).toBe(true)
-      expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'failed' })
+      const pending = first(await courier.claim(1))
+      expect(await courier.settle(pending, { status: 410 })).toBe(true)
+      expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'failed' })
       expect(await endpointOf(courier)).toMatchObject({ status: 'disabled', disabled_reason: 'It answered 410 Gone.' })
       expect(await courier.claim()).toEqual([])
     })
@@ -255,7 +255,7 @@ describe('a settlement', () => {
   test('disables an endpoint that has failed for five days, and no earlier; a success begins anew', async () => {
     await withCourier(4, async (courier) => {
       const [one, two, three, four] = await courier.claim()
-      if (!one || !two || !three || !four) throw new Error('four were owed')
+      if (!one || !two || !three || !four) throw new Error('four were pending')
       await courier.settle(one, { status: 500 })
       expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', failing: true })
       await courier.settle(two, { status: 200 })
@@ -282,15 +282,15 @@ describe('a settlement', () => {
     'of %j by an address that the endpoint no longer has is not held against the new one',
     async (how) => {
       await withCourier(1, async (courier) => {
-        const owed = first(await courier.claim())
+        const pending = first(await courier.claim())
         await courier.sql("update public.webhook_endpoints set url = 'https://new.example.com/' where id = $1", [
           courier.endpointId,
         ])
         // The last attempt that the old one had.
-        await courier.sql('update public.webhook_deliveries set attempts = 10 where id = $1', [owed.id])
-        expect(await courier.settle(owed, { ...how, url: owed.url })).toBe(false)
+        await courier.sql('update public.webhook_deliveries set attempts = 10 where id = $1', [pending.id])
+        expect(await courier.settle(pending, { ...how, url: pending.url })).toBe(false)
         expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', failing: false })
-        expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', claim: null, attempts: 0 })
+        expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'pending', claim: null, attempts: 0 })
         const again = first(await courier.claim())
         expect(again.url).toBe('https://new.example.com/')
         await courier.settle(again, { ...how, url: again.url })
@@ -303,12 +303,12 @@ describe('a settlement', () => {
 
   test('by somebody whose claim has passed to another does not count', async () => {
     await withCourier(1, async (courier) => {
-      const owed = first(await courier.claim())
-      await courier.settle({ id: owed.id, claim: randomUUID() }, { status: 200 })
-      expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', claim: owed.claim })
-      await courier.settle(owed, { status: 200 })
-      await courier.settle(owed, { status: 500 })
-      expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'delivered', last_response_status: 200 })
+      const pending = first(await courier.claim())
+      await courier.settle({ id: pending.id, claim: randomUUID() }, { status: 200 })
+      expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'pending', claim: pending.claim })
+      await courier.settle(pending, { status: 200 })
+      await courier.settle(pending, { status: 500 })
+      expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'delivered', last_response_status: 200 })
     })
   })
 })
@@ -325,14 +325,14 @@ test('a failure long after the one before begins a new series, and does not disa
   })
 })
 
-test('what is owed once more while it is under way is sent once more, whatever becomes of that attempt', async () => {
+test('what is pending once more while it is under way is sent once more, whatever becomes of that attempt', async () => {
   await withCourier(1, async (courier) => {
-    const owed = first(await courier.claim())
+    const pending = first(await courier.claim())
     await courier.sql('update public.webhook_deliveries set attempts = 0, next_attempt_at = now() where id = $1', [
-      owed.id,
+      pending.id,
     ])
-    await courier.settle(owed, { status: 200 })
-    expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
+    await courier.settle(pending, { status: 200 })
+    expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
   })
 })
 
@@ -346,12 +346,12 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
   const claim = async (client: typeof one) => {
     await client.query('begin')
     await client.query('set local role courier')
-    const { owed } = (await client.query('select api.claim_webhooks(100000) as owed')).rows[0]
+    const { pending } = (await client.query('select api.claim_webhooks(100000) as pending')).rows[0]
     await client.query('reset role')
     const { rows } = await client.query('select id from public.webhook_deliveries where organisation_id = $1', [
       organisation.id,
     ])
-    return rows.filter(({ id }) => (owed as Owed[]).some((o) => o.id === id))
+    return rows.filter(({ id }) => (pending as Pending[]).some((o) => o.id === id))
   }
   try {
     expect(await claim(one)).toHaveLength(3 * 4)
@@ -368,17 +368,17 @@ test('two couriers do not claim at once: one waits for the other, so that togeth
 
 test('what is given back is due at once, and has not been tried', async () => {
   await withCourier(1, async (courier) => {
-    const owed = first(await courier.claim())
-    await courier.release({ id: owed.id, claim: randomUUID() })
-    expect(await deliveryOf(courier, owed.id)).toMatchObject({ attempts: 1, claim: owed.claim })
-    await courier.release(owed)
-    expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
+    const pending = first(await courier.claim())
+    await courier.release({ id: pending.id, claim: randomUUID() })
+    expect(await deliveryOf(courier, pending.id)).toMatchObject({ attempts: 1, claim: pending.claim })
+    await courier.release(pending)
+    expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'pending', attempts: 0, claim: null })
     expect(await endpointOf(courier)).toMatchObject({ failing: false })
     const again = first(await courier.claim())
-    expect([again.id, again.attempt]).toEqual([owed.id, 1])
+    expect([again.id, again.attempt]).toEqual([pending.id, 1])
     await courier.settle(again, { status: 200 })
     await courier.release(again)
-    expect(await deliveryOf(courier, owed.id)).toMatchObject({ status: 'delivered', attempts: 1 })
+    expect(await deliveryOf(courier, pending.id)).toMatchObject({ status: 'delivered', attempts: 1 })
   })
 })
 
@@ -420,23 +420,23 @@ test.each([
     await client.query('set constraints all immediate')
     await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     const claim = async () => {
-      const owed = (await asCourier('select api.claim_webhooks(100000)')) as Owed[]
+      const pending = (await asCourier('select api.claim_webhooks(100000)')) as Pending[]
       const { rows } = await client.query('select id from public.webhook_endpoints where organisation_id = $1', [
         organisation.id,
       ])
-      return owed.filter((o) => rows.some(({ id }) => id === o.webhook_endpoint_id))
+      return pending.filter((o) => rows.some(({ id }) => id === o.webhook_endpoint_id))
     }
-    const owed = await claim()
-    expect(owed).toHaveLength(share)
+    const pending = await claim()
+    expect(pending).toHaveLength(share)
     expect(await claim()).toEqual([])
-    for (const { id, claim } of owed.slice(0, 3)) {
+    for (const { id, claim } of pending.slice(0, 3)) {
       await asCourier('select api.settle_webhook($1, $2, 200)', [id, claim])
     }
     expect(await claim()).toHaveLength(3)
   })
 })
 
-test('endpoints that fail keep none of the organisation from its turn, however many and however old what they are owed', async () => {
+test('endpoints that fail keep none of the organisation from its turn, however many and however old what is pending for them', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   for (let i = 0; i < 40; i++) await addEndpoint(organisation.id, ['order.created'])
@@ -455,12 +455,12 @@ test('endpoints that fail keep none of the organisation from its turn, however m
       `update public.webhook_deliveries set next_attempt_at = '2000-01-01' where organisation_id = $1 and webhook_endpoint_id <> $2`,
       [organisation.id, good],
     )
-    const owed = (await asCourier('select api.claim_webhooks(100000)')) as Owed[]
-    expect(owed.map((o) => o.webhook_endpoint_id)).toContain(good)
+    const pending = (await asCourier('select api.claim_webhooks(100000)')) as Pending[]
+    expect(pending.map((o) => o.webhook_endpoint_id)).toContain(good)
   })
 })
 
-test('organisations whose endpoints fail take turns, however many there are and however old what they are owed', async () => {
+test('organisations whose endpoints fail take turns, however many there are and however old what is pending for them', async () => {
   const many = await createOrganisation()
   const one = await createOrganisation()
   const events = [await many.event(), await one.event()]
@@ -491,7 +491,7 @@ test('organisations whose endpoints fail take turns, however many there are and 
       'update public.webhook_endpoints set failing_since = now(), last_failed_at = now() where id = $1',
       [unlucky],
     )
-    const claim = async () => (await asCourier('select api.claim_webhooks(100000)')) as Owed[]
+    const claim = async () => (await asCourier('select api.claim_webhooks(100000)')) as Pending[]
 
     // The unlucky one's is not due yet, and the others have every place.
     await client.query(
@@ -503,16 +503,16 @@ test('organisations whose endpoints fail take turns, however many there are and 
     await client.query('update public.webhook_deliveries set next_attempt_at = now() where webhook_endpoint_id = $1', [
       unlucky,
     ])
-    const [settled] = before as [Owed]
+    const [settled] = before as [Pending]
     await asCourier('select api.settle_webhook($1, $2, 500)', [settled.id, settled.claim])
     expect((await claim()).map((o) => o.webhook_endpoint_id)).toEqual([unlucky])
   })
 })
 
-test('what is owed can be counted, since when, and how late it is', async () => {
+test('what is pending can be counted, since when, and how late it is', async () => {
   await withCourier(2, async (courier) => {
     type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }
-    // Nobody else owes or is owed anything meanwhile.
+    // Nothing else becomes pending or settled meanwhile.
     await courier.sql('lock table public.webhook_deliveries in share row exclusive mode')
     const depth = async () => {
       await courier.sql('set local role courier')
@@ -524,7 +524,7 @@ test('what is owed can be counted, since when, and how late it is', async () => 
     const set = (assignments: string) =>
       courier.sql(`update public.webhook_endpoints set ${assignments} where id = $1`, [courier.endpointId])
     const year = 365 * 86_400
-    // Older than whatever else is owed in this database.
+    // Older than whatever else is pending in this database.
     await courier.sql(
       `update public.webhook_deliveries set created_at = now() - interval '3 years', next_attempt_at = now() - interval '2 years'
        where organisation_id = $1`,

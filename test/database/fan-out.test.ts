@@ -96,8 +96,8 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('fanned out' as const) }) },
 )
 
-/** What an outbox would owe that makes its deliveries at once: `endpoint notification`, cancelled where a type is given up. */
-type Model = { id: string; types: string[]; enabled: boolean; owed: Map<string, string> }
+/** What an outbox would hold that makes its deliveries at once: `endpoint notification`, cancelled where a type is given up. */
+type Model = { id: string; types: string[]; enabled: boolean; pending: Map<string, string> }
 
 async function apply(organisation: TestOrganisation, model: Model[], it: Change): Promise<void> {
   const of = (n: number) => model[n % Math.max(model.length, 1)]
@@ -107,7 +107,7 @@ async function apply(organisation: TestOrganisation, model: Model[], it: Change)
         "insert into public.notifications (organisation_id, type, data) values ($1, $2, '{}') returning id",
         [organisation.id, it.type],
       )
-      for (const e of model) if (e.enabled && e.types.includes(it.type)) e.owed.set(id, it.type)
+      for (const e of model) if (e.enabled && e.types.includes(it.type)) e.pending.set(id, it.type)
       return
     }
     case 'subscribes': {
@@ -118,7 +118,7 @@ async function apply(organisation: TestOrganisation, model: Model[], it: Change)
         it.types,
       ])
       e.types = it.types
-      for (const [id, type] of e.owed) if (!it.types.includes(type)) e.owed.delete(id)
+      for (const [id, type] of e.pending) if (!it.types.includes(type)) e.pending.delete(id)
       return
     }
     case 'status': {
@@ -130,7 +130,7 @@ async function apply(organisation: TestOrganisation, model: Model[], it: Change)
     }
     case 'created': {
       const id = await addEndpoint(organisation.id, it.types)
-      model.push({ id, types: it.types, enabled: true, owed: new Map() })
+      model.push({ id, types: it.types, enabled: true, pending: new Map() })
       return
     }
     case 'deleted': {
@@ -145,7 +145,7 @@ async function apply(organisation: TestOrganisation, model: Model[], it: Change)
   }
 }
 
-test('whenever it is fanned out, an endpoint is owed what happened while it was enabled and subscribed, and nothing else', async () => {
+test('whenever it is fanned out, an endpoint gets what happened while it was enabled and subscribed, and nothing else', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 5, maxLength: 25 }), async (changes) => {
       const organisation = await createOrganisation()
@@ -162,7 +162,9 @@ test('whenever it is fanned out, an endpoint is owed what happened while it was 
          where organisation_id = $1 and status = 'pending'`,
         [organisation.id],
       )
-      const expected = model.flatMap(({ id, owed }) => [...owed.keys()].map((notification) => `${id} ${notification}`))
+      const expected = model.flatMap(({ id, pending }) =>
+        [...pending.keys()].map((notification) => `${id} ${notification}`),
+      )
       expect(rows.map(({ key }) => key).sort()).toEqual(expected.sort())
     }),
     { numRuns: 15 },
@@ -189,7 +191,7 @@ test('what a long transaction commits goes to an endpoint that was added meanwhi
   }
 })
 
-test('of a transaction that adds an endpoint itself, it is owed what comes after', async () => {
+test('of a transaction that adds an endpoint itself, it gets what comes after', async () => {
   const organisation = await createOrganisation()
   const writer = await connect()
   const happens = (type: string) =>
@@ -222,7 +224,7 @@ test('of a transaction that adds an endpoint itself, it is owed what comes after
 test.each([
   ['is edited', "update public.webhook_endpoints set types = '{order.created}' where id = $1", 0],
   ['is deleted', 'delete from public.webhook_endpoints where id = $1', 0],
-])('while an endpoint %s, the fan-out waits for nobody, and is done afterwards', async (_what, sql, owed) => {
+])('while an endpoint %s, the fan-out waits for nobody, and is done afterwards', async (_what, sql, pending) => {
   const organisation = await createOrganisation()
   const other = await addEndpoint(organisation.id, ['event.updated'])
   const id = await addEndpoint(organisation.id, ['event.updated'])
@@ -240,7 +242,7 @@ test.each([
   await fanOut(organisation.id)
   const made = await deliveriesOf(organisation.id)
   expect(made.filter(({ endpoint }) => endpoint === other)).toHaveLength(1)
-  expect(made.filter(({ endpoint }) => endpoint === id)).toHaveLength(owed)
+  expect(made.filter(({ endpoint }) => endpoint === id)).toHaveLength(pending)
 })
 
 test('a backlog of one organisation keeps none from its turn: each batch has a share of every organisation', async () => {
@@ -281,7 +283,7 @@ test('a backlog of one organisation keeps none from its turn: each batch has a s
   }
 })
 
-test('what awaits its fan-out is counted as owed, and kept however old', async () => {
+test('what awaits its fan-out is counted as pending, and kept however old', async () => {
   const organisation = await createOrganisation()
   await addEndpoint(organisation.id, ['event.updated'])
   const client = await connect()
@@ -289,19 +291,19 @@ test('what awaits its fan-out is counted as owed, and kept however old', async (
     // One snapshot: what other tests subscribe to meanwhile is not counted.
     await client.query('begin isolation level repeatable read')
     await client.query('lock table public.webhook_deliveries, private.notification_queue in share row exclusive mode')
-    const owed = async () => (await client.query('select api.outbox_depth()->0 as webhooks')).rows[0].webhooks.owed
-    const before = await owed()
+    const pending = async () => (await client.query('select api.outbox_depth()->0 as webhooks')).rows[0].webhooks.owed
+    const before = await pending()
     await client.query(
       `insert into public.notifications (organisation_id, type, data, created_at)
        select $1, 'event.updated', '{}', now() - interval '10 years' from generate_series(1, 3)`,
       [organisation.id],
     )
-    expect(await owed()).toBe(before + 3)
+    expect(await pending()).toBe(before + 3)
     const kept = 'select count(*)::int as n from public.notifications where organisation_id = $1'
     await client.query('select api.purge(3650, 1000)')
     expect((await client.query(kept, [organisation.id])).rows).toEqual([{ n: 3 }])
     await client.query('select private.fan_out_organisation($1, 100)', [organisation.id])
-    expect(await owed()).toBe(before + 3)
+    expect(await pending()).toBe(before + 3)
   } finally {
     await client.query('rollback')
     await client.end()

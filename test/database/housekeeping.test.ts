@@ -12,7 +12,7 @@ const tables = [
   'public.ticket_emails',
 ]
 
-test('what is older than its retention goes, a few at a time; what is owed or newer stays', async () => {
+test('what is older than its retention goes, a few at a time; what is pending or newer stays', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   await addEndpoint(organisation.id, ['order.created'])
@@ -38,7 +38,7 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
         [organisation.id, key],
       )
     }
-    // One record expired; three orders are told of, created and completed, and so are their guests; three e-mails are owed.
+    // One record expired; three orders are notified, created and completed, and so are their guests; three e-mails are pending.
     await purge(7, 100_000)
     const [records, deliveries, notifications, emails] = await counts()
     expect([records, deliveries, emails]).toEqual([1, 3, 3])
@@ -46,7 +46,7 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
     await age('public.webhook_deliveries')
     await age('public.notifications')
     await age('public.ticket_emails')
-    // Owed still, however old: with their notifications.
+    // Pending still, however old: with their notifications.
     await purge(7, 100_000)
     expect(await counts()).toEqual([1, 3, 3, 3])
 
@@ -68,24 +68,24 @@ test('what is older than its retention goes, a few at a time; what is owed or ne
   })
 })
 
-test('what an endpoint that is disabled was owed goes, too, when it is old', async () => {
+test('what is pending for a disabled endpoint goes, too, when it is old', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const endpoint = await addEndpoint(organisation.id, ['order.created'])
   await event.guest()
   await fanOut(organisation.id)
   await rolledBack(async (client, asCourier) => {
-    const owed = async () => {
+    const pending = async () => {
       await asCourier('select api.purge(7, 100000)')
       const sql = 'select count(*)::int as n from public.webhook_deliveries where webhook_endpoint_id = $1'
       return (await client.query(sql, [endpoint])).rows[0].n
     }
     await client.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [endpoint])
-    expect(await owed()).toBe(1)
+    expect(await pending()).toBe(1)
     await client.query(
       "update public.webhook_deliveries set created_at = now() - interval '8 days' where webhook_endpoint_id = $1",
       [endpoint],
     )
-    expect(await owed()).toBe(0)
+    expect(await pending()).toBe(0)
   })
 })

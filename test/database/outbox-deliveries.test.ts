@@ -1,5 +1,5 @@
-// Who is owed what was told: one delivery for each enabled endpoint of the organisation that is subscribed to the type, made by
-// the fan-out. And whatever happens to an endpoint meanwhile, what is told goes through.
+// Who is notified: one delivery for each enabled endpoint of the organisation that is subscribed to the type, made by
+// the fan-out. And whatever happens to an endpoint meanwhile, the change that is notified goes through.
 
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
@@ -7,7 +7,7 @@ import { interfaces, overRest } from '../support/interfaces.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { outboxFixture } from './outbox-fixture.ts'
 
-type Owed = {
+type Pending = {
   webhook_endpoint_id: string
   type: string
   status: string
@@ -16,9 +16,9 @@ type Owed = {
   joined: boolean
 }
 
-async function owedBy(organisationId: string): Promise<Owed[]> {
+async function pendingOf(organisationId: string): Promise<Pending[]> {
   await fanOut(organisationId)
-  const { rows } = await studio.query<Owed>(
+  const { rows } = await studio.query<Pending>(
     `select d.webhook_endpoint_id, d.type, d.status, d.attempts,
        d.next_attempt_at = d.created_at as due,
        n.type = d.type and n.organisation_id = d.organisation_id as joined
@@ -29,7 +29,7 @@ async function owedBy(organisationId: string): Promise<Owed[]> {
   return rows
 }
 
-const owed = (webhook_endpoint_id: string, type: string): Owed => ({
+const pending = (webhook_endpoint_id: string, type: string): Pending => ({
   webhook_endpoint_id,
   type,
   status: 'pending',
@@ -41,25 +41,28 @@ const owed = (webhook_endpoint_id: string, type: string): Owed => ({
 const anEndpointOf = (organisationId: string) =>
   row<{ id: string }>('select id from public.webhook_endpoints where organisation_id = $1', [organisationId])
 
-test.each(interfaces)('%s, each enabled endpoint that hears of the type is owed one delivery', async (_where, open) => {
-  const { organisation, actions } = await outboxFixture(open)
-  const stranger = await outboxFixture(open)
-  const orders = await addEndpoint(organisation.id, ['order.completed', 'order.created'])
-  const created = await addEndpoint(organisation.id, ['order.created', 'event.updated'])
-  await addEndpoint(organisation.id, ['order.cancelled', 'attendee.checked_in'])
-  await addEndpoint(organisation.id, ['order.created'], 'disabled')
-  await addEndpoint(stranger.organisation.id)
+test.each(interfaces)(
+  '%s, each enabled endpoint that is subscribed to the type gets one delivery',
+  async (_where, open) => {
+    const { organisation, actions } = await outboxFixture(open)
+    const stranger = await outboxFixture(open)
+    const orders = await addEndpoint(organisation.id, ['order.completed', 'order.created'])
+    const created = await addEndpoint(organisation.id, ['order.created', 'event.updated'])
+    await addEndpoint(organisation.id, ['order.cancelled', 'attendee.checked_in'])
+    await addEndpoint(organisation.id, ['order.created'], 'disabled')
+    await addEndpoint(stranger.organisation.id)
 
-  await actions.register({ guests: 2 })
-  expect(await owedBy(organisation.id)).toEqual([
-    owed(orders, 'order.created'),
-    owed(created, 'order.created'),
-    owed(orders, 'order.completed'),
-  ])
-  expect(await owedBy(stranger.organisation.id)).toEqual([])
-})
+    await actions.register({ guests: 2 })
+    expect(await pendingOf(organisation.id)).toEqual([
+      pending(orders, 'order.created'),
+      pending(created, 'order.created'),
+      pending(orders, 'order.completed'),
+    ])
+    expect(await pendingOf(stranger.organisation.id)).toEqual([])
+  },
+)
 
-test('an endpoint is owed what happens while it is enabled, and not what happened before or meanwhile', async () => {
+test('an endpoint gets what happens while it is enabled, and not what happened before or meanwhile', async () => {
   const { organisation, actions } = await outboxFixture(overRest)
   const set = (status: string) =>
     studio.query('update public.webhook_endpoints set status = $2 where organisation_id = $1', [
@@ -70,26 +73,26 @@ test('an endpoint is owed what happens while it is enabled, and not what happene
   const endpoint = await addEndpoint(organisation.id)
   await set('disabled')
   await actions.renameEvent('Meanwhile')
-  expect(await owedBy(organisation.id)).toEqual([])
+  expect(await pendingOf(organisation.id)).toEqual([])
   await set('enabled')
   await actions.renameEvent('After')
-  expect(await owedBy(organisation.id)).toEqual([owed(endpoint, 'event.updated')])
+  expect(await pendingOf(organisation.id)).toEqual([pending(endpoint, 'event.updated')])
 })
 
-test('what is rolled back is owed to nobody', async () => {
+test('what is rolled back is notified to nobody', async () => {
   const { organisation, event } = await outboxFixture(overRest)
   await addEndpoint(organisation.id)
   await during((client) => client.query("update public.events set name = 'Renamed' where id = $1", [event.id]))
-  expect(await owedBy(organisation.id)).toEqual([])
+  expect(await pendingOf(organisation.id)).toEqual([])
 })
 
-test('many changes in one statement are owed each', async () => {
+test('many changes in one statement are notified each', async () => {
   const { organisation, event, registered, attendeesOf } = await outboxFixture(overRest)
   const orderId = await registered({ guests: 5 })
   const endpoint = await addEndpoint(organisation.id, ['attendee.updated'])
   await studio.query("update public.attendees set company = 'NASA' where event_id = $1", [event.id])
   expect(await attendeesOf(orderId)).toHaveLength(5)
-  expect(await owedBy(organisation.id)).toEqual(Array(5).fill(owed(endpoint, 'attendee.updated')))
+  expect(await pendingOf(organisation.id)).toEqual(Array(5).fill(pending(endpoint, 'attendee.updated')))
 })
 
 test.each([
@@ -112,7 +115,7 @@ test.each([
 test.each([
   ['commit', 0],
   ['rollback', 2],
-])('an endpoint that is being deleted fails no registration: after a %s it is owed %i', async (end, owed) => {
+])('an endpoint that is being deleted fails no registration: after a %s it has %i pending', async (end, pending) => {
   const { organisation, actions } = await outboxFixture(overRest)
   const id = await addEndpoint(organisation.id)
   await during(async (organiser) => {
@@ -127,5 +130,5 @@ test.each([
     'select count(*)::int as n from public.webhook_deliveries where webhook_endpoint_id = $1',
     [id],
   )
-  expect(n).toBe(owed)
+  expect(n).toBe(pending)
 })

@@ -29,7 +29,7 @@ export async function outboxFixture(
     /** Of an order, as whoever may read attendees sees them: with their codes. */
     attendeesOf: async (orderId: string): Promise<(Object & { ticket_code: string })[]> =>
       (await send('GET', `/attendees?order_id=${orderId}`)).body.data,
-    /** Registers by the door and forgets that it was told of. */
+    /** Registers, and drops the notifications of it. */
     registered: async (...args: Parameters<EventActions['register']>) => {
       const id = await open(send, event).register(...args)
       await told()

@@ -1,4 +1,4 @@
-// What the outbox is told of attendees, their tickets and the door, exactly: each deed by both interfaces, and beside the type
+// What the outbox says of attendees, their tickets and the door, exactly: each action over both interfaces, and beside the type
 // the attendee as a read answers them.
 
 import { describe, expect, test } from 'vitest'
@@ -18,7 +18,7 @@ async function fixtureWith(open: (typeof interfaces)[number][1], guests: number)
 }
 
 describe.each(interfaces)('%s', (_where, open) => {
-  test('a correction is told of, with the ticket that stays', async () => {
+  test('a correction is notified, with the ticket that stays', async () => {
     const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
     await actions.rename(id, 'Mary Jackson')
     const corrected = await attendee(id)
@@ -26,7 +26,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([tell('attendee.updated', corrected)])
   })
 
-  test('a transfer is told of, with the new ticket', async () => {
+  test('a transfer is notified, with the new ticket', async () => {
     const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
     await actions.transfer(id)
     const transferred = await attendee(id)
@@ -41,7 +41,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([])
   })
 
-  test('one who is cancelled is told of alone: the order stands', async () => {
+  test('one who is cancelled is notified alone: the order stands', async () => {
     const { actions, told, order, orderId, attendee, id } = await fixtureWith(open, 2)
     await actions.cancelAttendee(id)
     expect((await order(orderId)).status).toBe('completed')
@@ -56,7 +56,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([tell('attendee.cancelled', await attendee(id)), tell('order.cancelled', cancelled)])
   })
 
-  test('an accepted scan is told of, a rejected one is not', async () => {
+  test('an accepted scan is notified, a rejected one is not', async () => {
     const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
     expect((await actions.scan(code)).result).toBe('accepted')
     const inside = await attendee(id)
@@ -68,7 +68,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([])
   })
 
-  test('a scan that is undone is told of, and not as an edit of the attendee', async () => {
+  test('a scan that is undone is notified, and not as an edit of the attendee', async () => {
     const { actions, told, attendee, id, code } = await fixtureWith(open, 1)
     const scan = await actions.scan(code)
     await told()
@@ -82,7 +82,7 @@ describe.each(interfaces)('%s', (_where, open) => {
   })
 })
 
-test('of a batch the accepted scans are told of, and of the same batch sent again nothing', async () => {
+test('of a batch the accepted scans are notified, and of the same batch sent again nothing', async () => {
   const { send, event, told, attendees, attendee } = await fixtureWith(overRest, 2)
   const codes = [...attendees.map((a) => a.ticket_code), 'NOTACODE']
   const scans = codes.map((code, i) => ({ scan_id: `scan-${i}`, code, scanned_at: '2026-06-01T10:00:00Z' }))
@@ -101,7 +101,7 @@ test('a ticket that is sent once more is no news', async () => {
   expect(await told()).toEqual([])
 })
 
-test('an attendee who is moved to another ticket type is told of', async () => {
+test('an attendee who is moved to another ticket type is notified', async () => {
   const { event, told, attendee, id } = await fixtureWith(inStudio, 1)
   const ticketTypeId = await event.ticketType()
   await edit('attendees', id, 'ticket_type_id = $2', [ticketTypeId])

@@ -1,4 +1,4 @@
-// What the outbox is told of events, exactly: each deed by both doors, and beside the type the event as a read answers it.
+// What the outbox says of events, exactly: each action over both interfaces, and beside the type the event as a read answers it.
 
 import { describe, expect, test } from 'vitest'
 import { interfaces, overRest } from '../support/interfaces.ts'
@@ -11,7 +11,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     ['published', 'draft', 'event.updated'],
     ['published', 'completed', 'event.updated'],
     ['published', 'cancelled', 'event.cancelled'],
-  ] as const)('an event that goes from %s to %s is told of as %s', async (from, to, type) => {
+  ] as const)('an event that goes from %s to %s is notified as %s', async (from, to, type) => {
     const { actions, told, theEvent } = await outboxFixture(open, { status: from })
     await actions.setStatus(to)
     const event = await theEvent()
@@ -19,7 +19,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([tell(type, event)])
   })
 
-  test('an event that is edited is told of; one that is saved as it was, or refused, is not', async () => {
+  test('an event that is edited is notified; one that is saved as it was, or refused, is not', async () => {
     const { actions, told, theEvent } = await outboxFixture(open)
     await actions.renameEvent('Summer fair')
     const event = await theEvent()
@@ -34,7 +34,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([])
   })
 
-  test('an event that is cancelled is told of with all of its orders and tickets that stood', async () => {
+  test('an event that is cancelled is notified with all of its orders and tickets that stood', async () => {
     const { event, actions, told, theEvent, order, attendeesOf, registered } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 4900 })
     const standing = [await registered({ guests: 2 }), await registered({ ticketTypeId, invoice: true })]

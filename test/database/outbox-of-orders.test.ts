@@ -1,4 +1,4 @@
-// What the outbox is told of orders and the money for them, exactly: each deed by both doors, and beside the type the
+// What the outbox says of orders and the money for them, exactly: each action over both interfaces, and beside the type the
 // object as a read answers it.
 
 import { describe, expect, test } from 'vitest'
@@ -8,21 +8,21 @@ import { addPromoCode, edit } from '../support/studio.ts'
 import { outboxFixture, tell } from './outbox-fixture.ts'
 
 describe.each(interfaces)('%s', (_where, open) => {
-  test('a complimentary registration is told of as created and completed, without ticket codes', async () => {
+  test('a complimentary registration is notified as created and completed, without ticket codes', async () => {
     const { actions, told, order } = await outboxFixture(open)
     const made = await order(await actions.register())
     expect(made).toMatchObject({ status: 'completed', attendees: [{ status: 'active', ticket_code: null }] })
     expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
   })
 
-  test('a group is told of once, with everybody in it', async () => {
+  test('a group is notified once, with everybody in it', async () => {
     const { actions, told, order } = await outboxFixture(open)
     const made = await order(await actions.register({ guests: 3 }))
     expect(made.attendees).toHaveLength(3)
     expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
   })
 
-  test('an order to be paid is told of as created, with what is due', async () => {
+  test('an order to be paid is notified as created, with what is due', async () => {
     const { event, actions, told, order } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 4900 })
     const made = await order(await actions.register({ ticketTypeId, invoice: true }))
@@ -30,7 +30,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     expect(await told()).toEqual([tell('order.created', made)])
   })
 
-  test('an order of a promo code that leaves nothing to pay is told of as completed too', async () => {
+  test('an order of a promo code that leaves nothing to pay is notified as completed too', async () => {
     const { event, actions, told, order } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 4900 })
     const promoCode = await addPromoCode(event, 100)
@@ -70,7 +70,7 @@ describe.each(interfaces)('%s', (_where, open) => {
   })
 
   test.each([true, false])(
-    'a cancelled order is told of with each of its tickets (to be paid: %s)',
+    'a cancelled order is notified with each of its tickets (to be paid: %s)',
     async (invoice) => {
       const { event, actions, told, order, attendeesOf, registered } = await outboxFixture(open)
       const id = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice, guests: 3 })

@@ -8,14 +8,14 @@ import { inStudio, overRest } from '../support/interfaces.ts'
 import { logOf } from '../support/outbox.ts'
 import { outboxFixture, tell } from './outbox-fixture.ts'
 
-test('what is rolled back is not told of', async () => {
+test('what is rolled back is not notified', async () => {
   const { organisation, event, told } = await outboxFixture(inStudio)
   await during(async (client) => {
     await client.query("update public.events set name = 'Renamed' where id = $1", [event.id])
     await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
       event.id,
     ])
-    // So that the order is told of before the end, too.
+    // So that the order is notified before the end, too.
     await client.query('set constraints all immediate')
     const { rows } = await client.query(
       'select type from public.notifications where organisation_id = $1 order by id',
@@ -48,7 +48,7 @@ test('a request that is repeated with its idempotency key tells of nothing new',
   expect(await told()).toEqual([])
 })
 
-test('an attendee who is edited twice in one transaction is told of twice', async () => {
+test('an attendee who is edited twice in one transaction is notified twice', async () => {
   const { told, attendee, attendeesOf, registered } = await outboxFixture(inStudio)
   const [guest] = await attendeesOf(await registered())
   await during(async (client) => {
@@ -68,7 +68,7 @@ test('an attendee who is edited twice in one transaction is told of twice', asyn
   expect(news).toContainEqual(tell('attendee.updated', await attendee(String(guest?.id))))
 })
 
-test('an order is told of as it is when the transaction ends, with what was added and paid meanwhile', async () => {
+test('an order is notified as it is when the transaction ends, with what was added and paid meanwhile', async () => {
   const { event, told, order, attendeesOf } = await outboxFixture(inStudio)
   const ticketTypeId = await event.ticketType({ price: 4900 })
   const id = await during(async (client) => {

@@ -81,7 +81,7 @@ describe('a key', () => {
     })
   })
 
-  test('owes a delivery of its own anew, and touches no more of it', async () => {
+  test('makes a delivery of its own pending again, and touches no more of it', async () => {
     const owe = "update public.webhook_deliveries set status = 'pending', next_attempt_at = now()"
     await actAs('scope_events_write', a.claims, async ({ touched, attempt }) => {
       expect(await touched(owe)).toBe(await countOf('public.webhook_deliveries', a))
@@ -102,7 +102,7 @@ describe('an endpoint added in Studio', () => {
   ]
   const secretsOf = 'select count(*)::int as n from private.webhook_secrets where webhook_endpoint_id = $1'
 
-  test('by postgres has a secret that signs, hears of each type once, and is enabled', async () => {
+  test('by postgres has a secret that signs, is subscribed to each type once, and is enabled', async () => {
     const endpoint = await row<{ id: string; types: string; status: string }>(...add(a))
     expect(endpoint).toMatchObject({ types: '{order.created,event.updated}', status: 'enabled' })
     expect(
@@ -123,7 +123,7 @@ describe('an endpoint added in Studio', () => {
     })
   })
 
-  test('hears of none but the types that can be chosen, and of at least one', async () => {
+  test('is subscribed to none but the types that can be chosen, and to at least one', async () => {
     for (const types of ['{webhook_endpoint.test}', '{order.created,webhook_endpoint.test}', '{}', '{null}']) {
       const [, values] = add(a)
       const insert = studio.query(
@@ -144,7 +144,7 @@ describe('an endpoint added in Studio', () => {
   })
 })
 
-test('a key that may not read orders owes no delivery of theirs once more, not even without a condition', async () => {
+test('a key that may not read orders makes no delivery of theirs pending once more, not even without a condition', async () => {
   const { id, event, claims } = await createTenant()
   await event.guest()
   await fanOut(id)

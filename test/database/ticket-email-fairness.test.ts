@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { type AsCourier, rolledBack } from './as-courier.ts'
 
-type Owed = { id: string; claim: string; organisation: { name: string } }
+type Pending = { id: string; claim: string; organisation: { name: string } }
 
 /** E-mails that have been due since so many seconds; one guest is enough for all of them. */
 async function queue(
@@ -46,24 +46,24 @@ async function among(
 }
 
 const claim = async (asCourier: AsCourier, limit: number) =>
-  (await asCourier('select api.claim_ticket_emails($1)', [limit])) as Owed[]
+  (await asCourier('select api.claim_ticket_emails($1)', [limit])) as Pending[]
 /** Without what follows for the attendee, who stands for many. */
-const settle = (client: PoolClient, { id }: Owed) =>
+const settle = (client: PoolClient, { id }: Pending) =>
   client.query(
     `update public.ticket_emails set status = 'sent', claim = null, claimed_until = null, next_attempt_at = null
      where id = $1`,
     [id],
   )
-const names = (owed: Owed[]) => owed.map(({ organisation }) => organisation.name)
+const names = (pending: Pending[]) => pending.map(({ organisation }) => organisation.name)
 
 test('one e-mail of an organisation is claimed next, whatever another has queued before it', async () => {
   await among(2, async (client, asCourier, [many, one]) => {
     if (!many || !one) throw new Error('two were made')
     await queue(client, many.organisation, many.attendeeId, 3000, 600)
     const [first, ...rest] = await claim(asCourier, 4)
-    expect(names([first as Owed, ...rest])).toEqual(Array(4).fill(many.organisation.slug))
+    expect(names([first as Pending, ...rest])).toEqual(Array(4).fill(many.organisation.slug))
     await queue(client, one.organisation, one.attendeeId, 1, 0)
-    await settle(client, first as Owed)
+    await settle(client, first as Pending)
     expect(names(await claim(asCourier, 1))).toEqual([one.organisation.slug])
   })
 })
@@ -76,10 +76,10 @@ test('where every organisation has a backlog, each has its turn before one has a
     }
     const served: string[] = []
     for (let i = 0; i < all.length * 2; i++) {
-      const [owed] = await claim(asCourier, 1)
-      if (!owed) throw new Error('something is due')
-      served.push(owed.organisation.name)
-      await settle(client, owed)
+      const [pending] = await claim(asCourier, 1)
+      if (!pending) throw new Error('something is due')
+      served.push(pending.organisation.name)
+      await settle(client, pending)
     }
     expect(new Set(served.slice(0, all.length)).size).toBe(all.length)
     expect(new Set(served.slice(all.length)).size).toBe(all.length)

@@ -1,4 +1,4 @@
-// Ticket e-mails as they are owed, claimed and settled, and what the attendee shows of them. In a transaction that is rolled
+// Ticket e-mails as they become pending, are claimed and settled, and what the attendee shows of them. In a transaction that is rolled
 // back, as the courier's role, since it claims from every organisation.
 
 import { expect, test } from 'vitest'
@@ -6,23 +6,28 @@ import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { first, rolledBack } from './as-courier.ts'
 
-type Owed = { id: string; claim: string; attempt: number; attendee: { id: string; email: string; ticket_code: string } }
+type Pending = {
+  id: string
+  claim: string
+  attempt: number
+  attendee: { id: string; email: string; ticket_code: string }
+}
 
 type CourierFixture = {
   attendeeId: string
-  claim(): Promise<Owed[]>
+  claim(): Promise<Pending[]>
   settle(
-    owed: Pick<Owed, 'id' | 'claim'>,
+    pending: Pick<Pending, 'id' | 'claim'>,
     how: { messageId?: string; error?: string; permanent?: boolean },
   ): Promise<void>
-  event(messageId: string, status: string, error?: string, email?: Pick<Owed, 'id' | 'attempt'>): Promise<void>
+  event(messageId: string, status: string, error?: string, email?: Pick<Pending, 'id' | 'attempt'>): Promise<void>
   edit(assignments: string): Promise<void>
   /** What the attendee shows. */
   shown(): Promise<{ status: string; sent: boolean; error: string | null }>
-  /** The rows of what is and was owed, oldest first. */
+  /** The rows of what is and was pending, oldest first. */
   emails(): Promise<{ status: string; attempts: number; wait: number | null }[]>
   expire(): Promise<void>
-  /** Of the e-mail that is owed. */
+  /** Of the e-mail that is pending. */
   id(): Promise<string>
 }
 
@@ -59,8 +64,8 @@ async function withCourier(work: (courier: CourierFixture) => Promise<void>, { p
         await client.query('update public.ticket_emails set last_attempt_at = null where attendee_id = $1', [
           attendeeId,
         ])
-        const owed = (await asCourier('select api.claim_ticket_emails(1)')) as Owed[]
-        return owed.filter((o) => o.attendee.id === attendeeId)
+        const pending = (await asCourier('select api.claim_ticket_emails(1)')) as Pending[]
+        return pending.filter((o) => o.attendee.id === attendeeId)
       },
       settle: async ({ id, claim }, { messageId, error, permanent = false }) =>
         void (await asCourier('select api.settle_ticket_email($1, $2, $3, $4, $5)', [
@@ -113,10 +118,10 @@ async function withCourier(work: (courier: CourierFixture) => Promise<void>, { p
   })
 }
 
-test('a ticket is owed once, with all that its e-mail says, and is shown as sent', async () => {
+test('a ticket is pending once, with all that its e-mail says, and is shown as sent', async () => {
   await withCourier(async ({ claim, settle, shown, emails }) => {
-    const owed = await claim()
-    expect(owed).toEqual([
+    const pending = await claim()
+    expect(pending).toEqual([
       {
         id: expect.any(String),
         claim: expect.any(String),
@@ -135,13 +140,13 @@ test('a ticket is owed once, with all that its e-mail says, and is shown as sent
       },
     ])
     expect(await claim()).toEqual([])
-    await settle(first(owed), { messageId: 'm-1' })
+    await settle(first(pending), { messageId: 'm-1' })
     expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
     expect(await emails()).toEqual([{ status: 'sent', attempts: 1, wait: null }])
   })
 })
 
-test('nothing is owed before the order is paid', async () => {
+test('no e-mail is pending before the order is paid', async () => {
   await withCourier(
     async ({ claim, emails }) => {
       expect(await emails()).toEqual([])
@@ -162,9 +167,9 @@ test('a ticket that is cancelled before it was sent is not sent', async () => {
 
 test('a ticket that is cancelled while its e-mail is under way stays cancelled', async () => {
   await withCourier(async ({ claim, edit, settle, shown }) => {
-    const owed = first(await claim())
+    const pending = first(await claim())
     await edit("status = 'cancelled'")
-    await settle(owed, { messageId: 'm-2' })
+    await settle(pending, { messageId: 'm-2' })
     expect(await shown()).toMatchObject({ status: 'cancelled' })
   })
 })
@@ -195,7 +200,7 @@ test('a permanent failure is not tried again', async () => {
   })
 })
 
-test('a ticket that is sent again is owed again', async () => {
+test('a ticket that is sent again is pending again', async () => {
   await withCourier(async ({ claim, settle, edit, shown, emails }) => {
     await settle(first(await claim()), { messageId: 'm-3' })
     await edit("ticket_email_status = 'queued'")
@@ -209,7 +214,7 @@ test.each([
   ['code', 'ticket_code = null'],
   ['address', "email = 'new@example.com'"],
 ])(
-  'a ticket whose %s changes while its e-mail is under way is owed again, as it is now',
+  'a ticket whose %s changes while its e-mail is under way is pending again, as it is now',
   async (_what, assignments) => {
     await withCourier(async ({ claim, settle, edit, shown }) => {
       const old = first(await claim())
@@ -254,13 +259,13 @@ test('what the mail service tells later is shown, of the latest e-mail only', as
 
 test('what the mail service tells before its answer has arrived counts as that answer', async () => {
   await withCourier(async ({ claim, settle, event, shown, emails }) => {
-    const owed = first(await claim())
-    await event('m-10', 'delivered', undefined, owed)
+    const pending = first(await claim())
+    await event('m-10', 'delivered', undefined, pending)
     expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
     expect(await emails()).toEqual([{ status: 'delivered', attempts: 1, wait: null }])
     // The answer comes, or the courier has lost it.
-    await settle(owed, { messageId: 'm-10' })
-    await settle(owed, { error: 'No answer.' })
+    await settle(pending, { messageId: 'm-10' })
+    await settle(pending, { error: 'No answer.' })
     expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
     await event('m-10', 'bounced', 'Mailbox full.')
     expect(await shown()).toMatchObject({ status: 'bounced', error: 'Mailbox full.' })
@@ -269,26 +274,26 @@ test('what the mail service tells before its answer has arrived counts as that a
 
 test('an e-mail that arrived although its answer was lost is not sent again', async () => {
   await withCourier(async ({ claim, settle, event, expire, shown }) => {
-    const owed = first(await claim())
-    await settle(owed, { error: 'Postmark: timeout.' })
-    await event('m-11', 'delivered', undefined, owed)
+    const pending = first(await claim())
+    await settle(pending, { error: 'Postmark: timeout.' })
+    await event('m-11', 'delivered', undefined, pending)
     expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
     await expire()
     expect(await claim()).toEqual([])
   })
 })
 
-test('a ticket whose code changed is still owed when the e-mail before it arrives', async () => {
+test('a ticket whose code changed is still pending when the e-mail before it arrives', async () => {
   await withCourier(async ({ claim, event, edit, shown, emails }) => {
-    const owed = first(await claim())
+    const pending = first(await claim())
     await edit('ticket_code = null')
-    await event('m-12', 'delivered', undefined, owed)
+    await event('m-12', 'delivered', undefined, pending)
     expect(await shown()).toMatchObject({ status: 'queued' })
     expect((await emails()).map(({ status }) => status)).toEqual(['delivered', 'queued'])
   })
 })
 
-test('nothing is told of an e-mail that nobody has begun to send', async () => {
+test('an event changes nothing of an e-mail that nobody has begun to send', async () => {
   await withCourier(async ({ event, emails, shown, id }) => {
     await event('m-13', 'delivered', undefined, { id: await id(), attempt: 1 })
     expect(await shown()).toMatchObject({ status: 'queued' })
@@ -296,7 +301,7 @@ test('nothing is told of an e-mail that nobody has begun to send', async () => {
   })
 })
 
-test('what is told of an attempt that another has followed is no news', async () => {
+test('an event of an attempt that another has followed changes nothing', async () => {
   // The code is re-issued and the address corrected between two attempts: what became of the first says nothing of the ticket.
   for (const told of ['delivered', 'bounced']) {
     await withCourier(async ({ claim, settle, event, edit, expire, shown }) => {
@@ -319,10 +324,10 @@ test('what is told of an attempt that another has followed is no news', async ()
 
 test('an e-mail that was given up and arrives all the same is shown as delivered', async () => {
   await withCourier(async ({ claim, settle, event, shown, emails }) => {
-    const owed = first(await claim())
-    await settle(owed, { error: 'Postmark: timeout.', permanent: true })
+    const pending = first(await claim())
+    await settle(pending, { error: 'Postmark: timeout.', permanent: true })
     expect(await shown()).toMatchObject({ status: 'failed' })
-    await event('m-16', 'delivered', undefined, owed)
+    await event('m-16', 'delivered', undefined, pending)
     expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
     expect(await emails()).toEqual([{ status: 'delivered', attempts: 1, wait: null }])
   })
@@ -345,7 +350,7 @@ test.each([
   ['bounced', "email = 'new@example.com', ticket_email_status = 'queued'"],
   ['bounced', "ticket_email_status = 'queued'"],
 ])(
-  'a ticket that is sent again is owed once, though the one given up turns out to be %s (%s)',
+  'a ticket that is sent again is pending once, though the one given up turns out to be %s (%s)',
   async (told, resend) => {
     await withCourier(async ({ claim, settle, event, edit, shown, emails }) => {
       const given = first(await claim())

@@ -1,4 +1,4 @@
-// That a migration which does not reach the schema files is found, and is told of so that a person can mend it.
+// That a migration which does not reach the schema files is found, and reported so that a person can mend it.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -68,7 +68,7 @@ test('db:verify agrees when migrations reach the schemas by another way', { time
   expect(objects).toBeGreaterThan(10)
 })
 
-test('a mistake in a schema file is told of with its file and line', { timeout: 20_000 }, async () => {
+test('a mistake in a schema file is reported with its file and line', { timeout: 20_000 }, async () => {
   const project = toyProject({}, `${schema}\ncreate tabel public.typo ();\n`)
   await expect(verifyMigrations(project)).rejects.toThrow(/schemas\/01_toys\.sql:\d+: syntax error at or near "tabel"/)
 })

@@ -42,7 +42,7 @@ test.each(scoped)('$name is refused to a key that has every scope but $scope', a
   if (name === 'register_attendee') expect(await event.sold()).toBe(sold)
 })
 
-// Whoever hears of an object must be allowed to read it: what the endpoints of the examples hear of.
+// A subscription needs the scope that reads its objects: what the endpoints of the examples are subscribed to.
 const toRead: Record<string, Scope[]> = {
   create_webhook_endpoint: ['orders:read', 'attendees:read'],
   update_webhook_endpoint: ['events:read', 'orders:read'],

@@ -66,7 +66,7 @@ test('the token that resolves keys says nothing but its role', async () => {
   expect(Object.keys(payload).sort()).toEqual(['exp', 'iat', 'role'])
 })
 
-test('a token is kept for its key, role and door, and never served to another', async () => {
+test('a token is kept for its key, role and source, and never served to another', async () => {
   const tokens = await createTokens({ secret: 'a secret of at least 32 characters' })
   const other = { ...principal, api_key_id: randomUUID() }
   const mint = async () =>

@@ -13,6 +13,14 @@ type Colour = [red: number, green: number, blue: number, alpha: number]
 /** Text that is drawn, with its colour, its opacity, and the backgrounds behind it, the nearest first. */
 const drawnTexts = `(() => {
   const texts = []
+  const styles = new Map()
+  const styleOf = (element) => {
+    if (!styles.has(element)) {
+      const { color, opacity, backgroundColor } = getComputedStyle(element)
+      styles.set(element, { color, opacity, backgroundColor })
+    }
+    return styles.get(element)
+  }
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   while (walker.nextNode()) {
     const text = walker.currentNode.data.trim()
@@ -22,7 +30,7 @@ const drawnTexts = `(() => {
     const { width, height } = range.getBoundingClientRect()
     if (text === '' || width === 0 || height === 0 || element.closest('option')) continue
     const behind = []
-    for (let e = element; e; e = e.parentElement) behind.push(getComputedStyle(e))
+    for (let e = element; e; e = e.parentElement) behind.push(styleOf(e))
     texts.push({
       text,
       colour: behind[0].color,

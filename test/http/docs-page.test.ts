@@ -28,7 +28,8 @@ async function docs(colorScheme: (typeof schemes)[number]): Promise<{ page: Page
 }
 
 // Buttons fade while they change, so what can be read is polled.
-const expectReadable = (page: Page) => expect.poll(() => faintTexts(page), { timeout: 5_000 }).toEqual([])
+const expectReadable = (page: Page) =>
+  expect.poll(() => faintTexts(page), { timeout: 5_000, interval: 200 }).toEqual([])
 
 const expectFitting = async (page: Page) => {
   for (const width of widths) {

@@ -37,7 +37,7 @@ test('after sixty wrong keys an address is refused with too_many_failures, but v
   expect((await rest(unused, url)('GET', '/me')).status).toBe(200)
 })
 
-test('the doors count together: sixty wrong keys over REST are sixty for MCP', async () => {
+test('REST and MCP count together: sixty wrong keys over REST are sixty for MCP', async () => {
   const { url } = await ownApp()
   await guess(url, allowed)
   const { status, body } = await post(toolCall('get_api_key'), jsonHeaders(createKey()), { apiUrl: url })

@@ -45,7 +45,7 @@ async function scrape() {
   return read(await response.text())
 }
 
-test('requests are counted by operation, door and status; deliveries by their outcome; and what is owed is weighed', async () => {
+test('requests are counted by operation, source and status; deliveries by their outcome; and what is pending is measured', async () => {
   const { key, eventId, ticketTypeId } = usher.demo ?? expect.unreachable()
   const send = rest(key, usher.url)
   const receivers = await Promise.all([startWebhookReceiver(), startWebhookReceiver(), startWebhookReceiver()])
@@ -76,7 +76,7 @@ test('requests are counted by operation, door and status; deliveries by their ou
     series.get(`usher_http_request_duration_seconds_count{operation="register_attendee",source="api",status="${code}"}`)
   expect([requests(201), requests(422), requests(500)]).toEqual([1, 1, undefined])
   expect(series.get('usher_delivery_duration_seconds_count{kind="webhooks"}')).toBe(3)
-  // The two that failed are still owed, and not yet due.
+  // The two that failed are still pending, and not yet due.
   expect(series.get('usher_outbox_owed{kind="webhooks"}')).toBe(2)
   expect(series.get('usher_outbox_owed{kind="ticket_emails"}')).toBe(0)
   expect(series.get('usher_outbox_oldest_seconds{kind="webhooks"}')).toBeGreaterThan(0)
@@ -111,7 +111,7 @@ test('a port of its own serves it, and nothing else; the API does not', async ()
 test.each([
   ['is away', () => Promise.reject(new Error('away'))],
   ['hangs', () => new Promise(() => {})],
-])('where the database %s, what is owed is missing and not zero', async (_, outbox) => {
+])('where the database %s, what is pending is missing and not zero', async (_, outbox) => {
   const { listener } = createMetrics(outbox, log)
   const opened = await openListener({ host: '127.0.0.1', port: 0 })
   onTestFinished(() => opened.close())

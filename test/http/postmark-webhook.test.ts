@@ -74,7 +74,7 @@ test('an e-mail is known by the id that was sent along, also before its MessageI
   expect(await shown()).toEqual({ status: 'delivered', error: null })
 })
 
-test('what is told of others, or of something else, is taken and changes nothing', async () => {
+test('an event of another e-mail, or of another kind, is taken and changes nothing', async () => {
   const { messageId, tell, shown } = await arrange()
   for (const body of [
     { RecordType: 'Delivery', MessageID: randomUUID() },

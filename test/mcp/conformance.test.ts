@@ -87,7 +87,7 @@ test.each([
   expect(status).toBe(expected)
 })
 
-test.each(clients)('$client speaking $revision is told of tools, and of no extension', async ({ connect }) => {
+test.each(clients)('$client speaking $revision is offered tools, and no extension', async ({ connect }) => {
   const organisation = await createOrganisation()
   const { capabilities } = await connect(await organisation.key())
   expect(capabilities).toEqual({ tools: {} })

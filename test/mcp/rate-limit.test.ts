@@ -1,4 +1,4 @@
-// So many requests a minute for each key, as the plan says, in one bucket for both doors.
+// So many requests a minute for each key, as the plan says, in one bucket for REST and MCP.
 
 import { expect, test } from 'vitest'
 import { hashOf, prefixOf } from '../../src/gateway/api-key.ts'

@@ -105,7 +105,7 @@ describe.each(clients)('$client speaking $revision', ({ revision, connect }) => 
   })
 })
 
-test('an idempotency key used over REST is known over MCP: a retry may change doors', async () => {
+test('an idempotency key used over REST is known over MCP: a retry may change interface', async () => {
   const { event, key } = await arrange()
   const idempotencyKey = randomUUID()
   const { body } = await rest(key)(

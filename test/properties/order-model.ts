@@ -1,5 +1,4 @@
-// What an order ought to cost, worked out without the database: whole numbers in BigInt, half up on each ticket. In come
-// prices, a percentage and what happens to the order; out comes the order as it must read.
+// What an order must cost, worked out without the database: whole numbers in BigInt, rounded half up on each ticket.
 
 export type Line = { price: bigint; discount: bigint; cancelled: boolean }
 

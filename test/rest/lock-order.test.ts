@@ -40,7 +40,7 @@ test('batches of two events that share codes in opposite orders are both judged'
   expect(await deadlocks()).toBe(before)
 })
 
-test('deliveries are owed once more while the types of their endpoint change', async () => {
+test('deliveries are pending once more while the types of their endpoint change', async () => {
   const organisation = await createOrganisation()
   const endpoint = await addEndpoint(organisation.id, ['event.updated', 'event.cancelled'])
   const send = rest(await organisation.key())

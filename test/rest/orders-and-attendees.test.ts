@@ -104,7 +104,7 @@ test('a cancelled order gives its places back and its tickets stop scanning; a d
   expect((await send('POST', `/orders/${orderId}/cancel`)).body.error.code).toBe('invalid_transition')
 })
 
-test('a paid order that is cancelled is owed a refund', async () => {
+test('a paid order that is cancelled is to be refunded', async () => {
   const { event, send } = await arrange()
   const { orderId: id } = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 4900)', [id])

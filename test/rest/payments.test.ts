@@ -93,7 +93,7 @@ test('a repeated payment with the same idempotency key is recorded once', async 
   expect((await send('GET', `/orders/${orderId}`)).body.data.payments).toHaveLength(1)
 })
 
-test('a payment and a cancellation at once leave either a paid order or one that owes a refund', async () => {
+test('a payment and a cancellation at once leave either a paid order or one to be refunded', async () => {
   const { orderId, send, pay } = await arrange()
   await Promise.all([pay({ amount: 4900 }), send('POST', `/orders/${orderId}/cancel`)])
   const { data } = (await send('GET', `/orders/${orderId}`)).body

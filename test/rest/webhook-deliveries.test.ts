@@ -9,7 +9,7 @@ import { rest } from '../support/rest.ts'
 
 type Delivery = { id: string; type: string; webhook_endpoint_id: string; notification_id: string }
 
-/** Two endpoints, one of which hears of a guest: it is owed two deliveries, the other one. */
+/** Two endpoints, one of which is subscribed to two types: two deliveries are pending for it, and one for the other. */
 async function arrange() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
@@ -20,7 +20,7 @@ async function arrange() {
   const send = rest(await organisation.key())
   const list = async (query = ''): Promise<Delivery[]> => (await send('GET', `/webhook-deliveries${query}`)).body.data
   const [delivery] = await list(`?webhook_endpoint_id=${created}`)
-  if (!delivery) throw new Error('nothing is owed')
+  if (!delivery) throw new Error('nothing is pending')
   return { organisation, everything, created, send, list, delivery }
 }
 
@@ -72,7 +72,7 @@ test('a delivery says how the last attempt went', async () => {
 })
 
 test.each(['pending', 'delivered', 'failed', 'cancelled'] as const)(
-  'a delivery that is %s is owed once more, at once and with its attempts counted anew',
+  'a delivery that is %s is pending once more, at once and with its attempts counted anew',
   async (status) => {
     const { list, send, delivery } = await arrange()
     if (status !== 'pending') await settle(delivery.id, status)
@@ -98,7 +98,7 @@ test.each(['pending', 'delivered', 'failed', 'cancelled'] as const)(
   },
 )
 
-test('a redelivery that is repeated with its idempotency key is not owed again', async () => {
+test('a redelivery that is repeated with its idempotency key is not pending again', async () => {
   const { list, send, delivery } = await arrange()
   await settle(delivery.id, 'failed')
   const redeliver = () => send('POST', `/webhook-deliveries/${delivery.id}/redeliver`, {}, { 'Idempotency-Key': 'k' })
@@ -109,7 +109,7 @@ test('a redelivery that is repeated with its idempotency key is not owed again',
   expect(await list('?status=delivered')).toHaveLength(1)
 })
 
-test('nothing is owed once more to an endpoint that is disabled', async () => {
+test('nothing becomes pending once more for an endpoint that is disabled', async () => {
   const { created, list, send, delivery } = await arrange()
   await settle(delivery.id, 'failed')
   await send('PATCH', `/webhook-endpoints/${created}`, { status: 'disabled' })
@@ -118,7 +118,7 @@ test('nothing is owed once more to an endpoint that is disabled', async () => {
   expect(await list('?status=failed')).toHaveLength(1)
 })
 
-test("nothing is owed once more of what the key may not read, nor another organisation's", async () => {
+test("nothing becomes pending once more of what the key may not read, nor another organisation's", async () => {
   const [ours, theirs] = [await arrange(), await arrange()]
   await settle(ours.delivery.id, 'failed')
   const narrow = rest(await ours.organisation.key('events:write', 'events:read', 'attendees:read'))
@@ -149,13 +149,13 @@ test.each([
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
 
-test('what failed since a time is owed once more, and nothing else', async () => {
+test('what failed since a time is pending once more, and nothing else', async () => {
   const { everything, created, list, send } = await arrange()
   const all = await list()
   const ofEverything = all.filter((d) => d.webhook_endpoint_id === everything)
   const [failed, delivered, pending] = ofEverything
   const other = all.find((d) => d.webhook_endpoint_id === created)
-  if (!failed || !delivered || !pending || !other) throw new Error('four are owed')
+  if (!failed || !delivered || !pending || !other) throw new Error('four are pending')
   await settle(failed.id, 'failed')
   await settle(delivered.id, 'delivered')
   await settle(other.id, 'failed')

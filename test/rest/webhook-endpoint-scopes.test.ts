@@ -27,7 +27,7 @@ function expectMissing(scope: Scope, { status, body }: RestAnswer) {
   expect([status, body.error.code, body.error.details]).toEqual([403, 'missing_scope', { scope }])
 }
 
-/** An organisation with an endpoint that hears of orders, and a key that may write endpoints and read events alone. */
+/** An organisation with an endpoint that is subscribed to orders, and a key that may write endpoints and read events alone. */
 async function arrange() {
   const organisation = await createOrganisation()
   const id = await addEndpoint(organisation.id, ['order.created', 'event.updated'])
@@ -69,17 +69,20 @@ test.each([
   [{ url: 'https://elsewhere.example.com' }, 'orders:read'],
   [{ status: 'enabled' }, 'orders:read'],
   [{ url: 'https://elsewhere.example.com', types: ['order.created'] }, 'orders:read'],
-] as const)('an endpoint that hears of more than the key may read is not changed to %j', async (changes, scope) => {
-  const { id, path, send, read } = await arrange()
-  if ('status' in changes) {
-    await studio.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [id])
-  }
-  const before = await read()
-  expectMissing(scope, await send('PATCH', path, changes))
-  expect(await read()).toEqual(before)
-})
+] as const)(
+  'an endpoint that is subscribed to more than the key may read is not changed to %j',
+  async (changes, scope) => {
+    const { id, path, send, read } = await arrange()
+    if ('status' in changes) {
+      await studio.query("update public.webhook_endpoints set status = 'disabled' where id = $1", [id])
+    }
+    const before = await read()
+    expectMissing(scope, await send('PATCH', path, changes))
+    expect(await read()).toEqual(before)
+  },
+)
 
-// What was owed before would go to the new address.
+// What was pending before would go to the new address.
 test('an endpoint is not sent elsewhere by giving up, with the same change, what the key may not read', async () => {
   const { organisation, path, send, read } = await arrange()
   await (await organisation.event()).guest()
@@ -91,7 +94,7 @@ test('an endpoint is not sent elsewhere by giving up, with the same change, what
   expect(await read()).toEqual(before)
 })
 
-test('what an endpoint does not hear of any more is not sent to it, nor owed again', async () => {
+test('what an endpoint is not subscribed to any more is not sent to it, nor pending again', async () => {
   const { organisation, id, path, send } = await arrange()
   await (await organisation.event()).guest()
   await fanOut(organisation.id)
@@ -107,7 +110,7 @@ test('what an endpoint does not hear of any more is not sent to it, nor owed aga
   expect([again.status, again.body.error.code]).toEqual([409, 'type_not_subscribed'])
 })
 
-test('an endpoint may be made silent and described by a key that may not read what it hears of', async () => {
+test('an endpoint may be made silent and described by a key that may not read what it is subscribed to', async () => {
   const { path, send } = await arrange()
   const { status, body } = await send('PATCH', path, { status: 'disabled', description: 'Leaks' })
   expect([status, body.data.status, body.data.description]).toEqual([200, 'disabled', 'Leaks'])
@@ -134,7 +137,7 @@ test('a key that loses a scope loses its say over what needed it, from the next 
   expectMissing('orders:read', await send('POST', '/webhook-endpoints', { url, types: ['order.created'] }))
 })
 
-test('a key sees, tries and deletes endpoints, whatever they hear of', async () => {
+test('a key sees, tries and deletes endpoints, whatever they are subscribed to', async () => {
   const { id, path, send, read } = await arrange()
   expect((await send('GET', path)).body.data).toMatchObject({ id, types: ['order.created', 'event.updated'] })
   expect((await send('POST', `${path}/test`)).status).toBe(201)

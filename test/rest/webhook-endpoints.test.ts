@@ -61,7 +61,7 @@ test('an endpoint shows since when it fails', async () => {
   expect(data).toMatchObject({ failing_since: '2026-11-20T18:30:00.000Z', version: 1 })
 })
 
-test('an endpoint may hear of everything; a type named twice is heard of once', async () => {
+test('an endpoint may subscribe to everything; a type named twice is subscribed to once', async () => {
   const { create } = await arrange()
   expect((await create({ types: everyType })).body.data.types).toEqual(everyType)
   expect((await create({ types: ['event.updated', 'event.updated'] })).body.data.types).toEqual(['event.updated'])
@@ -173,7 +173,7 @@ describe('deleting an endpoint', () => {
 })
 
 describe('a test', () => {
-  test('is owed to the one endpoint, whatever it hears of, and tells it of itself', async () => {
+  test('is pending for the one endpoint, whatever it is subscribed to, and describes that endpoint', async () => {
     const { organisation, create, send } = await arrange()
     const { secret: _, ...endpoint } = (await create()).body.data
     await addEndpoint(organisation.id)
@@ -194,7 +194,7 @@ describe('a test', () => {
     ])
   })
 
-  test('of a disabled endpoint is refused, and nothing is told', async () => {
+  test('of a disabled endpoint is refused, and nothing is notified', async () => {
     const { organisation, create, send } = await arrange()
     const { id } = (await create()).body.data
     await send('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' })
@@ -207,7 +207,7 @@ describe('a test', () => {
     expect(await logOf(organisation.id)).toEqual([])
   })
 
-  test('is owed once to the same idempotency key', async () => {
+  test('is pending once for the same idempotency key', async () => {
     const { organisation, create, send } = await arrange()
     const path = `/webhook-endpoints/${(await create()).body.data.id}/test`
     const first = await send('POST', path, {}, { 'Idempotency-Key': 'k' })

@@ -180,7 +180,7 @@ testStateMachine({
     'pending refund_due': 'it would be completed',
     'completed awaiting_payment': 'it completes when nothing is due',
     'completed partially_paid': 'it completes when nothing is due',
-    'cancelled awaiting_payment': 'a cancelled order is owed nothing',
+    'cancelled awaiting_payment': 'a cancelled order is pending nothing',
     'cancelled partially_paid': 'what was paid is to be refunded',
     'cancelled paid': 'what was paid is to be refunded',
   },

@@ -42,7 +42,7 @@ export const invalid = (from: string, to: string): Cell =>
 
 /**
  * The one difference there is by design, from a status to itself: an organiser who saves a row in Studio as it is has asked
- * for nothing, so nothing is refused and nothing done; a caller who cancels what is cancelled should hear of it.
+ * for nothing, so nothing is refused and nothing done; a caller who cancels what is cancelled should know.
  */
 export const savedAsItIs = (status: string): Cell => ({
   rest: invalid(status, status).rest,

@@ -1,4 +1,4 @@
-// Webhook endpoints and deliveries: disabled and enabled, and owed once more, over REST and by SQL with the same outcome.
+// Webhook endpoints and deliveries: disabled and enabled, and made pending once more, over REST and by SQL with the same outcome.
 
 import { describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'
@@ -79,20 +79,23 @@ describe.each(endpointStatuses)('an endpoint that is %s', (from) => {
     expect(await takeSnapshot(it)).toMatchObject({ endpoint: from, deliveries: from === 'enabled' ? 2 : 1 })
   })
 
-  test.each(deliveryStatuses)('is owed a delivery that is %s once more while it is enabled', async (delivery) => {
-    const [overRest, inStudio] = [await arrange(from, delivery), await arrange(from, delivery)]
-    const answer = await rest(overRest.key)('POST', `/webhook-deliveries/${overRest.deliveryId}/redeliver`)
-    const refusal = await codeOfSql(
-      studio.query("update public.webhook_deliveries set status = 'pending' where id = $1", [inStudio.deliveryId]),
-    )
-    const untouched = { endpoint: from, delivery, attempts: 3, due: delivery === 'pending', deliveries: 1 }
-    const owed = { ...untouched, delivery: 'pending', attempts: 0, due: true }
-    expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
-    expect(await takeSnapshot(overRest)).toEqual(from === 'enabled' ? owed : untouched)
-    // A row that is saved as it is asks for nothing: it neither is refused nor starts anew.
-    expect(refusal).toBe(from === 'enabled' || delivery === 'pending' ? null : disabled)
-    expect(await takeSnapshot(inStudio)).toEqual(from === 'enabled' && delivery !== 'pending' ? owed : untouched)
-  })
+  test.each(deliveryStatuses)(
+    'has a delivery that is %s made pending once more while it is enabled',
+    async (delivery) => {
+      const [overRest, inStudio] = [await arrange(from, delivery), await arrange(from, delivery)]
+      const answer = await rest(overRest.key)('POST', `/webhook-deliveries/${overRest.deliveryId}/redeliver`)
+      const refusal = await codeOfSql(
+        studio.query("update public.webhook_deliveries set status = 'pending' where id = $1", [inStudio.deliveryId]),
+      )
+      const untouched = { endpoint: from, delivery, attempts: 3, due: delivery === 'pending', deliveries: 1 }
+      const pending = { ...untouched, delivery: 'pending', attempts: 0, due: true }
+      expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
+      expect(await takeSnapshot(overRest)).toEqual(from === 'enabled' ? pending : untouched)
+      // A row that is saved as it is asks for nothing: it neither is refused nor starts anew.
+      expect(refusal).toBe(from === 'enabled' || delivery === 'pending' ? null : disabled)
+      expect(await takeSnapshot(inStudio)).toEqual(from === 'enabled' && delivery !== 'pending' ? pending : untouched)
+    },
+  )
 
   test.each(deliveryStatuses)('has a delivery set to %s by hand, which is due only while it is pending', async (to) => {
     const it = await arrange('enabled', 'pending')

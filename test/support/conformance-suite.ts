@@ -1,5 +1,5 @@
-// The official conformance suite, run as its command line has it. In comes the address of a server, out goes what each
-// scenario reported. It judges nothing, and leaves no process and no folder behind.
+// Runs the command line of the official conformance suite against a server and returns what each scenario reported. It judges
+// nothing, and leaves no process and no folder behind.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'

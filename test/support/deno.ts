@@ -1,5 +1,5 @@
-// Deno, of the version that Supabase's edge runtime is based on, offline, with the packages of this project and no more rights
-// than given. In come a program and its arguments, out comes its process.
+// Runs a program in Deno, of the version that Supabase's edge runtime is based on: offline, with the packages of this project
+// and no more rights than given.
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'

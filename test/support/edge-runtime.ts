@@ -1,5 +1,5 @@
-// A program for Deno that does what Supabase's edge runtime does: it serves what a function hands to Deno.serve, on a free port,
-// which it prints. In comes the function's file as its argument.
+// A program for Deno that does what Supabase's edge runtime does: serves the function in the file that its argument names, on a
+// free port, which it prints.
 
 import { argv } from 'node:process'
 

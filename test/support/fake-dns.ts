@@ -1,5 +1,4 @@
-// A DNS of our own, for names that point where the real one would not let a test point them. In comes what it answers each
-// time it is asked, the last of it again and again; out goes what the sender of webhooks takes for the real one.
+// A DNS of our own, for names that the real one would not resolve as a test needs. The last answer is repeated.
 
 import type { FindAddresses } from '../../src/courier/find-addresses.ts'
 

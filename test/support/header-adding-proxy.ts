@@ -1,6 +1,5 @@
-// A reverse proxy on a loopback port, for clients that cannot send Authorization themselves. In comes any HTTP request,
-// out goes the same to the target with these headers more. It must change nothing else: not Host or Origin, whose refusal
-// is the target's to make, nor the names, order or streaming of anything.
+// A reverse proxy on a loopback port that adds headers, for clients that cannot send Authorization themselves. It must change
+// nothing else: not Host or Origin, which are the target's to refuse, nor the names, order or streaming of anything.
 
 import { createServer, request } from 'node:http'
 import { pipeline } from 'node:stream'

@@ -3,14 +3,13 @@
 
 import { request } from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { AjvJsonSchemaValidator as ValidatorV1 } from '@modelcontextprotocol/sdk/validation/ajv'
 import { expect, inject, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { operations } from '../../src/operations/index.ts'
+import { validator, validatorV1 } from './schema-validators.ts'
 
 type Arguments = Record<string, unknown>
 type Body = Record<string, unknown>
@@ -41,25 +40,6 @@ export type McpCaller = {
   /** The error object of a call that is refused with `isError`. */
   refusal(name: string, args?: Arguments): Promise<ErrorBody>
 }
-
-/**
- * A client's own validator, that compiles each schema once for all clients of a worker: compiling those of every tool takes 0.2 s,
- * and nearly every test connects a client of its own.
- */
-function compilingOnce<Validator extends { getValidator: (schema: never) => unknown }>(
-  validator: Validator,
-): Validator {
-  const compiled = new Map<string, unknown>()
-  const getValidator = (schema: never) => {
-    const text = JSON.stringify(schema)
-    if (!compiled.has(text)) compiled.set(text, validator.getValidator(schema))
-    return compiled.get(text)
-  }
-  return { getValidator } as Validator
-}
-
-const validatorV1 = compilingOnce(new ValidatorV1())
-const validator = compilingOnce(new AjvJsonSchemaValidator())
 
 export type Connect = (key: string, apiUrl?: string) => Promise<McpCaller>
 

@@ -150,7 +150,7 @@ async function promoCode(event: TestEvent): Promise<string> {
   return id
 }
 
-/** Hears of every order of the organisation. */
+/** Makes the deliveries of what the organisation has in the queue. */
 async function fanOutOf({ id }: TestEvent): Promise<void> {
   const event = await row<{ organisation_id: string }>('select organisation_id from public.events where id = $1', [id])
   await fanOut(event.organisation_id)

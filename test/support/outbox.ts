@@ -42,7 +42,7 @@ export async function fanOut(organisationId: string): Promise<void> {
   throw new Error('Not fanned out within 10 seconds')
 }
 
-/** An endpoint added in Studio. It hears of everything unless types are named. */
+/** An endpoint added in Studio. It is subscribed to everything unless types are named. */
 export async function addEndpoint(
   organisationId: string,
   types: string[] = everyType,

@@ -1,4 +1,4 @@
-// A webhook as it is owed, for tests of sending it. The secrets are new each time: nothing verifies by accident.
+// A pending webhook, for tests of sending it. The secrets are new each time: nothing verifies by accident.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { PendingWebhook } from '../../src/courier/send-webhook.ts'

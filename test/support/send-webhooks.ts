@@ -1,5 +1,5 @@
-// A program that sends webhooks and prints their results, for what can only be told a process as it starts: whom it trusts, which
-// proxy others should use, and on which runtime it runs. In come the webhooks as its argument, as JSON.
+// A program that sends the webhooks in its argument (JSON) and prints their results. For what only the start of a process
+// decides: which certificates it trusts, which proxy is set, and the runtime.
 
 import { argv } from 'node:process'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'

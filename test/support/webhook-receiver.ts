@@ -1,6 +1,5 @@
-// An endpoint of a customer, on a loopback port of its own. In comes whatever is posted to it, which it records and can
-// verify as the customer would; out goes the answer it was told to give. It must trust nothing of the sender's code: what is
-// genuine is for the library of Standard Webhooks to say.
+// A customer's endpoint on a loopback port: records what is posted to it and answers as a test says. It must not trust the
+// sender's code: the library of Standard Webhooks decides what is genuine.
 
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
 import * as http from 'node:http'

@@ -1,7 +1,6 @@
 // The examples of the document are what the server answers: the story is told again and must read the same. Whoever adds an
 // operation adds a step to scripts/examples/story.ts.
 
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { expect, inject, test } from 'vitest'
 import { tellStory } from '../../../scripts/examples/story.ts'
 import { isWellFormedKey } from '../../../src/gateway/api-key.ts'
@@ -9,6 +8,7 @@ import { describeApi } from '../../../src/http/openapi/document.ts'
 import { examples, isRefusal, successesOf } from '../../../src/http/openapi/examples.ts'
 import { ErrorSchema } from '../../../src/http/openapi/responses.ts'
 import { operations } from '../../../src/operations/index.ts'
+import { validator } from '../../support/schema-validators.ts'
 import { describedOperations } from './support.ts'
 
 const described = describedOperations(describeApi(operations))
@@ -47,7 +47,7 @@ test('no example holds an API key', () => {
 test('every example value in the document fits the schema beside it', () => {
   let checked = 0
   const check = (where: string, schema: unknown, value: unknown) => {
-    const validate = new AjvJsonSchemaValidator().getValidator(schema as Record<string, unknown>)
+    const validate = validator.getValidator(schema as Record<string, unknown>)
     expect(validate(value), `${where}: ${JSON.stringify(value)}`).toMatchObject({ valid: true })
     checked += 1
   }
