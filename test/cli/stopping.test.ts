@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import { hasTerminals, openTerminal, type Terminal } from '../support/pseudo-terminal.ts'
 import {
@@ -28,14 +28,19 @@ import {
 const timeout = 60_000
 const ctrlC = '\x03'
 
-afterAll(cleanUp)
+// Tests that run beside one another have no hook of their own.
+const terminals: Terminal[] = []
+afterAll(async () => {
+  await Promise.all(terminals.map(({ child }) => end(child)))
+  await cleanUp()
+})
 
 const dataDirOfItsOwn = () => copyDataDirectory(join(temporaryFolder(), 'data'))
 
 async function npmStart(dataDir: string): Promise<Terminal> {
   const env = environment(dataDir, { PORT: String(await freePort()) })
   const terminal = openTerminal('npm start', { cwd: repository, env })
-  onTestFinished(() => end(terminal.child))
+  terminals.push(terminal)
   return terminal
 }
 
