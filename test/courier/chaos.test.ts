@@ -20,8 +20,8 @@ import { hang, reset, startWebhookReceiver, status } from '../support/webhook-re
 afterAll(cleanUp)
 
 // Enough that every courier is killed over its work: ten at a time, spread over the five rounds of killing.
-const registrations = 250
-const pauseMs = 300
+const registrations = 150
+const pauseMs = 600
 const endpoints = ['a', 'b', 'c']
 const failures = [status(500), hang, reset, status(302, { Location: '/elsewhere' })]
 
