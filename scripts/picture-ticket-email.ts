@@ -1,5 +1,5 @@
-// Takes the picture of a ticket e-mail that the documentation shows: `npm run picture`. Registers a guest with an Usher of its own
-// and photographs what the mail preview shows, as wide as a telephone.
+// Takes the picture of a ticket e-mail for the documentation: `npm run picture`. Registers a guest with an Usher of its own and
+// takes a screenshot of the e-mail, as wide as a telephone.
 
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
-import { rest } from '../test/support/rest.ts'
 import { openBrowser } from './support/browser.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-picture-'))
@@ -18,7 +17,12 @@ try {
   if (usher.demo === null) throw new Error('a first start has a demo')
   const { key, eventId, ticketTypeId } = usher.demo
   const guest = { ticket_type_id: ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com', company: 'NASA' }
-  await rest(key, usher.url)('POST', `/events/${eventId}/registrations`, guest)
+  const registered = await fetch(`${usher.url}/api/v1/events/${eventId}/registrations`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify(guest),
+  })
+  if (!registered.ok) throw new Error(`The registration was answered ${registered.status}.`)
 
   const page = await browser.newPage({ viewport: { width: 420, height: 700 } })
   const emails = async () => (await readdir(join(dataDir, 'mail')).catch(() => [])).sort()

@@ -1,4 +1,4 @@
-// Records the examples of the documentation: `npm run examples`. Tells the story to a server on a stack of its own, and writes
+// Records the examples of the documentation: `npm run examples`. Plays the story against a server on a stack of its own, and writes
 // what it answered to src/http/openapi/examples.json. No courier runs beside it: what is pending stays as the story left it.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

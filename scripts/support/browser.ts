@@ -1,4 +1,4 @@
-// A browser, where this machine has one: Chromium without a window, which loads nothing but what it is told to.
+// Headless Chromium, where this machine has one, without requests of its own.
 
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'

@@ -1,4 +1,4 @@
-// A server on a port of loopback, a free one unless it is said, and an end to it that waits for nobody.
+// Listens on a loopback port, a free one by default, and closes without waiting for open connections.
 
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,5 +1,5 @@
-// The courier as an edge function, under the Deno that Supabase runs: it delivers the rows that the worker would, for whoever
-// knows its secret, and connects to no more places than the worker does.
+// The courier as an edge function, under the Deno that Supabase runs: it delivers the same rows as the worker, to callers with its
+// secret only, and connects to no more addresses than the worker does.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

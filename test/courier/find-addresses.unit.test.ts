@@ -1,4 +1,4 @@
-// Looking up names, with name servers that answer nothing: they hold up whoever asked, and nobody else.
+// Looking up names when name servers do not answer: only the webhook that needs the name waits.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

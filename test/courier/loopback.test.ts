@@ -1,5 +1,5 @@
-// Who may have webhooks sent to this machine: by default only who is on it, and nobody to what belongs to Usher, such as PostgREST,
-// which answers to whoever connects.
+// When webhooks may go to this machine: by default only where Usher serves this machine alone, and never to Usher's own ports, such as
+// PostgREST, which answers any connection.
 
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'

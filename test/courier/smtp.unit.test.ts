@@ -1,4 +1,4 @@
-// Ticket e-mails through a real SMTP server, and what becomes of those it does not take.
+// Ticket e-mails through a real SMTP server, and how rejected ones are settled.
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { SMTPServerOptions } from 'smtp-server'

@@ -1,5 +1,5 @@
-// A stop in the middle of sending: what an endpoint is taking its time over is given back, blamed on nobody, and sent by the next
-// courier at once; and the stop is over in time.
+// A stop in the middle of sending: a delivery that an endpoint has not answered is released, not counted as a failed attempt, and
+// sent by the next courier at once; and the stop ends in time.
 
 import { rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'

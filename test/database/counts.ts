@@ -1,4 +1,4 @@
-// Places are counted by triggers. Whatever a test did, the count has to be what a recount finds.
+// Places are counted by triggers. Whatever a test did, they must equal a count of the rows.
 
 import { expect } from 'vitest'
 import { studio } from '../support/database.ts'

@@ -1,5 +1,5 @@
-// An event that has ended: nobody is sold a place any more, whichever way they come; all that sets right what was stays possible.
-// What each status does then is in test/states/events.test.ts.
+// An event that has ended: no place is sold any more over any interface; corrections stay possible. What each status does then is
+// in test/states/events.test.ts.
 
 import { describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'

@@ -1,5 +1,5 @@
-// Who may do what with which table: the whole of it, said once more than in the schema files, so that a grant too many, a
-// column too many or a table nobody thought of is noticed. What is not here is not allowed.
+// Which role may do what with which table, stated independently of the schema files, so that an extra grant, column or table is
+// noticed. What is not listed is not allowed.
 
 export const verbs = ['select', 'insert', 'update', 'delete'] as const
 export type Verb = (typeof verbs)[number]

@@ -1,5 +1,5 @@
-// An organisation whose outbox is listened to, and both ways into it: what is told is held against what a read over REST
-// answers of the same object at that moment.
+// An organisation, its outbox, and both interfaces to it: each notification is compared with what a read over REST answers of the
+// same object at that moment.
 
 import type { EventActions } from '../support/interfaces.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'

@@ -1,5 +1,5 @@
 // Places: taken by attendees, given back, moved from one ticket type to another, in Studio. After everything that moves one,
-// the count is held against a recount.
+// the count is compared with a count of the rows.
 
 import { describe, expect, test } from 'vitest'
 import { refusalOf, studio } from '../support/database.ts'

@@ -1,5 +1,5 @@
-// Whose ticket e-mail is claimed next: organisations take turns, however much one of them has queued, and nobody's backlog is
-// read. In a transaction that is rolled back, as the courier's role, since it claims from every organisation.
+// Whose ticket e-mail is claimed next: organisations take turns, however long the queue of one is, and no backlog is scanned.
+// In a transaction that is rolled back, as the courier's role, since it claims from every organisation.
 
 import type { PoolClient } from 'pg'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// The embedded stack as whoever starts it meets it: real Postgres, real PostgREST, real signals.
+// The embedded stack from outside: real Postgres, real PostgREST, real signals.
 
 import { once } from 'node:events'
 import {

@@ -1,5 +1,5 @@
-// A database that dies, or is suspended, under an Usher that runs: callers are told to come back, nothing is done later that nobody
-// waits for, and all goes on when it is back. Each has an Usher of its own.
+// A database that dies or is suspended under a running Usher: callers get 503, nothing that was refused is done later, and service
+// resumes when it is back. Each has an Usher of its own.
 
 import { readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'

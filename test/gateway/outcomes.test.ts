@@ -1,4 +1,4 @@
-// What a caller is told when the way to the database breaks, or when the database gives way to somebody else: whether the request
+// What a caller is answered when the connection to the database breaks, or Postgres ends the transaction for another: whether the request
 // may be sent again, and that it then happens once.
 
 import { createServer, request, type ServerResponse } from 'node:http'

@@ -10,7 +10,10 @@ let browser: Browser
 beforeAll(async () => {
   if (hasBrowser) browser = await openBrowser()
 })
-afterAll(() => browser?.close())
+afterAll(async () => {
+  vi.resetConfig()
+  await browser?.close()
+})
 
 // A page is drawn in a second where nothing else runs, and in ten where much does.
 vi.setConfig({ testTimeout: 60_000 })

@@ -1,5 +1,4 @@
-// What Prometheus is told, by a running Usher that has done a few things, on a port of its own; and that there is no such port
-// unless it is asked for.
+// What a running Usher exposes to Prometheus, on a port of its own; and that there is no such port by default.
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Which refusal comes first: the key, then its rate limit, then its scope, then everything else. A key that was revoked while the
-// gateway remembers it is answered nothing but that.
+// Which error comes first: the key, then its rate limit, then its scope, then everything else. A key that was revoked while the
+// gateway remembers it gets 401 and nothing else.
 
 import { request } from 'node:http'
 import { expect, inject, test } from 'vitest'

@@ -1,4 +1,4 @@
-// What Postmark tells of e-mails comes back to the attendee, from whoever knows the secret and from nobody else.
+// Postmark's delivery events update the attendee's ticket e-mail, for callers that know the secret only.
 
 import { randomUUID } from 'node:crypto'
 import { expect, inject, onTestFinished, test } from 'vitest'

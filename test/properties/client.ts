@@ -1,5 +1,5 @@
-// A client of the event: carries out commands over REST, one after the other, while others do the same. What they learn
-// they share, so that they get into each other's way. Answers that nobody should get are noted, not thrown: the others go on.
+// A client of the event: carries out commands over REST, one after the other, beside others. Clients share the ids that they
+// learn, so that they compete for the same rows. An unexpected answer is recorded, not thrown: the others continue.
 
 import type { RestAnswer, rest } from '../support/rest.ts'
 import { type Command, mayBeRefused } from './commands.ts'

@@ -1,4 +1,4 @@
-// Counters are what a recount says, and money adds up, whatever clients do to one event at the same time: register, pay,
+// Counters are what a count of the rows says, and money adds up, whatever clients do to one event at the same time: register, pay,
 // cancel, transfer, scan, undo, and an organiser who changes limits under them. Places, uses of the promo code and tickets
 // are few, so that limits are met and everybody is after the same rows.
 
@@ -64,7 +64,7 @@ const firstGuests: Command[] = [
   { do: 'register', guests: [0], pays: 'by promo code' },
 ]
 
-async function recounted(eventId: string): Promise<string[]> {
+async function invariantsBrokenBy(eventId: string): Promise<string[]> {
   return (await brokenRules(eventId)).map(({ rule, found }) => `Not so: ${rule}. ${JSON.stringify(found)}`)
 }
 
@@ -76,7 +76,7 @@ async function watch(eventId: string, busy: Promise<unknown>): Promise<string[]>
   })
   const broken: string[] = []
   while (isBusy && broken.length === 0) {
-    broken.push(...(await recounted(eventId)))
+    broken.push(...(await invariantsBrokenBy(eventId)))
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   return broken
@@ -110,10 +110,10 @@ async function notAsAnswered({ eventId, attendees, isCancelled }: Known): Promis
     .map((attendee) => `Answered: ${JSON.stringify(attendee)}, but held: ${JSON.stringify(held.get(attendee.id))}`)
 }
 
-/** When all is quiet: the recount, and whether what was answered is what is there. */
+/** When all is quiet: the invariants, and whether what was answered is what is there. */
 async function problemsAfter(known: Known): Promise<string[]> {
   const [broken, unlike, held] = await Promise.all([
-    recounted(known.eventId),
+    invariantsBrokenBy(known.eventId),
     notAsAnswered(known),
     heldOf(known.eventId),
   ])
@@ -128,7 +128,7 @@ async function problemsAfter(known: Known): Promise<string[]> {
 const tally: Known['tally'] = {}
 
 test(
-  'counters and money are what a recount says, at every moment, whatever clients do at the same time',
+  'counters and money are what a count of the rows says, at every moment, whatever clients do at the same time',
   patience(usualRuns),
   async () => {
     const organisation = await createOrganisation()

@@ -1,4 +1,4 @@
-// The recount itself: it finds nothing wrong with an event that is right, and each of its rules is seen to fail.
+// The invariants themselves: they hold for a correct event, and each rule is seen to fail.
 
 import type { PoolClient } from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'

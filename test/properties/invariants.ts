@@ -1,7 +1,7 @@
 // What must be true of an event whatever happened to it, counted anew from its rows. Every transaction leaves all of it
 // true, so it may be asked in the midst of things: one statement sees one moment.
 //
-// Each rule is a query that finds what breaks it. Tables are unqualified, so that recount.test.ts can put broken copies of
+// Each rule is a query that finds what breaks it. Tables are unqualified, so that invariants.test.ts can put broken copies of
 // them in front and see every rule fail.
 
 import type pg from 'pg'
@@ -92,7 +92,7 @@ const rules = {
 export type Rule = keyof typeof rules
 export const ruleNames = Object.keys(rules) as Rule[]
 
-const recount = Object.entries(rules)
+const brokenRulesSql = Object.entries(rules)
   .map(([rule, sql]) => `select '${rule}' as rule, to_jsonb(broken) as found from (${sql}) broken`)
   .join('\nunion all\n')
 
@@ -101,5 +101,5 @@ export async function brokenRules(
   eventId: string,
   database: pg.Pool | pg.PoolClient = studio,
 ): Promise<{ rule: Rule; found: Record<string, unknown> }[]> {
-  return (await database.query(recount, [eventId])).rows
+  return (await database.query(brokenRulesSql, [eventId])).rows
 }

@@ -1,5 +1,5 @@
-// A transaction may write early and commit late. Whoever reads on in between must not read past what it will have written:
-// the log shows nothing that an open transaction could still come before.
+// A transaction may write early and commit late. The log shows nothing that an open transaction could still come before, so a
+// reader who continues from the last item misses nothing.
 
 import { expect, test } from 'vitest'
 import { during } from '../support/database.ts'

@@ -1,5 +1,5 @@
-// A page of a list ends early where its items are large: it answers about a mebibyte, says that there is more, and whoever walks
-// on finds everything once.
+// A page of a list ends early where its items are large: about a mebibyte, with has_more. Following next_cursor finds every item
+// once.
 
 import { expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'

@@ -1,4 +1,4 @@
-// Whoever sends an organisation's news somewhere must be allowed to read it: no key learns by webhook what it may not read.
+// A key may subscribe an endpoint only to types that it may read: nothing leaks through a webhook.
 
 import { expect, test } from 'vitest'
 import { prefixOf } from '../../src/gateway/api-key.ts'

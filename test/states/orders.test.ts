@@ -1,5 +1,4 @@
-// Orders: pending, completed, cancelled; and what they say of their payment, which nobody sets but the money that came in
-// and the tickets that are left.
+// Orders: pending, completed, cancelled; and payment_status, which follows from the payments and the tickets that are left.
 
 import { expect, test } from 'vitest'
 import { OrderSchema } from '../../src/operations/orders.ts'

@@ -75,7 +75,7 @@ function told(column: string, before: unknown, after: unknown): unknown {
 export const withoutVersions = (changes: Changes): Changes =>
   Object.fromEntries(Object.entries(changes).filter(([key]) => !key.endsWith('.version')))
 
-/** Holds what is counted, places and uses of promo codes, against a recount: whatever was done, it has to be exact. */
+/** Holds what is counted, places and uses of promo codes, against a count of the rows: whatever was done, it has to be exact. */
 export function expectExactCounts(snapshot: Snapshot): void {
   const rows = [...snapshot.values()]
   const holders = rows.filter(({ name, row }) => name.startsWith('attendee') && row.status !== 'cancelled')

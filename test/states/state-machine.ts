@@ -1,5 +1,5 @@
-// Walks a state machine: for each state and each transition it arranges the object anew, goes through REST with an API key,
-// arranges it again, does the same by SQL in the role Studio uses, and holds both against one table and against each other.
+// Makes a test of each state and each transition: arranges the object, acts over REST with an API key; arranges it anew, acts by SQL in
+// the role that Studio uses; and compares both with one table and with each other.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'

@@ -1,4 +1,4 @@
-// For each operation, arguments that succeed on a published event. Whoever adds an operation adds a line.
+// For each operation, arguments that succeed on a published event. A new operation needs a line here.
 
 import { randomUUID } from 'node:crypto'
 import { row, studio } from './database.ts'

@@ -1,4 +1,4 @@
-// Certificates that nobody trusts unless told to, for localhost. Node can read X.509 and not write it, so openssl does.
+// Certificates for localhost that nothing trusts by default. Node can read X.509 and not write it, so openssl does.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// The examples of the document are what the server answers: the story is told again and must read the same. Whoever adds an
-// operation adds a step to scripts/examples/story.ts.
+// The examples of the document are what the server answers: the story is played again and must give the same. A new operation needs
+// a step in scripts/examples/story.ts.
 
 import { expect, inject, test } from 'vitest'
 import { tellStory } from '../../../scripts/examples/story.ts'
