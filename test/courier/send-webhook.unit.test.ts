@@ -5,7 +5,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createWebhookSender, type OwedWebhook, type WebhookResult } from '../../src/courier/send-webhook.ts'
+import { createWebhookSender, type PendingWebhook, type WebhookResult } from '../../src/courier/send-webhook.ts'
 import { newSecret, pendingWebhook } from '../support/pending-webhook.ts'
 import {
   drip,

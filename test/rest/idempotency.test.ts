@@ -70,7 +70,7 @@ test('20 concurrent requests with one key make one order, and all get it', async
 })
 
 test('a request that comes while the first with its key is at work waits for it, and gets its answer', async () => {
-  const { organisation, event } = await desk()
+  const { organisation, event } = await arrange()
   const claims = { role: 'scope_attendees_write', organisation_id: organisation.id, family_id: organisation.id }
   const register = async (client: pg.PoolClient) => {
     await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [

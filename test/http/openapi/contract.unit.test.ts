@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { errorCodes } from '../../../src/gateway/error-codes.ts'
-import { toTool } from '../../../src/http/mcp.ts'
+import { toTool } from '../../../src/http/mcp-tools.ts'
 import { describeApi } from '../../../src/http/openapi/document.ts'
 import { isRead, type Operation, pathParameters } from '../../../src/operation.ts'
 import { operations } from '../../../src/operations/index.ts'
