@@ -3,7 +3,15 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Files that take longest, mostly waiting for processes to start and stop. They begin first, so that none of them is alone at the end.
-const longest = ['courier/chaos', 'embedded/stack', 'gateway/database-health', 'cli/', 'courier/edge-function', 'mcp/']
+const longest = [
+  'courier/find-addresses',
+  'courier/chaos',
+  'embedded/stack',
+  'gateway/database-health',
+  'cli/',
+  'courier/edge-function',
+  'mcp/',
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

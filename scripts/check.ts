@@ -1,6 +1,8 @@
-// `npm run check`: runs every check that needs no test at the same time, and shows what each said when it ends.
+// `npm run check`: runs every check that needs no test at the same time, and shows the output of each when it ends. With --test,
+// as `npm test` has it, the tests run meanwhile.
 
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 
 const checks = ['types', 'lint', 'lint:sql', 'lint:openapi', 'db:verify']
@@ -20,5 +22,16 @@ async function passes(script: string): Promise<boolean> {
   return passed
 }
 
+async function testsPass(): Promise<boolean> {
+  const child = spawn('vitest run', { shell: true, stdio: 'inherit' })
+  const [code] = await once(child, 'exit')
+  return code === 0
+}
+
+const testing = process.argv.includes('--test') ? [testsPass()] : []
 const results = await Promise.all(checks.map(passes))
-process.exitCode = results.every(Boolean) ? 0 : 1
+const failed = checks.filter((_, index) => !results[index])
+const tested = await Promise.all(testing)
+// Once more at the end, below the tests.
+if (failed.length > 0) console.log(`FAILED ${failed.join(', ')}`)
+process.exitCode = [...results, ...tested].every(Boolean) ? 0 : 1

@@ -1,6 +1,7 @@
 // Plays a story against a running server: sends each step as a REST request, and records the answers that are to be shown, in
 // the story's own identifiers and times.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Example } from '../../src/http/openapi/examples.ts'
 import { restRequestOf } from '../support/rest-request.ts'
@@ -27,6 +28,8 @@ export type Player = {
   chapter(now: string): Promise<void>
   /** What a courier does first: makes deliveries of what happened. */
   fanOut(): Promise<void>
+  /** Waits until notifications of a type are listed: older transactions, also of other organisations, have to end first. */
+  untilListed(type: string): Promise<void>
   /** A step that others need and nobody has to read. @returns the body of the answer. */
   play(operation: string, title: string, input: Input): Promise<Body>
   /** A step that becomes an example. */
@@ -83,6 +86,15 @@ export function createPlayer({ apiUrl, key, normaliser, database, organisationId
     },
     async fanOut() {
       await database.query('select private.fan_out_organisation($1, 100000)', [organisationId])
+    },
+    async untilListed(type) {
+      const headers = { Authorization: `Bearer ${key}` }
+      for (let tries = 0; tries < 100; tries++) {
+        const response = await fetch(`${apiUrl}/api/v1/notifications?type=${type}&limit=1`, { headers })
+        if (((await response.json()) as Body).data.length > 0) return
+        await sleep(100)
+      }
+      throw new Error(`no notification of type ${type} is listed after ten seconds`)
     },
     play: async (operation, title, input) => (await succeed(operation, title, input)).body,
     async show(operation, title, input) {

@@ -265,7 +265,7 @@ async function subscribing({ play, show, refuse }: Player): Promise<string> {
   return endpoint.id
 }
 
-async function lookingBack({ show, refuse, fanOut }: Player, endpointId: string): Promise<void> {
+async function lookingBack({ show, refuse, fanOut, untilListed }: Player, endpointId: string): Promise<void> {
   await fanOut()
   const { data } = await show('list_webhook_deliveries', 'The latest two', {
     webhook_endpoint_id: endpointId,
@@ -276,6 +276,7 @@ async function lookingBack({ show, refuse, fanOut }: Player, endpointId: string)
     webhook_endpoint_id: endpointId,
     since: '2027-06-12T07:00:00Z',
   })
+  await untilListed('order.completed')
   await show('list_notifications', 'The first order', { type: 'order.completed', limit: 1 })
   const gone = { after: '01926b5c-0000-7000-8000-000000000000' }
   await refuse('list_notifications', 'not_found', 'No longer kept', gone)

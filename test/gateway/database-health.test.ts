@@ -59,8 +59,8 @@ async function register() {
 
 describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
   test('calls are answered with 503 until it runs again, and then as before', { timeout }, async () => {
-    const killed = pidOf(part)
     const answers: { status: number; code: string | undefined }[] = []
+    const refusals = () => answers.filter(({ status }) => status !== 200 && status !== 201)
     let back = false
     const callers = Array.from({ length: 4 }, async () => {
       while (!back) {
@@ -71,8 +71,12 @@ describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
       }
     })
     await sleep(100)
-    process.kill(killed, 'SIGKILL')
-    await expect.poll(() => pidOf(part), { timeout: 15_000 }).not.toBe(killed)
+    // It may be back so soon that every call succeeds when it is repeated: then once more.
+    for (let kills = 0; kills < 3 && refusals().length === 0; kills++) {
+      const killed = pidOf(part)
+      process.kill(killed, 'SIGKILL')
+      await expect.poll(() => pidOf(part), { timeout: 15_000 }).not.toBe(killed)
+    }
     const seen = answers.length
     await expect
       .poll(() => answers.slice(seen).filter(({ status }) => status === 201).length, { timeout: 15_000 })
@@ -80,10 +84,9 @@ describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
     back = true
     await Promise.all(callers)
 
-    const refusals = answers.filter(({ status }) => status !== 200 && status !== 201)
-    expect(refusals.length).toBeGreaterThan(0)
+    expect(refusals().length).toBeGreaterThan(0)
     // A call that was under way when the connection broke may have been carried out, and is told so.
-    for (const refusal of refusals) {
+    for (const refusal of refusals()) {
       expect(refusal).toMatchObject({
         status: 503,
         code: expect.stringMatching(/^(temporarily_unavailable|outcome_unknown)$/),

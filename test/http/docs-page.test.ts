@@ -68,17 +68,14 @@ test.skipIf(!hasBrowser).each(schemes)(
     await expectFitting(page)
     await expectReadable(page)
     expect(complaints).toEqual([])
+
+    // It follows its reader into the other scheme.
+    const other = scheme === 'light' ? 'dark' : 'light'
+    await page.emulateMedia({ colorScheme: other })
+    await expectReadable(page)
+    await expectScheme(page, other)
   },
 )
-
-test.skipIf(!hasBrowser)('the documentation follows its reader into the dark and back', async () => {
-  const { page } = await docs('light')
-  for (const scheme of ['dark', 'light'] as const) {
-    await page.emulateMedia({ colorScheme: scheme })
-    await expectReadable(page)
-    await expectScheme(page, scheme)
-  }
-})
 
 test.skipIf(!hasBrowser)('without JavaScript the documentation says where to look instead', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false, colorScheme: 'dark' })

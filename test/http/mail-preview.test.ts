@@ -95,6 +95,8 @@ test.skipIf(!hasBrowser).each(schemes)(
       expect(await faintTexts(page)).toEqual([])
     }
     expect(await page.locator('th').count()).toBe(0)
+    // The scheme of this page has no part in where its link leads.
+    if (colorScheme === 'dark') return
     await page.getByRole('link', { name: 'the documentation' }).click()
     await page.locator('.opblock.is-open', { hasText: '/registrations' }).waitFor()
   },
