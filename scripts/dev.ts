@@ -100,6 +100,7 @@ if (existsSync('.env')) process.loadEnvFile('.env')
 if (process.argv.includes('--fresh')) {
   const folder = mkdtempSync(join(tmpdir(), 'usher-dev-'))
   process.env.USHER_DATA_DIR = folder
+  say(`USHER_DATA_DIR=${folder}, removed at the end.`)
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 }
 try {

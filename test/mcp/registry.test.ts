@@ -112,7 +112,7 @@ test('every tool says what it does to the world: only what the database calls st
   for (const { name, title, annotations } of await toolsOf()) {
     const stable = rows.find((fn) => fn.name === name)?.stable
     const [readOnlyHint, destructiveHint, idempotentHint] = writes[name] ?? [true, false, true]
-    expect(readOnlyHint, `${name} is stable in SQL`).toBe(stable)
+    expect(readOnlyHint, `${name} is stable in SQL; a write has a line in writes in this file`).toBe(stable)
     expect(annotations, name).toEqual({ title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint: false })
   }
 })

@@ -40,7 +40,9 @@ const noTransitions = {
 
 test('every operation that writes is walked, or is said to be no transition', () => {
   const writing = operations.filter((operation) => !isRead(operation)).map(({ name }) => name)
-  expect(writing.toSorted()).toEqual([...walked, ...Object.keys(noTransitions)].toSorted())
+  expect(writing.toSorted(), 'Add what is missing to walked or noTransitions in this file').toEqual(
+    [...walked, ...Object.keys(noTransitions)].toSorted(),
+  )
 })
 
 const walkedEnums = [
@@ -71,7 +73,9 @@ test('every enum is walked, or is said to be no state', async () => {
     `select array_agg(t.typname::text order by t.typname) as names
      from pg_type t where t.typtype = 'e' and t.typnamespace = 'public'::regnamespace`,
   )
-  expect(names.toSorted()).toEqual([...walkedEnums, ...Object.keys(noStates)].toSorted())
+  expect(names.toSorted(), 'Add what is missing to walkedEnums or noStates in this file').toEqual(
+    [...walkedEnums, ...Object.keys(noStates)].toSorted(),
+  )
 })
 
 test('what is done by SQL is done in the role that Studio uses', async () => {
