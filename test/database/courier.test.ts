@@ -464,7 +464,8 @@ test('organisations whose endpoints fail take turns, however many there are and 
   const many = await createOrganisation()
   const one = await createOrganisation()
   const events = [await many.event(), await one.event()]
-  for (let i = 0; i < 30; i++) await addEndpoint(many.id, ['order.created'])
+  const failing = new Set<string>()
+  for (let i = 0; i < 30; i++) failing.add(await addEndpoint(many.id, ['order.created']))
   const unlucky = await addEndpoint(one.id, ['order.created'])
   await rolledBack(async (client, asCourier) => {
     await client.query('lock table public.webhook_endpoints, public.webhook_deliveries in share row exclusive mode')
@@ -498,14 +499,16 @@ test('organisations whose endpoints fail take turns, however many there are and 
       "update public.webhook_deliveries set next_attempt_at = now() + interval '5 seconds' where webhook_endpoint_id = $1",
       [unlucky],
     )
-    const before = await claim()
+    // A claim also fans out what other tests notify of meanwhile.
+    const before = (await claim()).filter((o) => failing.has(o.webhook_endpoint_id))
     expect(before).toHaveLength(16)
     await client.query('update public.webhook_deliveries set next_attempt_at = now() where webhook_endpoint_id = $1', [
       unlucky,
     ])
     const [settled] = before as [Pending]
     await asCourier('select api.settle_webhook($1, $2, 500)', [settled.id, settled.claim])
-    expect((await claim()).map((o) => o.webhook_endpoint_id)).toEqual([unlucky])
+    const after = (await claim()).map((o) => o.webhook_endpoint_id)
+    expect(after.filter((id) => id === unlucky || failing.has(id))).toEqual([unlucky])
   })
 })
 
