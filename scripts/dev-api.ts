@@ -3,7 +3,7 @@
 import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/process/log.ts'
 import { openLogStream } from '../src/process/log-stream.ts'
-import { stopSignal } from '../src/process/stop-signals.ts'
+import { stopSignal, untilAborted } from '../src/process/stop-signals.ts'
 import { joinRunning, start } from '../src/start.ts'
 import { StartError } from '../src/start-error.ts'
 
@@ -17,7 +17,7 @@ try {
   const log = createLog(config.logLevel, await openLogStream(config.logFormat))
   const { url, stop } = await start(config, log, say, stopping, joinRunning)
   say(`The API is ready at ${url} after ${Math.round(performance.now())} ms.`)
-  if (!stopping.aborted) await new Promise((resolve) => stopping.addEventListener('abort', resolve, { once: true }))
+  await untilAborted(stopping)
   await stop()
   process.exit(0)
 } catch (error) {

@@ -11,7 +11,7 @@ import { ConfigError, isForThisMachine, readConfig } from '../src/config.ts'
 import { describeDemo, seedDemo } from '../src/embedded/demo.ts'
 import { startEmbeddedStack } from '../src/embedded/stack.ts'
 import { openListener } from '../src/http/listener.ts'
-import { stopSignal } from '../src/process/stop-signals.ts'
+import { stopSignal, untilAborted } from '../src/process/stop-signals.ts'
 import { StartError } from '../src/start-error.ts'
 
 // Editors write a file in several steps.
@@ -39,7 +39,7 @@ async function dev(): Promise<void> {
     if (file.endsWith('.sql')) say(`${file} changed: see "Trying changed SQL" in CONTRIBUTING.md.`)
   })
 
-  const failure = await Promise.race([stack.failed, once(stopping, 'abort').then(() => null)])
+  const failure = await Promise.race([stack.failed, untilAborted(stopping).then(() => null)])
   say(failure ?? 'Stopping …')
   await api.stop()
   await stack.stop()

@@ -11,7 +11,7 @@ import { type Config, ConfigError, readConfig } from './config.ts'
 import { findRunningStack } from './embedded/stack.ts'
 import { prefixOf } from './gateway/api-key.ts'
 import { type Scope, scopes } from './operation.ts'
-import { stopSignal } from './process/stop-signals.ts'
+import { stopSignal, untilAborted } from './process/stop-signals.ts'
 import { StartError } from './start-error.ts'
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
@@ -65,7 +65,7 @@ Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
       print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')
     }
 
-    const failure = await Promise.race([running.failed, until(stopping).then(() => null)])
+    const failure = await Promise.race([running.failed, untilAborted(stopping).then(() => null)])
     say(failure ?? 'Stopping …')
     await running.stop()
     // Exits explicitly: while Node shuts down by itself, another signal would decide the exit code.
@@ -89,7 +89,7 @@ Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
     print('The courier is ready.')
     if (config.database.kind === 'supabase') warnOfUnsentMail(config)
     if (courier.metricsUrl !== undefined) print(`Metrics at ${courier.metricsUrl}/metrics`)
-    await until(stopping)
+    await untilAborted(stopping)
     say('Stopping …')
     await courier.stop()
     process.exit(0)
@@ -190,10 +190,6 @@ async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
     import('./process/log-stream.ts'),
   ])
   return createLog(logLevel, await openLogStream(logFormat))
-}
-
-async function until(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
 /** Postgres and PostgREST are stopped by a handler of the exit event. */

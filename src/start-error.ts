@@ -4,3 +4,5 @@
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
+
+export const interrupted = (): StartError => new StartError('Interrupted; everything begun was stopped again.')

@@ -1,13 +1,12 @@
 // Aborts a start on Ctrl-C, SIGTERM or a closed terminal, with a StartError, so that the start can undo itself. No handler is left after
 // `release`: the signals of a running server are handled by the caller.
 
-import { StartError } from '../start-error.ts'
-
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+import { signals } from '../process/stop-signals.ts'
+import { interrupted } from '../start-error.ts'
 
 export function interruption(): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController()
-  const abort = () => controller.abort(new StartError('Interrupted; everything begun was stopped again.'))
+  const abort = () => controller.abort(interrupted())
   for (const name of signals) process.on(name, abort)
   return {
     signal: controller.signal,

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Probe } from '../gateway/database-probe.ts'
-import { StartError } from '../start-error.ts'
+import { interrupted, StartError } from '../start-error.ts'
 
 const timeoutMs = 10_000
 const firstPauseSeconds = 1
@@ -20,6 +20,6 @@ export async function reachDatabase(
     if (result.kind === 'misconfigured') throw new StartError(result.message)
     if (!signal.aborted) say(`${name} cannot be reached (${result.reason}). Trying again in ${pause} s …`)
     await sleep(pause * 1000, undefined, { signal }).catch(() => {})
-    if (signal.aborted) throw new StartError('Interrupted; everything that was started has been stopped.')
+    if (signal.aborted) throw interrupted()
   }
 }

@@ -1,7 +1,8 @@
 // Signals that stop a server. The first asks for a clean stop; repeats are ignored, because npm forwards a Ctrl-C that the terminal
 // has already sent. One that comes more than five seconds later ends the process at once.
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** Ctrl-C, a supervisor, and a terminal that is closed. */
+export const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 // npm, shells and supervisors repeat a signal sooner; a person who waited this long means it.
 const ignoreRepeatsMs = 5_000
@@ -25,4 +26,9 @@ export function stopSignal(force: () => void): AbortSignal {
     })
   }
   return asked.signal
+}
+
+/** Resolves when the signal aborts, or at once if it has. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
