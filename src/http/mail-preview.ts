@@ -2,13 +2,13 @@
 // ticket admits its holder. Must never serve another file.
 
 import { readdir, readFile } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { localhostAllowedHostnames, validateHostHeader } from '@modelcontextprotocol/server'
 import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import PostalMime, { type Email } from 'postal-mime'
 import { ApiError } from '../gateway/api-error.ts'
+import { isLoopback } from '../process/loopback.ts'
 import { mailPreviewList } from './mail-preview-list.ts'
 
 const maximumListed = 100
@@ -69,8 +69,7 @@ function withImages({ html: body = '', attachments }: Email): string {
 /** For others these paths do not exist. The Host header is checked against DNS rebinding. */
 const forThisMachine: RequestHandler = (req, res, next) => {
   res.set('Cache-Control', 'no-store')
-  const address = req.socket.remoteAddress?.replace(/^::ffff:/, '') ?? ''
-  const loopback = address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
+  const loopback = isLoopback(req.socket.remoteAddress ?? '')
   const throughProxy = [
     'forwarded',
     'via',

@@ -2,7 +2,7 @@
 
 import ipaddr from 'ipaddr.js'
 
-/** Whether a server that listens on this host can be reached from this machine alone. */
+/** Whether a host name or address, IPv4 in IPv6 included, is this machine. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
