@@ -1,5 +1,5 @@
 // `npm run check`: runs every check that needs no test at the same time, and shows the output of each when it ends. With --test,
-// as `npm test` has it, the tests run meanwhile.
+// as `npm test` has it, the tests run meanwhile; arguments after it go to vitest.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,24 +11,22 @@ async function passes(script: string): Promise<boolean> {
   const startedAt = performance.now()
   // One pipe for both outputs, so that lines stay in their order.
   const child = spawn(`npm run --silent ${script} 2>&1`, { shell: true, stdio: ['ignore', 'pipe', 'inherit'] })
-  const exited = new Promise<boolean>((resolve) => {
-    child.on('close', (code) => resolve(code === 0))
-  })
-  const output = await text(child.stdout)
-  const passed = await exited
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  const passed = code === 0
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   console.log(`${passed ? 'ok' : 'FAILED'} ${script} (${seconds} s)`)
   if (output.trim() !== '') console.log(output.trimEnd())
   return passed
 }
 
-async function testsPass(): Promise<boolean> {
-  const child = spawn('vitest run', { shell: true, stdio: 'inherit' })
+async function testsPass(args: string[]): Promise<boolean> {
+  const child = spawn('vitest', ['run', ...args], { stdio: 'inherit' })
   const [code] = await once(child, 'exit')
   return code === 0
 }
 
-const testing = process.argv.includes('--test') ? [testsPass()] : []
+const [mode, ...testArguments] = process.argv.slice(2)
+const testing = mode === '--test' ? [testsPass(testArguments)] : []
 const results = await Promise.all(checks.map(passes))
 const failed = checks.filter((_, index) => !results[index])
 const tested = await Promise.all(testing)
