@@ -1,7 +1,8 @@
 // What pg-delta does not read, asked of Postgres's catalogue. Each query gives rows of (object, definition); an object that
 // pg-delta reads as well gets these lines in addition to its own.
 
-const ours = (schema: string) =>
+/** Not of Postgres, Supabase or the Supabase CLI. */
+export const ours = (schema: string) =>
   `${schema}.nspname !~ '^pg_' and ${schema}.nspname not in ('information_schema', 'supabase_migrations', 'auth', 'extensions')`
 
 const lines = (...facts: string[]) => `concat_ws(E'\\n', ${facts.join(', ')})`

@@ -12,12 +12,21 @@ import {
 import { extract } from '@supabase/pg-delta/extract'
 import { Pool, type PoolClient } from 'pg'
 import { StartError } from '../src/start-error.ts'
-import { catalogueQueries } from './catalogue-queries.ts'
+import { catalogueQueries, ours } from './catalogue-queries.ts'
 
 /** Object, such as `policy orders_select on public.orders`, to the lines that define it. */
 export type Snapshot = Map<string, string>
 
 export type Catalogue = { facts: FactBase; snapshot: Snapshot }
+
+/** Those of a project's two databases. */
+export const readCatalogues = async (databases: { schemas: string; migrations: string }) => {
+  const [schemas, migrations] = await Promise.all([
+    readCatalogue(databases.schemas),
+    readCatalogue(databases.migrations),
+  ])
+  return { schemas, migrations }
+}
 
 export async function readCatalogue(databaseUrl: string): Promise<Catalogue> {
   const pool = new Pool({ connectionString: databaseUrl })
@@ -76,8 +85,8 @@ function definitionsOf(facts: FactBase): Definition[] {
 }
 
 function definitionOf({ id, payload: { config, ...payload } }: Fact, facts: FactBase): Definition[] {
-  // What begins with an underscore is not part of the definition, such as a column's position: one that a table got later
-  // stands last in it and among its like in the schema file.
+  // Attributes that begin with an underscore are not compared, such as a column's position: a migration adds a column at the end,
+  // wherever it stands in the schema file.
   const attributes = Object.entries(payload).filter(
     ([name, value]) => value !== null && value !== false && !name.startsWith('_'),
   )
@@ -104,7 +113,7 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Of what is a line among those of another object. */
+/** The label of a fact that is shown as one line of another object. */
 function labelOf(id: StableId): string | undefined {
   switch (id.kind) {
     case 'acl':
@@ -194,8 +203,7 @@ async function takeReferenceRows(client: PoolClient): Promise<Snapshot> {
     join pg_namespace n on n.oid = c.relnamespace
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-    where c.relkind = 'r' and n.nspname !~ '^pg_'
-      and n.nspname not in ('information_schema', 'supabase_migrations', 'auth', 'extensions')
+    where c.relkind = 'r' and ${ours('n')}
       and coalesce(pg_get_expr(d.adbin, d.adrelid), '') !~ '\\('
     group by 1
     order by 1`)

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { type Action, encodeId, type Plan, type Policy, plan } from '@supabase/pg-delta'
 import { applyMigrations } from '../src/embedded/migrate.ts'
 import { StartError } from '../src/start-error.ts'
-import { type Catalogue, readCatalogue } from './catalogue.ts'
+import { type Catalogue, readCatalogue, readCatalogues } from './catalogue.ts'
 import { diffCatalogues } from './db-verify.ts'
 import { readKeywords, toReadableSql } from './migration-sql.ts'
 import { withProjectDatabases } from './project-databases.ts'
@@ -56,10 +56,7 @@ export async function writeMigration(
     )
   }
   return withProjectDatabases(projectDir, async (databases) => {
-    const [schemas, migrations] = await Promise.all([
-      readCatalogue(databases.schemas),
-      readCatalogue(databases.migrations),
-    ])
+    const { schemas, migrations } = await readCatalogues(databases)
     const before = diffCatalogues(schemas, migrations)
     if (before === '') return { files: [], warnings: [], differences: '' }
     const steps = planSteps(migrations, schemas, renames)
@@ -116,13 +113,11 @@ function inTransactions(name: string, actions: Action[]): [name: string, actions
   const { values = [], rest = [] } = Object.groupBy(actions, (action) =>
     action.transactionality === 'commitBoundaryAfter' ? 'values' : 'rest',
   )
-  if (values.length === 0) return [[name, rest]]
-  return rest.length === 0
-    ? [[name, values]]
-    : [
-        [`${name}_enum_values`, values],
-        [name, rest],
-      ]
+  if (values.length === 0 || rest.length === 0) return [[name, actions]]
+  return [
+    [`${name}_enum_values`, values],
+    [name, rest],
+  ]
 }
 
 /** In milliseconds: now, but later than the last migration, since they are applied in the order of their versions. */

@@ -4,17 +4,14 @@
 import { join, resolve } from 'node:path'
 import { diff, encodeId } from '@supabase/pg-delta/core'
 import { StartError } from '../src/start-error.ts'
-import { type Catalogue, readCatalogue } from './catalogue.ts'
+import { type Catalogue, readCatalogues } from './catalogue.ts'
 import { withProjectDatabases } from './project-databases.ts'
 import { diffSnapshots } from './snapshot-diff.ts'
 
 /** '' and the number of objects compared when they agree; otherwise the differences, for a person. */
 export async function verifyMigrations(projectDir: string): Promise<{ differences: string; objects: number }> {
   return withProjectDatabases(projectDir, async (databases) => {
-    const [schemas, migrations] = await Promise.all([
-      readCatalogue(databases.schemas),
-      readCatalogue(databases.migrations),
-    ])
+    const { schemas, migrations } = await readCatalogues(databases)
     return { differences: diffCatalogues(schemas, migrations), objects: schemas.snapshot.size }
   })
 }

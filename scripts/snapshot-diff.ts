@@ -1,12 +1,12 @@
-// Where two snapshots differ, for a person: takes what the schema files give and what the migrations give, gives back text
-// with `-` before what only the schemas have and `+` before what only the migrations have; '' when they are equal.
+// Shows where two snapshots differ: `-` stands before what only the schemas have, `+` before what only the migrations have.
 
 import { diff } from 'node:util'
 import type { Snapshot } from './catalogue.ts'
 
-// So many equal lines around a difference are enough to find it.
+// Equal lines shown around a difference.
 const context = 2
 
+/** @returns '' when they are equal. */
 export function diffSnapshots(schemas: Snapshot, migrations: Snapshot): string {
   const missing = [...schemas.keys()].filter((object) => !migrations.has(object))
   const surplus = [...migrations.keys()].filter((object) => !schemas.has(object))
