@@ -10,7 +10,7 @@ import { run } from './processes.ts'
 
 const projectRoot = join(import.meta.dirname, '..', '..')
 
-// What there was before the baseline, which has taken their place: nobody can go on from a part of them.
+// The baseline replaced these; a database that has any of them cannot be upgraded.
 const replacedByBaseline = new Set([
   '20261120000000',
   '20261120210000',
