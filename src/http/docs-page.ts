@@ -38,14 +38,15 @@ const index = {
 export function publicRouter(operations: readonly Operation[]): Router {
   const router = Router()
   const file = (root: string, name: string, maxAge: number) =>
-    serveContent(readFileSync(join(root, name)), extname(name), maxAge)
+    serveContent(() => readFileSync(join(root, name)), extname(name), maxAge)
 
-  const json = serveContent(Buffer.from(JSON.stringify(index)), 'json', 0)
+  const json = serveContent(() => Buffer.from(JSON.stringify(index)), 'json', 0)
   router.get('/', (req, res, next) => {
     const asJson = () => json(req, res, next)
     res.format({ json: asJson, html: () => res.redirect('/docs'), default: asJson })
   })
-  router.get('/openapi.json', serveContent(Buffer.from(JSON.stringify(describeApi(operations))), 'json', 300))
+  const openApi = () => Buffer.from(JSON.stringify(describeApi(operations)))
+  router.get('/openapi.json', serveContent(openApi, 'json', 300))
   router.use('/docs', restrictPage)
   router.get('/docs', file(ownFiles, 'page.html', 0))
   for (const [name, root] of Object.entries(assets)) router.get(`/docs/${name}`, file(root, name, 3600))
@@ -57,13 +58,15 @@ const compress = promisify(gzip)
 const compressFrom = 1_400
 
 /**
- * Serves constant content: one buffer for all answers, and one compressed on the first request that accepts gzip. A client that
- * does not read holds a reference, not a copy.
+ * Serves constant content, made on the first request: one buffer for all answers, and one compressed for those that accept gzip. A
+ * client that does not read holds a reference, not a copy.
  */
-function serveContent(plain: Buffer, type: string, maxAge: number): RequestHandler {
-  const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`
+function serveContent(make: () => Buffer, type: string, maxAge: number): RequestHandler {
+  let content: { plain: Buffer; etag: string } | undefined
   let compressed: Promise<Buffer> | undefined
   return async (req, res) => {
+    content ??= withEtag(make())
+    const { plain, etag } = content
     res.set({ 'Cache-Control': `public, max-age=${maxAge}`, ETag: etag }).type(type)
     if (plain.length < compressFrom) return void res.send(plain)
     res.vary('Accept-Encoding')
@@ -72,6 +75,10 @@ function serveContent(plain: Buffer, type: string, maxAge: number): RequestHandl
     // Each encoding has an ETag of its own (RFC 9110, section 8.8.3.3).
     res.set({ 'Content-Encoding': 'gzip', ETag: etag.replace(/"$/, '-gzip"') }).send(await compressed)
   }
+}
+
+function withEtag(plain: Buffer): { plain: Buffer; etag: string } {
+  return { plain, etag: `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"` }
 }
 
 /**

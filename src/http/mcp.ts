@@ -11,6 +11,7 @@ import {
   type Result,
   Server,
   type ServerContext,
+  type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
@@ -88,13 +89,23 @@ export function mcpRouter(
   rate: RequestHandler,
 ): Router {
   const byName = new Map(operations.map((operation) => [operation.name, operation]))
-  const tools = operations.map(toTool)
-  const sizeOfTools = JSON.stringify(tools).length
+  // On the first request, for it takes as long as the rest of a start.
+  let listed: { tools: Tool[]; size: number } | undefined
+  const listTools = () => {
+    if (listed === undefined) {
+      const tools = operations.map(toTool)
+      listed = { tools, size: JSON.stringify(tools).length }
+    }
+    return listed
+  }
 
   function buildServer(context: Context): Server {
     const { caller, requestId, onError } = context
     const server = new StrictServer(serverInfo, { capabilities: { tools: {} }, instructions })
-    server.setRequestHandler('tools/list', () => inTurn(context, async () => ({ tools }), sizeOfTools))
+    server.setRequestHandler('tools/list', () => {
+      const { tools, size } = listTools()
+      return inTurn(context, async () => ({ tools }), size)
+    })
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
       const operation = byName.get(params.name)
       if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')

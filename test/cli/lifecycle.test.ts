@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { prefixOf } from '../../src/gateway/api-key.ts'
+import { copyDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import {
   cleanUp,
@@ -34,7 +35,7 @@ let first: { key: string; orderId: string }
 let last: Started
 
 beforeAll(async () => {
-  dataDir = join(temporaryFolder(), 'data')
+  dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
   port = await freePort()
 })
 afterAll(cleanUp)
@@ -171,7 +172,7 @@ test.concurrent.each([
 
 // The limits are not worth a start that waits for them, nor one that cannot be interrupted.
 test('a Redis that cannot be reached does not keep it from starting, or from saying so', { timeout }, async () => {
-  const folder = join(temporaryFolder(), 'data')
+  const folder = await copyDataDirectory(join(temporaryFolder(), 'data'))
   const env = {
     PORT: String(await freePort()),
     REDIS_URL: `redis://127.0.0.1:${await freePort()}`,

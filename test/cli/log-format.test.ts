@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { copyDataDirectory } from '../support/data-directory.ts'
 import { hasTerminals, openTerminal } from '../support/pseudo-terminal.ts'
 import { cleanUp, end, environment, freePort, repository, spawnUsher, temporaryFolder, waitFor } from './support.ts'
 
@@ -51,7 +52,8 @@ test.skipIf(!hasTerminals && process.env.CI !== 'true')(
   { timeout: 60_000 },
   async () => {
     const port = await freePort()
-    const env = environment(join(temporaryFolder(), 'data'), { PORT: String(port) })
+    const dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
+    const env = environment(dataDir, { PORT: String(port) })
     const terminal = openTerminal('npm start', { cwd: repository, env })
     onTestFinished(() => end(terminal.child))
     await waitFor(() => terminal.screen().includes('/check-ins'), 30_000)

@@ -19,8 +19,9 @@ import { hang, reset, startWebhookReceiver, status } from '../support/webhook-re
 
 afterAll(cleanUp)
 
-// Enough that every courier is killed over its work: ten at a time, spread over the five rounds of killing.
-const registrations = 150
+// Enough that every courier is killed over its work: ten at a time, spread over the rounds of killing.
+const registrations = 100
+const rounds = 3
 const pauseMs = 600
 const endpoints = ['a', 'b', 'c']
 const failures = [status(500), hang, reset, status(302, { Location: '/elsewhere' })]
@@ -112,7 +113,7 @@ test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, asy
     }
 
     const working = registerAndArrive()
-    for (let round = 0; round < 5; round++) await killedCouriers()
+    for (let round = 0; round < rounds; round++) await killedCouriers()
     await working
 
     calm = true
