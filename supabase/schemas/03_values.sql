@@ -6,13 +6,15 @@ create function private.uuid_v7() returns uuid
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
+  v_microseconds bigint := date_part('epoch', clock_timestamp()) * 1000000;
 begin
-  return (
-    lpad(to_hex(v_microseconds / 1000), 12, '0')
-    || '7'
-    || lpad(to_hex(v_microseconds % 1000 * 4096 / 1000), 3, '0')
-    || substr(replace(gen_random_uuid()::text, '-', ''), 17)
+  return encode(
+    overlay(
+      uuid_send(gen_random_uuid())
+      placing int8send((v_microseconds / 1000 << 16) | x'7000'::bigint | (v_microseconds % 1000 * 4096 / 1000))
+      from 1 for 8
+    ),
+    'hex'
   )::uuid;
 end
 $$;
@@ -23,11 +25,14 @@ grant execute on function private.uuid_v7() to api_key, authenticated;
 create function private.random_code(length integer) returns text
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_bytes bytea := sha256(uuid_send(gen_random_uuid()));
+  v_code text := '';
 begin
-  return (
-    select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
-    from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
-  );
+  for i in 0..length - 1 loop
+    v_code := v_code || substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(v_bytes, i) & 31), 1);
+  end loop;
+  return v_code;
 end
 $$;
 

@@ -196,6 +196,9 @@ comment on function private.check_request() is 'PostgREST pre-request: refuses a
 grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
+-- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
+-- has a million rows.
+alter role authenticator set enable_seqscan = off;
 
 create function api.get_api_key() returns json
 language plpgsql stable set search_path = ''

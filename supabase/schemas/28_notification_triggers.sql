@@ -1,9 +1,9 @@
 -- The triggers that write notifications of orders, attendees, check-ins and events.
 -- All security definer: no role may write the outbox.
 
--- Orders notify at the end of the transaction: only then are their attendees and payments complete. A new order has a deferred
--- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
--- here, whose deferred trigger notifies of all of them at once.
+-- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
+-- deferred, so a statement that creates, completes or cancels orders leaves a row here, whose deferred trigger notifies of all of
+-- them at once.
 create table private.order_notices (
   id uuid not null default gen_random_uuid(),
   types public.notification_type[] not null,
@@ -13,37 +13,19 @@ create table private.order_notices (
 comment on table private.order_notices is 'Orders that the running transaction notifies of when it ends. Rows are deleted before it commits.';
 alter table private.order_notices enable row level security;
 
-create function private.tg_orders__notify_insert() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_order public.orders;
-  v_data json;
-begin
-  select o.* into v_order from public.orders o where o.id = new.id;
-  if found then
-    v_data := private.order_json(
-      v_order,
-      private.attendees_of_order_json(v_order.id),
-      case when v_order.amount_paid > 0 then private.order_payments_json(v_order.id) else '[]' end
-    );
-    insert into public.notifications (organisation_id, type, data)
-    select v_order.organisation_id, t.type, v_data
-    from unnest(
-      case new.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    ) t (type);
-  end if;
-  return null;
-end
-$$;
-create constraint trigger orders_600_notify_insert after insert on public.orders
-  deferrable initially deferred
-  for each row execute function private.tg_orders__notify_insert();
-
 create function private.tg_orders__notice() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if tg_op = 'INSERT' then
+    insert into private.order_notices (types, order_ids)
+    select
+      case n.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
+      array_agg(n.id order by n.id)
+    from new_rows n
+    group by n.status;
+    return null;
+  end if;
   -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
@@ -58,6 +40,9 @@ begin
   return null;
 end
 $$;
+create trigger orders_600_notice_insert after insert on public.orders
+  referencing new table as new_rows
+  for each statement execute function private.tg_orders__notice();
 create trigger orders_600_notice_update after update on public.orders
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_orders__notice();
