@@ -28,6 +28,8 @@ export type Operation = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below /api/v1, with `{name}` for path parameters. */
   path: `/${string}`
+  /** The function in schema `api` that takes a list of its calls, for calls that arrive together. */
+  batch?: 'register_attendees' | 'check_in_many'
   /** Null: any valid key will do. */
   scope: Scope | null
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */

@@ -6,6 +6,7 @@ import * as z from 'zod'
 import { isList, isRead, type Operation, roleOf } from '../operation.ts'
 import { characters, withoutControl } from '../operations/fields.ts'
 import { ApiError } from './api-error.ts'
+import { createBatches } from './batches.ts'
 import type { DataApi } from './data-api.ts'
 import { errorFor, nameFor } from './header-names.ts'
 import type { Principal, Principals } from './principals.ts'
@@ -72,6 +73,8 @@ export function createCall({
   /** Called after each committed write: deliveries may be pending. */
   onWritten?: (() => void) | undefined
 }): Call {
+  const send = createBatches(dataApi)
+
   async function run(
     operation: Operation,
     caller: Caller,
@@ -80,7 +83,7 @@ export function createCall({
   ): Promise<unknown> {
     const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
     try {
-      return await dataApi.rpc(operation.name, args, token, repeatable)
+      return await send(operation, args, token, repeatable)
     } catch (error) {
       // The key has changed since it was resolved: the cached principal is stale.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403))

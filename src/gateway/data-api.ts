@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PostgrestClient } from '@supabase/postgrest-js'
-import { apiErrorOfDatabase, lostRace } from './database-error.ts'
+import { apiErrorOfDatabase, fieldsOf, lostRace } from './database-error.ts'
 
 // Postgres gives up after 8 s (statement_timeout); a longer wait means that the answer was lost.
 const timeoutMs = 15_000
@@ -42,11 +42,3 @@ export function createDataApi(url: string, projectKey?: string): DataApi {
     },
   }
 }
-
-/** Names of the fields sent: the arguments, and the members of `changes` and of list items. */
-function fieldsOf(args: Record<string, unknown>): string[] {
-  const inside = [args.changes, ...Object.values(args).filter(Array.isArray).flat()]
-  return [...new Set([args, ...inside.filter(isObject)].flatMap(Object.keys))]
-}
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

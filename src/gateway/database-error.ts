@@ -106,3 +106,11 @@ function fieldsNamed(error: DatabaseError, args: string[]): string[] {
 function constraintOf(error: DatabaseError): string | undefined {
   return /constraint "([a-z0-9_]+)"/.exec(error.message)?.[1]
 }
+
+/** Names of the fields sent: the arguments, and the members of `changes` and of list items. */
+export function fieldsOf(args: Record<string, unknown>): string[] {
+  const inside = [args.changes, ...Object.values(args).filter(Array.isArray).flat()]
+  return [...new Set([args, ...inside.filter(isObject)].flatMap(Object.keys))]
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -51,6 +51,7 @@ export const checkIn = {
     'Checks a person in at an event by the code on their ticket. Admit them only on success. Every rejection is logged and names the ticket holder: already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled, and not_found when no ticket has this code. Never call it to look a ticket up: a success counts as an entry (undo_check_in reverts it).',
   method: 'POST',
   path: '/check-ins',
+  batch: 'check_in_many',
   scope: 'checkin:write',
   input: z.strictObject({
     event_id: id('event at which the person is checked in'),

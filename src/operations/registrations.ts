@@ -60,6 +60,7 @@ export const registerAttendee = {
     'Registers one guest (ticket_type_id, name, email) or a group (attendees, up to 50, all or none) and e-mails the tickets, unless send_email is false. Without a payment_method the tickets are complimentary and valid at once. With payment_method invoice they have their prices, less any promo_code, and become valid and are e-mailed once record_invoice_payment covers the order. Returns the order with its attendees; each has a ticket_code. The event must be published (event_not_published) and the ticket type on sale (see list_ticket_types). On sold_out choose another ticket type; on quantity_not_allowed change the number of tickets; on sales_not_started or sales_ended tell the person when; on an error about promo_code try without it. Send an idempotency_key so that repeating the call after a lost answer registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
+  batch: 'register_attendees',
   scope: 'attendees:write',
   input: Registration.refine((input) => input.attendees || input.ticket_type_id !== undefined, {
     path: ['ticket_type_id'],

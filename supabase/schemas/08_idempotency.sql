@@ -31,6 +31,16 @@ begin
 end
 $$;
 
+-- Until the end of the transaction. Nothing to lock without a key of the API.
+create function private.lock_idempotency_key(idempotency_key text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended(private.claims() ->> 'family_id' || ' ' || idempotency_key, 0));
+end
+$$;
+grant execute on function private.lock_idempotency_key(text) to api_key;
+
 -- The outcome to replay, or null to go ahead. A concurrent request with the same key waits here until the first ends, and
 -- then finds its record.
 -- Security definer, as record_outcome is: records are read and written only through these two.
@@ -45,8 +55,7 @@ begin
     return null;
   end if;
 
-  perform pg_advisory_xact_lock(hashtextextended(v_family_id || ' ' || idempotency_key, 0));
-
+  perform private.lock_idempotency_key(idempotency_key);
   select r.* into v_record
   from private.idempotency_records r
   where r.family_id = v_family_id

@@ -33,6 +33,83 @@ end
 $$;
 grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
 
+-- A registration whose event and ticket types are known to be the caller's.
+create type private.registration as (
+  order_id uuid,
+  event_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text,
+  guests jsonb,
+  payment_method public.payment_method,
+  promo_code text,
+  send_email boolean,
+  external_id text,
+  metadata jsonb
+);
+
+-- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. Answers an order for
+-- each registration, in their order.
+create function private.add_registrations(registrations private.registration[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_orders public.orders[];
+  v_attendees public.attendees[];
+begin
+  with added as (
+    insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+    select
+      r.order_id,
+      r.event_id,
+      coalesce(r.name, r.guests #>> '{0,name}'),
+      coalesce(r.email, r.guests #>> '{0,email}'),
+      case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
+      coalesce(r.send_email, true),
+      r.payment_method,
+      r.promo_code,
+      r.external_id,
+      coalesce(r.metadata, '{}')
+    from unnest(registrations) r
+    returning *
+  )
+  select array_agg(row(a.*)::public.orders) into v_orders from added a;
+
+  with added as (
+    insert into public.attendees (event_id, order_id, ticket_type_id, name, email, company, external_id, metadata)
+    select
+      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.name, g.email, g.company, g.external_id,
+      coalesce(g.metadata, '{}')
+    from unnest(registrations) r
+    cross join lateral jsonb_to_recordset(r.guests) g (
+      ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
+    )
+    returning *
+  )
+  select array_agg(row(a.*)::public.attendees) into v_attendees from added a;
+
+  -- The triggers of attendees have set the totals of an order that is to be paid, and with them its status and its tickets'.
+  if exists (select from unnest(registrations) r where r.payment_method is not null) then
+    v_orders := array(select o from public.orders o where o.id = any (array(select r.id from unnest(v_orders) r)));
+    v_attendees := array(select a from public.attendees a where a.id = any (array(select r.id from unnest(v_attendees) r)));
+  end if;
+
+  return array(
+    select private.order_json(row(o.*)::public.orders, a.attendees, '[]')
+    from unnest(registrations) with ordinality r
+    join unnest(v_orders) o on o.id = r.order_id
+    join (
+      select a.order_id, json_agg(private.attendee_json(row(a.*)::public.attendees) order by a.id) as attendees
+      from unnest(v_attendees) a
+      group by a.order_id
+    ) a on a.order_id = r.order_id
+    order by r.ordinality
+  );
+end
+$$;
+grant execute on function private.add_registrations(private.registration[]) to scope_attendees_write;
+
 -- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
 -- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
 -- and company are the buyer's; without them the first guest is the buyer.
@@ -60,8 +137,6 @@ declare
   )));
   v_organisation_id uuid;
   v_foreign record;
-  v_order public.orders;
-  v_attendees json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -81,6 +156,7 @@ begin
     where t.id = coalesce((g.guest ->> 'ticket_type_id')::uuid, register_attendee.ticket_type_id)
       and t.event_id = register_attendee.event_id
   )
+  order by g.place
   limit 1;
   if found then
     perform private.refuse_not_found(
@@ -92,49 +168,13 @@ begin
     perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
   end if;
 
-  insert into public.orders (
-    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
-  )
-  values (
-    v_organisation_id,
-    register_attendee.event_id,
-    coalesce(register_attendee.name, v_guests #>> '{0,name}'),
-    coalesce(register_attendee.email, v_guests #>> '{0,email}'),
-    case
-      when coalesce(register_attendee.name, register_attendee.email, register_attendee.company) is null
-        then v_guests #>> '{0,company}'
-      else register_attendee.company
-    end,
-    coalesce(register_attendee.send_email, true),
-    register_attendee.payment_method,
-    register_attendee.promo_code,
-    register_attendee.external_id,
-    coalesce(register_attendee.metadata, '{}')
-  )
-  returning * into v_order;
-
-  insert into public.attendees (
-    organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
-  )
-  select
-    v_organisation_id, v_order.event_id, v_order.id, coalesce(g.ticket_type_id, register_attendee.ticket_type_id),
-    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
-  from jsonb_to_recordset(v_guests) g (
-    ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
-  );
-
-  -- The triggers of attendees have set the totals of the order, and with them its status.
-  if v_order.payment_method is not null then
-    select o.* into v_order from public.orders o where o.id = v_order.id;
-  end if;
-  select json_agg(private.attendee_json(a) order by a.id) into v_attendees
-  from public.attendees a
-  where a.order_id = v_order.id;
-
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', private.order_json(v_order, v_attendees, '[]'))
+    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
+      private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
+      metadata
+    )::private.registration]))[1])
   );
 end
 $$;

@@ -89,11 +89,25 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
   })
 })
 
-test("every function in schema api is an operation, but the one that resolves a key and the courier's", () => {
+const batched = operations.filter((o): o is Operation & { batch: string } => (o as Operation).batch !== undefined)
+
+test("every function in schema api is an operation, a batch of one, or the courier's, but the one that resolves a key", () => {
   expect(functions.map((f) => f.name)).toEqual(
-    [...operations.map((o) => o.name), resolveApiKey, ...courierFunctions].sort(),
+    [...operations.map((o) => o.name), ...batched.map((o) => o.batch), resolveApiKey, ...courierFunctions].sort(),
   )
 })
+
+test.each(batched.map((o) => [o.batch, o] as const))(
+  '%s is for those who may call it one by one, with their rights',
+  (name, one) => {
+    expect(functions.find((f) => f.name === name)).toMatchObject({
+      callers: functionOf(one).callers,
+      arguments: ['calls'],
+      securityDefiner: false,
+      volatility: 'v',
+    })
+  },
+)
 
 test.each(courierFunctions)('%s may be called by the courier alone, with the rights of the function', (name) => {
   expect(functions.find((f) => f.name === name)).toMatchObject({

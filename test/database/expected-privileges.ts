@@ -130,7 +130,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_attendees_write: {
       select: '*',
       insert:
-        'organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata',
+        'id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata',
     },
   },
   'public.attendees': {

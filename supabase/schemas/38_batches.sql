@@ -1,0 +1,206 @@
+-- Batches: calls of one operation by one key that reach the gateway while others are in flight, as one RPC. Each gets the outcome,
+-- the idempotency record and the error that a call of its own would have given.
+
+create type private.registration_call as (
+  event_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text,
+  attendees jsonb,
+  payment_method public.payment_method,
+  promo_code text,
+  send_email boolean,
+  external_id text,
+  metadata jsonb,
+  idempotency_key text,
+  request_fingerprint text
+);
+
+-- The calls in their order, their idempotency keys locked in one order for all batches.
+create function private.calls_of_batch(calls jsonb) returns jsonb[]
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if jsonb_array_length(calls) not between 1 and 100 then
+    perform private.refuse_value('calls', 'A batch has 1 to 100 calls.');
+  end if;
+  perform private.lock_idempotency_key(c ->> 'idempotency_key')
+  from jsonb_array_elements(calls) c
+  where c ? 'idempotency_key'
+  order by c ->> 'idempotency_key';
+  return array(select c.call from jsonb_array_elements(calls) with ordinality c (call, place) order by c.place);
+end
+$$;
+grant execute on function private.calls_of_batch(jsonb) to api_key;
+
+-- Answers each call with { outcome }, or { error } as the Data API reports it, or {}: the call is to be sent on its own, because
+-- what refused it may be another call of the batch, or passing. `operation` names a function in schema private that answers an
+-- outcome for each call, or raises. The batch is tried as a whole, and divided when something in it is refused.
+create function private.answer_calls(operation text, calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_half integer := cardinality(calls) / 2;
+  v_outcomes json[];
+  v_message text;
+  v_detail text;
+  v_hint text;
+begin
+  begin
+    set constraints all deferred;
+    execute format('select private.%I($1)', operation) into v_outcomes using calls;
+    -- What deferred triggers do, or refuse, is part of the attempt.
+    set constraints all immediate;
+    return array(select json_build_object('outcome', o.outcome) from unnest(v_outcomes) with ordinality o (outcome, place) order by o.place);
+  exception
+    when serialization_failure or deadlock_detected or lock_not_available then
+      raise;
+    when others then
+      if cardinality(calls) = 1 then
+        get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+        -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
+        if sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null then
+          return array['{}'::json];
+        end if;
+        return array[json_build_object('error', json_build_object(
+          'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
+        ))];
+      end if;
+  end;
+  return private.answer_calls(operation, calls[:v_half]) || private.answer_calls(operation, calls[v_half + 1:]);
+end
+$$;
+grant execute on function private.answer_calls(text, jsonb[]) to api_key;
+
+-- The operation's function of the same name in the plural. Locks that would otherwise be taken call by call are taken here, in one
+-- order for all batches.
+create function api.register_attendees(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+  v_key integer;
+begin
+  for v_key in
+    select distinct hashtext(concat_ws(' ', private.current_organisation_id(), i.kind, i.external_id))
+    from unnest(v_calls) c
+    cross join lateral (
+      select 'order' as kind, c ->> 'external_id' as external_id where c ? 'attendees'
+      union all
+      select 'attendee', g ->> 'external_id' from jsonb_array_elements(coalesce(c -> 'attendees', jsonb_build_array(c))) g
+    ) i
+    where i.external_id is not null
+    order by 1
+  loop
+    perform pg_advisory_xact_lock(6, v_key);
+  end loop;
+  return to_json(private.answer_calls('register_attendee_calls', v_calls));
+end
+$$;
+comment on function api.register_attendees(jsonb) is
+  'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.register_attendees(jsonb) to scope_attendees_write;
+
+-- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
+create function private.register_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls private.registration_call[] := array(
+    select jsonb_populate_record(null::private.registration_call, c.call)
+    from unnest(calls) with ordinality c (call, place)
+    order by c.place
+  );
+  v_call private.registration_call := v_calls[1];
+  v_registrations private.registration[];
+  v_orders json[];
+begin
+  if cardinality(calls) = 1 then
+    return array[api.register_attendee(
+      v_call.event_id, v_call.ticket_type_id, v_call.name, v_call.email, v_call.company, v_call.attendees, v_call.payment_method,
+      v_call.promo_code, v_call.send_email, v_call.external_id, v_call.metadata, v_call.idempotency_key, v_call.request_fingerprint
+    )];
+  end if;
+
+  -- A key that is sent twice, and an outcome to replay, are for calls that are alone.
+  if (select count(c.idempotency_key) <> count(distinct c.idempotency_key) from unnest(v_calls) c) then
+    raise exception 'divide';
+  end if;
+  foreach v_call in array v_calls loop
+    if private.replay_outcome(v_call.idempotency_key, v_call.request_fingerprint) is not null then
+      raise exception 'divide';
+    end if;
+    v_call.attendees := coalesce(v_call.attendees, jsonb_build_array(jsonb_build_object(
+      'name', v_call.name, 'email', v_call.email, 'company', v_call.company, 'external_id', v_call.external_id,
+      'metadata', v_call.metadata
+    )));
+    v_registrations := v_registrations || row(
+      private.uuid_v7(), v_call.event_id, v_call.ticket_type_id, v_call.name, v_call.email, v_call.company, v_call.attendees,
+      v_call.payment_method, v_call.promo_code, v_call.send_email, v_call.external_id, v_call.metadata
+    )::private.registration;
+  end loop;
+  if exists (
+    select from unnest(v_registrations) r
+    cross join lateral jsonb_array_elements(r.guests) g
+    where jsonb_array_length(r.guests) > 50 or not exists (
+      select from public.ticket_types t
+      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
+    )
+  ) then
+    raise exception 'divide';
+  end if;
+
+  v_orders := private.add_registrations(v_registrations);
+  return array(
+    select private.record_outcome(
+      c.idempotency_key, c.request_fingerprint, json_build_object('status', 201, 'data', v_orders[c.ordinality])
+    )
+    from unnest(v_calls) with ordinality c
+    order by c.ordinality
+  );
+end
+$$;
+grant execute on function private.register_attendee_calls(jsonb[]) to scope_attendees_write;
+
+create function api.check_in_many(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+  v_event_id uuid;
+begin
+  -- As check_in_batch does: tickets are locked in one order before the first is judged.
+  for v_event_id in select distinct (c ->> 'event_id')::uuid from unnest(v_calls) c order by 1 loop
+    perform private.lock_orders_of(v_event_id, array(select private.as_ticket_code(c ->> 'code') from unnest(v_calls) c));
+  end loop;
+  return to_json(private.answer_calls('check_in_calls', v_calls));
+end
+$$;
+comment on function api.check_in_many(jsonb) is
+  'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
+
+create function private.check_in_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_call record;
+  v_outcomes json[];
+begin
+  for v_call in
+    select r.*
+    from unnest(calls) with ordinality c (call, place)
+    cross join lateral jsonb_to_record(c.call) r (
+      event_id uuid, code text, device text, idempotency_key text, request_fingerprint text
+    )
+    order by c.place
+  loop
+    v_outcomes := v_outcomes || api.check_in(
+      v_call.event_id, v_call.code, v_call.device, v_call.idempotency_key, v_call.request_fingerprint
+    );
+  end loop;
+  return v_outcomes;
+end
+$$;
+grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;

@@ -1,0 +1,135 @@
+// Registrations and scans that arrive together share RPCs: counted on the way to PostgREST.
+
+import { createServer, request } from 'node:http'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { ownApp } from '../support/own-app.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+
+/** The app in front of PostgREST, through a server that counts the calls of each function, and may break them. */
+async function counted(breaks: (path: string) => boolean = () => false) {
+  const { hostname, port } = new URL(inject('dataApiUrl'))
+  const rpcs: Record<string, number> = {}
+  const server = createServer((req, res) => {
+    const path = req.url?.replace('/rpc/', '') ?? ''
+    rpcs[path] = (rpcs[path] ?? 0) + 1
+    if (breaks(path)) return void res.destroy()
+    const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(res)
+    })
+    req.pipe(upstream)
+  })
+  const dataApi = await listenOnLoopback(server)
+  onTestFinished(dataApi.close)
+  return { rpcs, ...(await ownApp({ dataApiUrl: dataApi.url })) }
+}
+
+const times = <T>(n: number, work: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: n }, (_, i) => work(i)))
+
+async function onSale(quantity?: number) {
+  const organisation = await createOrganisation()
+  const event = await organisation.event(quantity === undefined ? {} : { quantity })
+  const key = await organisation.key()
+  const register = (url: string, i: number, headers: Record<string, string> = {}) =>
+    rest(key, url)(
+      'POST',
+      `/events/${event.id}/registrations`,
+      { ticket_type_id: event.ticketTypeId, name: `Guest ${i}`, email: `guest-${i}@example.com` },
+      headers,
+    )
+  return { organisation, event, key, register }
+}
+
+const tally = (answers: RestAnswer[]) => {
+  const counts: Record<string, number> = {}
+  for (const { status, body } of answers) {
+    const outcome = status < 300 ? String(status) : body.error.code
+    counts[outcome] = (counts[outcome] ?? 0) + 1
+  }
+  return counts
+}
+
+test('registrations that arrive together share RPCs, and each gets its own order', async () => {
+  const { url, rpcs } = await counted()
+  const { event, register } = await onSale()
+  const answers = await times(60, (i) => register(url, i))
+  expect(tally(answers)).toEqual({ 201: 60 })
+  expect(answers.map(({ body }) => body.data.name)).toEqual(answers.map((_, i) => `Guest ${i}`))
+  expect(new Set(answers.map(({ body }) => body.data.id)).size).toBe(60)
+  expect(await event.sold()).toBe(60)
+  expect(rpcs.register_attendees).toBeGreaterThan(0)
+  expect((rpcs.register_attendees ?? 0) + (rpcs.register_attendee ?? 0)).toBeLessThan(30)
+})
+
+test('a registration that comes alone is a call of its own, at once', async () => {
+  const { url, rpcs } = await counted()
+  const { register } = await onSale()
+  for (let i = 0; i < 3; i++) expect((await register(url, i)).status).toBe(201)
+  expect([rpcs.register_attendee, rpcs.register_attendees]).toEqual([3, undefined])
+})
+
+test('when the last places go within a batch, as many get one as there are', async () => {
+  const { url, rpcs } = await counted()
+  const { event, register } = await onSale(17)
+  expect(tally(await times(60, (i) => register(url, i)))).toEqual({ 201: 17, sold_out: 43 })
+  expect(await event.sold()).toBe(17)
+  expect(rpcs.register_attendees).toBeGreaterThan(0)
+})
+
+test('scans that arrive together share RPCs, and of two of one ticket one is accepted', async () => {
+  const { url, rpcs } = await counted()
+  const { event, key, register } = await onSale()
+  const codes = (await times(20, (i) => register(url, i))).map(({ body }) => body.data.attendees[0].ticket_code)
+  const answers = await times(40, (i) =>
+    rest(key, url)('POST', '/check-ins', { event_id: event.id, code: codes[i % 20] }),
+  )
+  expect(tally(answers)).toEqual({ 200: 20, already_checked_in: 20 })
+  expect(rpcs.check_in_many).toBeGreaterThan(0)
+})
+
+test('keys of two organisations never share an RPC, nor does what one may repeat with what the other may not', async () => {
+  const { url, rpcs } = await counted()
+  const [one, other] = [await onSale(), await onSale()]
+  const answers = await times(60, (i) =>
+    (i % 2 === 0 ? one : other).register(url, i, i % 3 === 0 ? { 'Idempotency-Key': `${i}` } : {}),
+  )
+  expect(tally(answers)).toEqual({ 201: 60 })
+  expect([await one.event.sold(), await other.event.sold()]).toEqual([30, 30])
+  expect(rpcs.register_attendees).toBeGreaterThan(3)
+})
+
+test('a batch whose answer is lost tells each of its callers so, and repeating them with their keys registers nobody twice', async () => {
+  let broken = true
+  const { url } = await counted((path) => broken && path === 'register_attendees')
+  const { event, register } = await onSale()
+  const send = (i: number) => register(url, i, { 'Idempotency-Key': `${i}` })
+  const answers = await times(30, send)
+  expect(tally(answers)).toMatchObject({ 201: 2 })
+  expect(answers.filter(({ status }) => status !== 201).every(({ body }) => body.error.retryable)).toBe(true)
+  broken = false
+  expect(tally(await times(30, send))).toEqual({ 201: 30 })
+  expect(await event.sold()).toBe(30)
+})
+
+test('a key that is revoked is refused in the middle of a batch, and nothing of the batch is done', async () => {
+  let revoke = async () => {}
+  const { url } = await counted((path) => {
+    if (path === 'register_attendees') void revoke()
+    return false
+  })
+  const { organisation, event, register } = await onSale()
+  revoke = async () => {
+    await studio.query(
+      'update public.api_keys set revoked_at = now() where organisation_id = $1 and revoked_at is null',
+      [organisation.id],
+    )
+  }
+  const answers = await times(60, (i) => register(url, i))
+  const counts = tally(answers)
+  expect(Object.keys(counts).every((outcome) => ['201', 'api_key_revoked'].includes(outcome))).toBe(true)
+  expect(await event.sold()).toBe(counts[201] ?? 0)
+})

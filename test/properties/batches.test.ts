@@ -1,0 +1,278 @@
+// A batch gives each call what a call of its own would have given: the same calls go to one tenant one by one, and to its twin as one
+// batch. Outcomes, errors and what is in the database afterwards are compared.
+
+import fc from 'fast-check'
+import { beforeAll, expect, inject, test } from 'vitest'
+import { ApiError } from '../../src/gateway/api-error.ts'
+import { prefixOf } from '../../src/gateway/api-key.ts'
+import { createDataApi } from '../../src/gateway/data-api.ts'
+import { apiErrorOfDatabase, fieldsOf } from '../../src/gateway/database-error.ts'
+import { createTokens, type Tokens } from '../../src/gateway/tokens.ts'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { expectProperty, patience } from './property.ts'
+
+const dataApi = createDataApi(inject('dataApiUrl'))
+let tokens: Tokens
+beforeAll(async () => {
+  tokens = await createTokens({ secret: inject('jwtSecret') })
+})
+
+const usual = 12
+const unknown = '00000000-0000-4000-8000-000000000000'
+
+type Twin = Awaited<ReturnType<typeof createTwin>>
+
+/** An organisation in which everything that a registration may be refused for can be named. */
+async function createTwin() {
+  const organisation = await createOrganisation()
+  // One after the other, so that the twins' rows have the same order.
+  const event = await organisation.event()
+  const draft = await organisation.event({ status: 'draft' })
+  const full = await organisation.event({ capacity: 2 })
+  const ended = await organisation.event()
+  const type = async (columns: Record<string, unknown>) => {
+    const names = Object.keys(columns)
+    const { id } = await row<{ id: string }>(
+      `insert into public.ticket_types (event_id, name, ${names.join(', ')})
+       values ($1, 'Type', ${names.map((_, i) => `$${i + 2}`).join(', ')}) returning id`,
+      [event.id, ...Object.values(columns)],
+    )
+    return id
+  }
+  const tomorrow = new Date(Date.now() + 86_400_000)
+  const yesterday = new Date(Date.now() - 86_400_000)
+  const types = {
+    free: event.ticketTypeId,
+    priced: await type({ price: 4900 }),
+    two: await type({ quantity: 2 }),
+    archived: await type({ status: 'archived' }),
+    early: await type({ sales_start_at: tomorrow }),
+    late: await type({ sales_end_at: yesterday }),
+    single: await type({ max_per_order: 1 }),
+    pair: await type({ min_per_order: 2 }),
+    draft: draft.ticketTypeId,
+    full: full.ticketTypeId,
+    ended: ended.ticketTypeId,
+    unknown,
+  }
+  const promo = (code: string, more: Record<string, unknown> = {}) =>
+    studio.query(
+      `insert into public.promo_codes (event_id, code, percent_off, status, valid_from, valid_until, max_redemptions, ticket_type_ids)
+       values ($1, $2, 50, $3, $4, $5, $6, $7)`,
+      [
+        event.id,
+        code,
+        more.status ?? 'active',
+        more.from ?? null,
+        more.until ?? null,
+        more.max ?? null,
+        more.types ?? [],
+      ],
+    )
+  await promo('HALF')
+  await promo('ONCE', { max: 1 })
+  await promo('OFF', { status: 'disabled' })
+  await promo('SOON', { from: tomorrow })
+  await promo('PAST', { until: yesterday })
+  await promo('OTHER', { types: [types.two] })
+  await studio.query(
+    "update public.events set starts_at = now() - interval '2 days', ends_at = now() - interval '1 day' where id = $1",
+    [ended.id],
+  )
+  const events = { event: event.id, draft: draft.id, full: full.id, ended: ended.id, unknown }
+  const key = await row<{ id: string; family_id: string }>(
+    'select id, family_id from public.api_keys where prefix = $1',
+    [prefixOf(await organisation.key())],
+  )
+  const holder = { api_key_id: key.id, family_id: key.family_id, organisation_id: organisation.id }
+  return { organisation, events, types, holder, codes: [] as string[] }
+}
+
+type Registration = {
+  event: keyof Twin['events']
+  type: keyof Twin['types']
+  guests: number
+  own: boolean
+  invoice: boolean
+  promo: string | undefined
+  externalId: string | undefined
+  guestId: string | undefined
+  email: string
+  key: number | undefined
+  fingerprint: number
+}
+
+const often = <T>(usually: T, ...others: T[]) =>
+  fc.oneof(
+    { weight: 4 + others.length, arbitrary: fc.constant(usually) },
+    { weight: others.length, arbitrary: fc.constantFrom(...others) },
+  )
+
+const registration: fc.Arbitrary<Registration> = fc.record({
+  event: often<Registration['event']>('event', 'draft', 'full', 'ended', 'unknown'),
+  type: fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom<Registration['type']>('free', 'two', 'priced') },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom<Registration['type']>(
+        ...(['archived', 'early', 'late', 'single', 'pair', 'draft', 'full', 'ended', 'unknown'] as const),
+      ),
+    },
+  ),
+  guests: often(1, 2, 3),
+  own: fc.boolean(),
+  invoice: fc.boolean(),
+  promo: often<string | undefined>(undefined, 'HALF', 'half', 'ONCE', 'OFF', 'SOON', 'PAST', 'OTHER', 'NONE'),
+  externalId: often<string | undefined>(undefined, 'a', 'b'),
+  guestId: often<string | undefined>(undefined, 'x', 'y'),
+  email: often('ada@example.com', 'nobody', ''),
+  key: often<number | undefined>(undefined, 1, 2, 3),
+  fingerprint: often(1, 2),
+})
+
+function argumentsOf(call: Registration, { events, types }: Twin): Record<string, unknown> {
+  const type = types[call.event === 'event' ? call.type : call.event === 'full' ? 'full' : call.type]
+  const guest = { name: 'Ada', email: call.email, ...(call.guestId && { external_id: call.guestId }) }
+  return {
+    event_id: events[call.event],
+    ...(call.guests === 1
+      ? { ticket_type_id: type, ...guest, ...(call.externalId && { external_id: call.externalId }) }
+      : {
+          ...(!call.own && { ticket_type_id: type }),
+          attendees: Array.from({ length: call.guests }, (_, i) => ({
+            ...guest,
+            ...(call.guestId && i > 0 && { external_id: `${call.guestId}${i}` }),
+            ...(call.own && { ticket_type_id: type }),
+          })),
+          ...(call.externalId && { external_id: call.externalId }),
+        }),
+    ...(call.invoice && { payment_method: 'invoice' }),
+    ...(call.promo && { promo_code: call.promo }),
+    ...(call.key && { idempotency_key: `key-${call.key}`, request_fingerprint: `${call.fingerprint}` }),
+  }
+}
+
+/** What a caller reads, without what differs between twins: ids, codes and moments. */
+function normalised(answer: unknown): unknown {
+  const told = answer instanceof ApiError ? { status: answer.status, ...answer.body('request') } : answer
+  return JSON.parse(
+    JSON.stringify(told)
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'id')
+      .replaceAll(/"\d{4}-\d\d-\d\dT[^"]+"/g, '"moment"')
+      .replaceAll(/"(reference|ticket_code|code)":"[0-9A-HJKMNP-TV-Z]{8,16}"/g, '"$1":"generated"'),
+  )
+}
+
+const settled = (work: Promise<unknown>) => work.catch((error: unknown) => error)
+
+async function asABatch(
+  name: string,
+  batch: string,
+  calls: Record<string, unknown>[],
+  token: string,
+): Promise<unknown[]> {
+  const answers = (await dataApi.rpc(batch, { calls }, token, true)) as { outcome?: unknown; error?: never }[]
+  expect(answers).toHaveLength(calls.length)
+  const results: unknown[] = []
+  for (const [i, call] of calls.entries()) {
+    const { outcome, error } = answers[i] ?? {}
+    if (error !== undefined) results.push(apiErrorOfDatabase(error, 400, fieldsOf(call), true))
+    else results.push(outcome ?? (await settled(dataApi.rpc(name, call, token, true))))
+  }
+  return results
+}
+
+async function oneByOne(name: string, calls: Record<string, unknown>[], token: string): Promise<unknown[]> {
+  const results: unknown[] = []
+  for (const call of calls) results.push(await settled(dataApi.rpc(name, call, token, true)))
+  return results
+}
+
+async function stateOf({ organisation }: Twin): Promise<unknown> {
+  const { rows } = await studio.query(
+    `select jsonb_build_object(
+       'orders', (select jsonb_agg(jsonb_build_array(o.status, o.payment_status, o.total, o.external_id, o.version) order by o.id) from public.orders o where o.organisation_id = $1),
+       'attendees', (select jsonb_agg(jsonb_build_array(a.status, a.price, a.discount, a.external_id, a.checked_in_at is null, a.ticket_email_status) order by a.id) from public.attendees a where a.organisation_id = $1),
+       'sold', (select jsonb_agg(t.quantity_sold order by t.id) from public.ticket_types t where t.organisation_id = $1),
+       'redeemed', (select jsonb_agg(c.times_redeemed order by c.id) from public.promo_codes c where c.organisation_id = $1),
+       'notifications', (select jsonb_agg(jsonb_build_array(n.type, n.data ->> 'status', jsonb_array_length((n.data -> 'attendees')::jsonb)) order by n.data ->> 'object', n.data ->> 'id', n.transaction_id, n.id) from public.notifications n where n.organisation_id = $1),
+       'emails', (select count(*) from public.ticket_emails e where e.organisation_id = $1),
+       'check_ins', (select jsonb_agg(jsonb_build_array(i.result, i.reason) order by i.id) from public.check_ins i where i.organisation_id = $1),
+       'idempotency', (select jsonb_agg(jsonb_build_array(r.idempotency_key, r.outcome ->> 'status') order by r.idempotency_key) from private.idempotency_records r where r.organisation_id = $1)
+     ) as state`,
+    [organisation.id],
+  )
+  return rows[0].state
+}
+
+test(
+  'a batch of registrations answers and does what they do one by one, whatever refuses them',
+  patience(usual),
+  async () => {
+    const refusals = new Set<string>()
+    await expectProperty(
+      usual,
+      fc.asyncProperty(fc.array(registration, { minLength: 2, maxLength: 12 }), async (calls) => {
+        const [alone, together] = await Promise.all([createTwin(), createTwin()])
+        const token = (twin: Twin) => tokens.forPrincipal(twin.holder, 'scope_attendees_write', 'api')
+        const expected = await oneByOne(
+          'register_attendee',
+          calls.map((call) => argumentsOf(call, alone)),
+          await token(alone),
+        )
+        const actual = await asABatch(
+          ...(['register_attendee', 'register_attendees', calls.map((call) => argumentsOf(call, together))] as const),
+          await token(together),
+        )
+        expect(actual.map(normalised)).toEqual(expected.map(normalised))
+        expect(await stateOf(together)).toEqual(await stateOf(alone))
+        for (const result of actual) if (result instanceof ApiError) refusals.add(result.code)
+      }),
+    )
+    // Not a property of nothing: most of what can refuse a registration was met.
+    expect(refusals.size).toBeGreaterThan(6)
+  },
+)
+
+const scan = fc.record({
+  code: fc.constantFrom('valid', 'valid', 'valid', 'cancelled', 'unpaid', 'none', 'elsewhere'),
+  ticket: fc.integer({ min: 0, max: 2 }),
+  event: often<'event' | 'unknown'>('event', 'unknown'),
+  key: often<number | undefined>(undefined, 1, 2),
+})
+
+test('a batch of check-ins answers and does what they do one by one', patience(usual), async () => {
+  await expectProperty(
+    usual,
+    fc.asyncProperty(fc.array(scan, { minLength: 2, maxLength: 12 }), async (scans) => {
+      const [alone, together] = await Promise.all([createDoor(), createDoor()])
+      const calls = (door: Awaited<ReturnType<typeof createDoor>>) =>
+        scans.map(({ code, ticket, event, key }) => ({
+          event_id: event === 'event' ? door.eventId : unknown,
+          code: code === 'valid' ? door.valid[ticket] : door.other[code as keyof typeof door.other],
+          ...(key && { idempotency_key: `key-${key}`, request_fingerprint: `${code} ${ticket} ${event}` }),
+        }))
+      const token = (door: { holder: Twin['holder'] }) => tokens.forPrincipal(door.holder, 'scope_checkin_write', 'api')
+      const expected = await oneByOne('check_in', calls(alone), await token(alone))
+      const actual = await asABatch('check_in', 'check_in_many', calls(together), await token(together))
+      expect(actual.map(normalised)).toEqual(expected.map(normalised))
+      expect(await stateOf(together as unknown as Twin)).toEqual(await stateOf(alone as unknown as Twin))
+    }),
+  )
+})
+
+async function createDoor() {
+  const twin = await createTwin()
+  const event = await twin.organisation.event()
+  const guests = [await event.guest(), await event.guest(), await event.guest()]
+  const [cancelled, unpaid] = [await event.guest(), await event.payer()]
+  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeId])
+  const elsewhere = await (await twin.organisation.event()).guest()
+  return {
+    ...twin,
+    eventId: event.id,
+    valid: guests.map(({ code }) => code),
+    other: { cancelled: cancelled.code, unpaid: unpaid.code, none: '0000000000000000', elsewhere: elsewhere.code },
+  }
+}
