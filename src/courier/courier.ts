@@ -1,7 +1,7 @@
-// The delivery loop: polls each queue, claims what is due, delivers it, and claims again when a delivery ends. It knows neither
+// The delivery loop: polls each queue, claims what is due, delivers it, and claims again when more may be due. It knows neither
 // what a queue carries nor where that goes.
 
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 
 /** One kind of pending work, such as webhooks. */
@@ -16,8 +16,9 @@ export type Queue<Item extends { id: string }> = {
   /** Does one batch of the work that makes items claimable. True: there is more, call again at once. Called at each poll, not on
    * `wake`: claiming does a little of this work itself. */
   prepare?(): Promise<boolean>
-  /** Delivers one item and settles it. An error is logged; the claim then expires, and the item is delivered again. */
-  deliver(item: Item): Promise<void>
+  /** Delivers one item and settles it. True: more may be due in its place, although the last claim came back with less than it
+   * asked for. An error is logged; the claim then expires, and the item is delivered again. */
+  deliver(item: Item): Promise<unknown>
 }
 
 /** Called after each settled attempt, with the name of its queue. */
@@ -27,7 +28,7 @@ export type Observe = (queue: string, outcome: string, seconds: number) => void
 export type AnyQueue = Queue<any>
 
 export type Courier = {
-  /** Claims now instead of at the next poll, because something may be due. */
+  /** Claims soon instead of at the next poll, because something may be due: at once when idle, while wakes keep coming after a rest. */
   wake(): void
   /** Claims nothing more, and resolves when all deliveries in flight are settled. Those that take longer than `timeoutMs` are aborted and
    * have a moment to settle. `abort` is called in any case: it also closes connections. */
@@ -38,6 +39,12 @@ export type Courier = {
 const pollIntervalMs = 1_000
 // Upper bound of the backoff while the database cannot be reached.
 const maxBackoffMs = 30_000
+// How long wakes rest after a claim, so that a burst of writes does not become a burst of claims: after one that found something for
+// ten times as long as it took, after one that found nothing for twice as long as the time before. At most a quarter of a second,
+// and not at all after a poll that found nothing.
+const restPerClaim = 10
+const minRestMs = 25
+const maxRestMs = 250
 // For aborted deliveries to release their claims.
 const abortGraceMs = 1_000
 
@@ -95,6 +102,7 @@ async function runQueueOnce(queue: AnyQueue, log: Logger, until: number): Promis
 
 function pollQueue(queue: AnyQueue, log: Logger) {
   const wakeUp = createWakeUp()
+  const burst = createBurst(wakeUp.notify)
   const deliveries = trackDeliveries(queue, log, wakeUp.notify)
   const stopping = new AbortController()
   const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal }).catch(() => {})
@@ -114,8 +122,10 @@ function pollQueue(queue: AnyQueue, log: Logger) {
   }
 
   const claiming = untilStopped(async () => {
-    await deliveries.claim()
+    await burst.during(() => deliveries.claim())
     await wakeUp.wait(pollIntervalMs)
+    // All deliveries that end in this turn are counted first.
+    await nextTurn()
   }, 'claim failed')
   const { prepare } = queue
   const preparing =
@@ -126,9 +136,10 @@ function pollQueue(queue: AnyQueue, log: Logger) {
     }, 'prepare failed')
 
   return {
-    wake: wakeUp.notify,
+    wake: burst.wake,
     async finish(): Promise<void> {
       stopping.abort()
+      burst.end()
       wakeUp.notify()
       await Promise.all([claiming, preparing])
       await deliveries.all()
@@ -137,24 +148,75 @@ function pollQueue(queue: AnyQueue, log: Logger) {
   }
 }
 
+/** Turns wakes into few claims. @param notify starts the next claim. */
+function createBurst(notify: () => void) {
+  let isWoken = false
+  let isClaiming = false
+  let restMs = 0
+  let restUntil = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function arm(): void {
+    if (isClaiming || timer !== undefined) return
+    const left = restUntil - performance.now()
+    if (left > 0) timer = setTimeout(notify, left)
+    else notify()
+  }
+
+  return {
+    wake(): void {
+      if (isWoken) return
+      isWoken = true
+      arm()
+    },
+    /** @param claim resolves with how many it claimed. */
+    async during(claim: () => Promise<number>): Promise<void> {
+      const wasWoken = isWoken
+      clearTimeout(timer)
+      timer = undefined
+      isWoken = false
+      isClaiming = true
+      const startedAt = performance.now()
+      let claimed = 0
+      try {
+        claimed = await claim()
+      } finally {
+        const now = performance.now()
+        const longer = claimed > 0 ? restPerClaim * (now - startedAt) : wasWoken ? 2 * restMs : 0
+        restMs = claimed > 0 || wasWoken ? Math.min(Math.max(longer, minRestMs), maxRestMs) : 0
+        restUntil = now + restMs
+        isClaiming = false
+        if (isWoken) arm()
+      }
+    },
+    end: () => clearTimeout(timer),
+  }
+}
+
 /**
  * The deliveries of one queue that are in flight, never more than its concurrency.
- * @param onEnd called when one ends: its slot is free, and its endpoint may have more pending.
+ * @param onMore called when one ends and more may be due in its place.
  */
-function trackDeliveries(queue: AnyQueue, log: Logger, onEnd = () => {}) {
+function trackDeliveries(queue: AnyQueue, log: Logger, onMore = () => {}) {
   const inFlight = new Set<Promise<void>>()
   let isAbandoned = false
+  // Whether the last claim was given all that it asked for, or had no place to ask for.
+  let hasMore = false
 
   function start(item: { id: string }): void {
+    let isMore = false
     const delivery = queue
       .deliver(item)
+      .then((more) => {
+        isMore = more === true
+      })
       .catch((error) => {
         if (isAbandoned) return
         log.error({ err: error, queue: queue.name, delivery_id: item.id }, 'delivery could not be settled')
       })
       .finally(() => {
         inFlight.delete(delivery)
-        onEnd()
+        if (isMore || hasMore) onMore()
       })
     inFlight.add(delivery)
   }
@@ -163,8 +225,10 @@ function trackDeliveries(queue: AnyQueue, log: Logger, onEnd = () => {}) {
     /** Claims as many as there are free slots, at most `limit`, and starts to deliver them. @returns how many. */
     async claim(limit = queue.concurrency): Promise<number> {
       const free = Math.min(limit, queue.concurrency - inFlight.size)
-      if (free === 0) return 0
+      hasMore = free === 0
+      if (hasMore) return 0
       const items = await queue.claim(free)
+      hasMore = items.length === free
       for (const item of items) start(item)
       return items.length
     },

@@ -1,10 +1,13 @@
 // The queue of webhooks: fans notifications out to deliveries, claims these, sends them, and settles each with the endpoint's answer.
-// SQL decides when a delivery is retried and when an endpoint is disabled (see `api.settle_webhook`).
+// SQL decides when a delivery is retried and when an endpoint is disabled (see `api.settle_webhooks`).
 
 import type { Logger } from 'pino'
 import type { Observe, Queue } from './courier.ts'
-import { type CourierRpc, settle } from './courier-rpc.ts'
+import { batchResults, type CourierRpc, settle } from './courier-rpc.ts'
 import type { PendingWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
+
+/** What `api.settle_webhooks` answers: deliveries whose result disabled their endpoint, and whether more may be due. */
+type Settled = { disabled: string[]; more: boolean }
 
 /** @param leaseSeconds how long a claim lasts: longer than sending and settling take together. */
 export function webhookQueue(
@@ -14,6 +17,9 @@ export function webhookQueue(
   log: Logger,
   observe: Observe,
 ): Queue<PendingWebhook> {
+  const record = batchResults(
+    async (results: Record<string, unknown>[]) => (await settle(rpc, 'settle_webhooks', { results })) as Settled,
+  )
   return {
     name: 'webhooks',
     concurrency: 64,
@@ -25,11 +31,11 @@ export function webhookQueue(
       const result = await sender.send(pending)
       if (result.kind === 'abandoned') {
         await rpc('release_webhook', { webhook_delivery_id: id, claim })
-        return
+        return false
       }
       const { milliseconds } = result
-      const isDisabled = await settle(rpc, 'settle_webhook', {
-        webhook_delivery_id: id,
+      const { disabled, more } = await record({
+        id,
         claim,
         url,
         milliseconds,
@@ -51,8 +57,9 @@ export function webhookQueue(
         ...(result.kind === 'answered' ? { status: result.status } : { reason: result.error }),
       }
       log.info(line, 'webhook')
-      if (isDisabled === true) log.warn(line, 'webhook endpoint disabled')
+      if (disabled.includes(id)) log.warn(line, 'webhook endpoint disabled')
       observe('webhooks', outcomeOf(result), milliseconds / 1000)
+      return more
     },
   }
 }

@@ -199,9 +199,147 @@ begin
 end
 $$;
 
--- The response of the endpoint, or why there was none. 2xx is delivered, 410 is final, anything else is retried, not before the
--- endpoint asks for it. An endpoint that has failed for five days is disabled. A result from a URL that the endpoint had when
--- the webhook was claimed, and has no longer, is logged but does not count: the new URL has attempts of its own.
+-- Whether a webhook is due to the endpoint: one look-up, however many there are.
+create function private.has_due_webhooks(webhook_endpoint_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return exists (
+    select from public.webhook_deliveries d
+    where d.webhook_endpoint_id = has_due_webhooks.webhook_endpoint_id
+      and d.status = 'pending'
+      and d.next_attempt_at <= now()
+  );
+end
+$$;
+
+-- The results of a batch of attempts, in the order in which they came: the response of the endpoint, or why there was none. 2xx
+-- is delivered, 410 is final, anything else is retried, not before the endpoint asks for it. An endpoint that has failed for
+-- five days is disabled. A result from a URL that the endpoint had when the webhook was claimed, and has no longer, is logged but
+-- does not count: the new URL has attempts of its own. The plan uses the indexes whatever the statistics say.
+create function api.settle_webhooks(results json) returns json
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+declare
+  -- Ten attempts within about three days, as Standard Webhooks proposes.
+  v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
+  v_endpoint_ids uuid[];
+  v_organisation_ids uuid[];
+  v_settled_ids uuid[];
+  v_troubled_ids uuid[];
+  v_result record;
+  v_endpoint public.webhook_endpoints;
+  v_failing_since timestamptz;
+  v_reason text;
+  v_disabled_ids uuid[] := '{}';
+begin
+  -- Endpoints are locked before their deliveries, as everywhere.
+  v_endpoint_ids := array(
+    select d.webhook_endpoint_id
+    from unnest(array(select (r ->> 'id')::uuid from json_array_elements(results) r)) g (id)
+    join public.webhook_deliveries d on d.id = g.id
+  );
+  v_endpoint_ids := array(
+    select w.id from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update
+  );
+
+  with settled as (
+    update public.webhook_deliveries d
+    set claim = null,
+      claimed_until = null,
+      attempts = case when r.url_changed and not r.delivered then 0 else d.attempts end,
+      last_response_status = r.response_status,
+      last_response_body = left(r.response_body, 1024),
+      last_response_milliseconds = r.milliseconds,
+      last_error = r.error,
+      delivered_at = case when r.delivered then now() else d.delivered_at end,
+      status = case
+        when r.delivered then 'delivered'
+        when r.url_changed then 'pending'
+        when r.response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
+        else 'pending'
+      end::public.webhook_delivery_status,
+      next_attempt_at = case
+        when r.url_changed then now()
+        else greatest(
+          now() + private.retry_delay(d.attempts, v_pauses),
+          now() + make_interval(secs => least(coalesce(r.retry_after_seconds, 0), 86400))
+        )
+      end
+    from (
+      select
+        g.*,
+        coalesce(g.response_status between 200 and 299, false) as delivered,
+        coalesce(w.url <> g.url, false) as url_changed,
+        w.failing_since
+      from json_to_recordset(results) g (
+        id uuid, claim uuid, url text, response_status integer, response_body text, milliseconds integer, error text,
+        retry_after_seconds integer
+      )
+      join public.webhook_deliveries o on o.id = g.id
+      join public.webhook_endpoints w on w.id = o.webhook_endpoint_id
+    ) r
+    where d.id = r.id and d.claim = r.claim and d.status = 'pending'
+    returning d.id, d.webhook_endpoint_id, r.url_changed, r.delivered, r.failing_since
+  )
+  select
+    array_agg(s.id) filter (where not s.url_changed),
+    array_agg(s.webhook_endpoint_id) filter (where not s.url_changed and (not s.delivered or s.failing_since is not null))
+  into v_settled_ids, v_troubled_ids
+  from settled s;
+
+  for v_result in
+    select g.id, d.webhook_endpoint_id, g.response_status, coalesce(g.response_status between 200 and 299, false) as delivered
+    from rows from (json_to_recordset(results) as (id uuid, response_status integer)) with ordinality g (id, response_status, place)
+    join public.webhook_deliveries d on d.id = g.id
+    where g.id = any (v_settled_ids) and d.webhook_endpoint_id = any (v_troubled_ids)
+    order by g.place
+  loop
+    select w.* into v_endpoint from public.webhook_endpoints w where w.id = v_result.webhook_endpoint_id;
+    if v_result.delivered then
+      update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
+      continue;
+    end if;
+    -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
+    v_failing_since := case
+      when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
+    end;
+    v_reason := case
+      when v_endpoint.status = 'disabled' then null
+      when v_result.response_status = 410 then 'It answered 410 Gone.'
+      when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
+    end;
+    if v_reason is null then
+      update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
+    else
+      update public.webhook_endpoints w
+      set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
+      where w.id = v_endpoint.id;
+      v_disabled_ids := v_disabled_ids || v_result.id;
+    end if;
+  end loop;
+
+  -- Whether the places that are free now may have something to take: of their organisations, and of all that are failing.
+  v_organisation_ids := array(select w.organisation_id from public.webhook_endpoints w where w.id = any (v_endpoint_ids));
+  return json_build_object(
+    'disabled', v_disabled_ids,
+    'more', exists (
+      select from public.webhook_endpoints w
+      where w.organisation_id = any (v_organisation_ids) and w.status = 'enabled' and private.has_due_webhooks(w.id)
+    ) or (v_troubled_ids is not null and exists (
+      select from public.webhook_endpoints w
+      where w.failing_since is not null and w.status = 'enabled' and private.has_due_webhooks(w.id)
+    ))
+  );
+end
+$$;
+comment on function api.settle_webhooks(json) is
+  'Records the results of sending claimed webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }, the deliveries whose result disabled their endpoint, and whether more may be due in their place. A result is ignored if another claim has replaced its own.';
+grant execute on function api.settle_webhooks(json) to courier;
+
+-- One result.
 create function api.settle_webhook(
   webhook_delivery_id uuid,
   claim uuid,
@@ -214,71 +352,17 @@ create function api.settle_webhook(
 ) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_delivered constant boolean := coalesce(response_status between 200 and 299, false);
-  -- Ten attempts within about three days, as Standard Webhooks proposes.
-  v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
-  v_endpoint public.webhook_endpoints;
-  v_url_changed boolean;
-  v_failing_since timestamptz;
-  v_reason text;
 begin
-  -- The endpoint is locked before its deliveries, as everywhere.
-  select w.* into v_endpoint
-  from public.webhook_endpoints w
-  where w.id = (
-    select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
-  )
-  for no key update;
-  v_url_changed := coalesce(v_endpoint.url <> settle_webhook.url, false);
-
-  update public.webhook_deliveries d
-  set claim = null,
-    claimed_until = null,
-    attempts = case when v_url_changed and not v_delivered then 0 else d.attempts end,
-    last_response_status = settle_webhook.response_status,
-    last_response_body = left(settle_webhook.response_body, 1024),
-    last_response_milliseconds = milliseconds,
-    last_error = settle_webhook.error,
-    delivered_at = case when v_delivered then now() else d.delivered_at end,
-    status = case
-      when v_delivered then 'delivered'
-      when v_url_changed then 'pending'
-      when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
-      else 'pending'
-    end::public.webhook_delivery_status,
-    next_attempt_at = case
-      when v_url_changed then now()
-      else greatest(
-        now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
-      )
-    end
-  where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending';
-  if not found or v_url_changed then
-    return false;
-  end if;
-
-  if v_delivered then
-    update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
-    return false;
-  end if;
-  -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
-  v_failing_since := case
-    when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
-  end;
-  v_reason := case
-    when v_endpoint.status = 'disabled' then null
-    when response_status = 410 then 'It answered 410 Gone.'
-    when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
-  end;
-  if v_reason is null then
-    update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
-    return false;
-  end if;
-  update public.webhook_endpoints w
-  set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
-  where w.id = v_endpoint.id;
-  return true;
+  return json_array_length(api.settle_webhooks(json_build_array(json_build_object(
+    'id', webhook_delivery_id,
+    'claim', claim,
+    'url', url,
+    'milliseconds', milliseconds,
+    'response_status', response_status,
+    'response_body', response_body,
+    'retry_after_seconds', retry_after_seconds,
+    'error', error
+  ))) -> 'disabled') > 0;
 end
 $$;
 comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
