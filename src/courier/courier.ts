@@ -45,6 +45,8 @@ const maxBackoffMs = 30_000
 const restPerClaim = 10
 const minRestMs = 25
 const maxRestMs = 250
+// Share of the concurrency that is claimed at once while there is a backlog, unless wakes have rested.
+const placesPerClaim = 1 / 4
 // For aborted deliveries to release their claims.
 const abortGraceMs = 1_000
 
@@ -103,9 +105,15 @@ async function runQueueOnce(queue: AnyQueue, log: Logger, until: number): Promis
 function pollQueue(queue: AnyQueue, log: Logger) {
   const wakeUp = createWakeUp()
   const burst = createBurst(wakeUp.notify)
-  const deliveries = trackDeliveries(queue, log, wakeUp.notify)
+  const deliveries = trackDeliveries(queue, log, claimMore)
   const stopping = new AbortController()
   const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal }).catch(() => {})
+
+  /** With a backlog a claim waits for some places, since one of many costs little more than one of a few. */
+  function claimMore(): void {
+    if (deliveries.inFlight() <= queue.concurrency * (1 - placesPerClaim)) wakeUp.notify()
+    else burst.wake()
+  }
 
   async function untilStopped(work: () => Promise<void>, failure: string): Promise<void> {
     let failures = 0
@@ -131,8 +139,11 @@ function pollQueue(queue: AnyQueue, log: Logger) {
   const preparing =
     prepare &&
     untilStopped(async () => {
-      if (await prepare()) wakeUp.notify()
-      else await pause(pollIntervalMs)
+      const startedAt = performance.now()
+      const hasMore = await prepare()
+      if (hasMore) claimMore()
+      // A backlog takes half of one connection's time, so that it delays no other query for long.
+      await pause(hasMore ? performance.now() - startedAt : pollIntervalMs)
     }, 'prepare failed')
 
   return {

@@ -76,6 +76,49 @@ test('a wake is heeded at once, and so is a place that is free', async () => {
   await courier.stop(1_000, nothing)
 })
 
+test('wakes that keep coming are few claims, and the last of them is heeded', async () => {
+  let due = 0
+  let claims = 0
+  const claim = async () => {
+    claims++
+    const found = due
+    due = 0
+    return Array.from({ length: found }, (_, i) => ({ id: `${i}` }))
+  }
+  const { deliver, delivered } = slowly(0)
+  const courier = startCourier([lane({ claim, deliver })], log)
+  await expect.poll(() => claims).toBe(1)
+  let wakes = 0
+  for (; wakes < 200; wakes++) {
+    courier.wake()
+    await sleep(1)
+  }
+  expect(claims).toBeLessThan(wakes / 10)
+  due = 1
+  courier.wake()
+  await expect.poll(delivered, { timeout: 900 }).toBe(1)
+  await courier.stop(1_000, nothing)
+})
+
+test.each([
+  ['what is due came whole, and nothing more is known of, asks for no claim', 1, false, 1],
+  ['more is due in its place, asks for the next claim', 1, true, 2],
+  ['the claim was given all that it asked for, asks for the next claim', 2, false, 2],
+])('a delivery that ends while %s', async (_when, found, more, expected) => {
+  let claims = 0
+  const claim = async () => (claims++ === 0 ? Array.from({ length: found }, (_, i) => ({ id: `${i}` })) : [])
+  let delivered = 0
+  const deliver = async () => {
+    delivered++
+    return more
+  }
+  const courier = startCourier([lane({ claim, deliver })], log)
+  await expect.poll(() => delivered).toBe(found)
+  await sleep(100)
+  await courier.stop(1_000, nothing)
+  expect(claims).toBe(expected)
+})
+
 test('one run ends when nothing is due any more, with what was under way', async () => {
   const things = pile(4)
   const { deliver, delivered } = slowly(20)

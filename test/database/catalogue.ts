@@ -23,6 +23,7 @@ export const courierFunctions = [
   'claim_webhooks',
   'fan_out_webhooks',
   'settle_webhook',
+  'settle_webhooks',
   'release_webhook',
   'claim_ticket_emails',
   'settle_ticket_email',

@@ -42,6 +42,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.resolve_api_key': ['gateway'],
     'api.settle_ticket_email': ['courier'],
     'api.settle_webhook': ['courier'],
+    'api.settle_webhooks': ['courier'],
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.event_effect': ['scope_events_write'],
     'private.lock_order_of': ['scope_attendees_write'],

@@ -313,6 +313,47 @@ describe('a settlement', () => {
   })
 })
 
+test('results of several deliveries are recorded together, each by its own claim and in their order', async () => {
+  await withCourier(6, async (courier) => {
+    const settle = async (results: Record<string, unknown>[]) =>
+      first(
+        await courier.sql<{ answer: unknown }>('select api.settle_webhooks($1) as answer', [JSON.stringify(results)]),
+      ).answer
+    const statuses = async () =>
+      (
+        await courier.sql<{ status: string; n: number }>(
+          `select status, count(*)::integer as n from public.webhook_deliveries where organisation_id = $1 group by 1 order by 1`,
+          [courier.organisationId],
+        )
+      ).map(({ status, n }) => `${n} ${status}`)
+
+    const [a, b, c, d] = (await courier.claim()) as [Pending, Pending, Pending, Pending]
+    const answer = await settle([
+      { id: a.id, claim: a.claim, response_status: 500, milliseconds: 1 },
+      { id: b.id, claim: b.claim, response_status: 204, milliseconds: 1 },
+      { id: c.id, claim: randomUUID(), response_status: 204, milliseconds: 1 },
+      { id: randomUUID(), claim: d.claim, response_status: 204, milliseconds: 1 },
+    ])
+    // Two of the six are due still.
+    expect(answer).toEqual({ disabled: [], more: true })
+    expect(await statuses()).toEqual(['5 pending', '1 delivered'])
+    expect(await deliveryOf(courier, a.id)).toMatchObject({ claim: null, last_response_status: 500 })
+    expect(await deliveryOf(courier, c.id)).toMatchObject({ claim: c.claim, last_response_status: null })
+    // It succeeded last.
+    expect(await endpointOf(courier)).toMatchObject({ status: 'enabled', failing: false })
+
+    const [e, f] = (await courier.claim()) as [Pending, Pending]
+    expect(
+      await settle([
+        { id: e.id, claim: e.claim, response_status: 200, milliseconds: 1 },
+        { id: f.id, claim: f.claim, response_status: 410, milliseconds: 1 },
+      ]),
+    ).toEqual({ disabled: [f.id], more: false })
+    expect(await statuses()).toEqual(['3 pending', '2 delivered', '1 failed'])
+    expect(await endpointOf(courier)).toMatchObject({ status: 'disabled', disabled_reason: 'It answered 410 Gone.' })
+  })
+})
+
 test('a failure long after the one before begins a new series, and does not disable the endpoint', async () => {
   await withCourier(1, async (courier) => {
     await courier.sql(
