@@ -283,6 +283,47 @@ test('a backlog of one organisation keeps none from its turn: each batch has a s
   }
 })
 
+test('transactions since the last change of an endpoint are done together, each completely', async () => {
+  const [deaf, listening] = [await createOrganisation(), await createOrganisation()]
+  await addEndpoint(listening.id, ['event.updated'])
+  const client = await connect()
+  try {
+    await client.query('begin')
+    // Nobody else fans out meanwhile.
+    await client.query('lock table private.notification_queue in share row exclusive mode')
+    const edits = (organisation: TestOrganisation, transaction: number, n: number) =>
+      client.query(
+        `insert into public.notifications (organisation_id, type, data, transaction_id)
+         select $1, 'event.updated', '{}', (pg_current_xact_id()::text::bigint + $2)::text::xid8 from generate_series(1, $3::integer)`,
+        [organisation.id, transaction, n],
+      )
+    for (let i = 1; i <= 50; i++) await edits(deaf, i, 1)
+    await edits(listening, 1, 100)
+    for (let i = 2; i <= 20; i++) await edits(listening, i, 1 + (i % 3))
+    const batch = (organisation: TestOrganisation) =>
+      client.query('select private.fan_out_organisation($1, 40)', [organisation.id])
+    const queued = async ({ id }: TestOrganisation) =>
+      (await client.query('select from private.notification_queue where organisation_id = $1', [id])).rowCount
+
+    // Without an endpoint there is nothing to make of them.
+    await batch(deaf)
+    expect(await queued(deaf)).toBe(0)
+    // Small ones do not wait for the large one before them.
+    await batch(listening)
+    expect(await queued(listening)).toBeLessThan(19)
+    while ((await queued(listening)) !== 0) await batch(listening)
+    const { rows } = await client.query(
+      `select count(*)::integer as made, count(distinct notification_id)::integer as notifications
+       from public.webhook_deliveries where organisation_id = $1`,
+      [listening.id],
+    )
+    expect(rows[0]).toEqual({ made: 139, notifications: 139 })
+  } finally {
+    await client.query('rollback')
+    await client.end()
+  }
+})
+
 test('what awaits its fan-out is counted as pending, and kept however old', async () => {
   const organisation = await createOrganisation()
   await addEndpoint(organisation.id, ['event.updated'])
