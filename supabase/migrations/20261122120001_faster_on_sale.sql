@@ -1,4 +1,4 @@
--- batches. Written by `npm run db:migration` from supabase/schemas.
+-- faster on sale. Written by `npm run db:migration` from supabase/schemas.
 
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
@@ -159,6 +159,163 @@ begin
 end
 $$;
 
+create or replace function api.settle_webhook (
+  webhook_delivery_id uuid,
+  claim uuid,
+  response_status integer default null::integer,
+  response_body text default null::text,
+  milliseconds integer default null::integer,
+  error text default null::text,
+  retry_after_seconds integer default null::integer,
+  url text default null::text
+)
+  returns boolean
+  language plpgsql
+  security definer
+  set search_path to ''
+  as $$
+begin
+  return json_array_length(api.settle_webhooks(json_build_array(json_build_object(
+    'id', webhook_delivery_id,
+    'claim', claim,
+    'url', url,
+    'milliseconds', milliseconds,
+    'response_status', response_status,
+    'response_body', response_body,
+    'retry_after_seconds', retry_after_seconds,
+    'error', error
+  ))) -> 'disabled') > 0;
+end
+$$;
+
+create or replace function api.settle_webhooks (
+  results json
+)
+  returns json
+  language plpgsql
+  security definer
+  set search_path to ''
+  set plan_cache_mode to 'force_generic_plan'
+  set enable_bitmapscan to 'off'
+  set enable_seqscan to 'off'
+  set enable_hashjoin to 'off'
+  set enable_mergejoin to 'off'
+  as $$
+declare
+  -- Ten attempts within about three days, as Standard Webhooks proposes.
+  v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
+  v_ids constant uuid[] := array(select (r ->> 'id')::uuid from json_array_elements(results) r);
+  v_endpoint_ids uuid[];
+  v_organisation_ids uuid[];
+  v_settled_ids uuid[];
+  v_troubled_ids uuid[];
+  v_result record;
+  v_endpoint public.webhook_endpoints;
+  v_failing_since timestamptz;
+  v_reason text;
+  v_disabled_ids uuid[] := '{}';
+begin
+  -- Endpoints are locked before their deliveries, as everywhere.
+  v_endpoint_ids := array(select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = any (v_ids));
+  v_endpoint_ids := array(
+    select w.id from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update
+  );
+
+  with settled as (
+    update public.webhook_deliveries d
+    set claim = null,
+      claimed_until = null,
+      attempts = case when r.url_changed and not r.delivered then 0 else d.attempts end,
+      last_response_status = r.response_status,
+      last_response_body = left(r.response_body, 1024),
+      last_response_milliseconds = r.milliseconds,
+      last_error = r.error,
+      delivered_at = case when r.delivered then now() else d.delivered_at end,
+      status = case
+        when r.delivered then 'delivered'
+        when r.url_changed then 'pending'
+        when r.response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
+        else 'pending'
+      end::public.webhook_delivery_status,
+      next_attempt_at = case
+        when r.url_changed then now()
+        else greatest(
+          now() + private.retry_delay(d.attempts, v_pauses),
+          now() + make_interval(secs => least(coalesce(r.retry_after_seconds, 0), 86400))
+        )
+      end
+    from (
+      select
+        g.*,
+        coalesce(g.response_status between 200 and 299, false) as delivered,
+        coalesce(w.url <> g.url, false) as url_changed,
+        w.failing_since
+      from json_to_recordset(results) g (
+        id uuid, claim uuid, url text, response_status integer, response_body text, milliseconds integer, error text,
+        retry_after_seconds integer
+      )
+      cross join lateral (
+        select w.url, w.failing_since
+        from public.webhook_endpoints w
+        where w.id = (select o.webhook_endpoint_id from public.webhook_deliveries o where o.id = g.id)
+      ) w
+    ) r
+    -- By the ids, and an expression, so that the planner does not scan the index of everything pending.
+    where d.id = any (v_ids) and d.id = r.id and d.claim = r.claim and coalesce(d.status = 'pending', false)
+    returning d.id, d.webhook_endpoint_id, r.url_changed, r.delivered, r.failing_since
+  )
+  select
+    array_agg(s.id) filter (where not s.url_changed),
+    array_agg(s.webhook_endpoint_id) filter (where not s.url_changed and (not s.delivered or s.failing_since is not null))
+  into v_settled_ids, v_troubled_ids
+  from settled s;
+
+  for v_result in
+    select g.id, d.webhook_endpoint_id, g.response_status, coalesce(g.response_status between 200 and 299, false) as delivered
+    from rows from (json_to_recordset(results) as (id uuid, response_status integer)) with ordinality g (id, response_status, place)
+    join public.webhook_deliveries d on d.id = g.id
+    where d.id = any (v_ids) and g.id = any (v_settled_ids) and coalesce(d.webhook_endpoint_id = any (v_troubled_ids), false)
+    order by g.place
+  loop
+    select w.* into v_endpoint from public.webhook_endpoints w where w.id = v_result.webhook_endpoint_id;
+    if v_result.delivered then
+      update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
+      continue;
+    end if;
+    -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
+    v_failing_since := case
+      when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
+    end;
+    v_reason := case
+      when v_endpoint.status = 'disabled' then null
+      when v_result.response_status = 410 then 'It answered 410 Gone.'
+      when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
+    end;
+    if v_reason is null then
+      update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
+    else
+      update public.webhook_endpoints w
+      set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
+      where w.id = v_endpoint.id;
+      v_disabled_ids := v_disabled_ids || v_result.id;
+    end if;
+  end loop;
+
+  -- Whether the places that are free now may have something to take: of their organisations, and of all that are failing.
+  v_organisation_ids := array(select w.organisation_id from public.webhook_endpoints w where w.id = any (v_endpoint_ids));
+  return json_build_object(
+    'disabled', v_disabled_ids,
+    'more', exists (
+      select from public.webhook_endpoints w
+      where w.organisation_id = any (v_organisation_ids) and w.status = 'enabled' and private.has_due_webhooks(w.id)
+    ) or (v_troubled_ids is not null and exists (
+      select from public.webhook_endpoints w
+      where w.failing_since is not null and w.status = 'enabled' and private.has_due_webhooks(w.id)
+    ))
+  );
+end
+$$;
+
 create or replace function private.add_registrations (
   registrations private.registration[]
 )
@@ -304,6 +461,166 @@ begin
     );
   end loop;
   return v_outcomes;
+end
+$$;
+
+create or replace function private.fan_out_organisation (
+  organisation_id uuid,
+  "limit" integer
+)
+  returns integer
+  language plpgsql
+  security definer
+  set search_path to ''
+  set enable_bitmapscan to 'off'
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  as $$
+declare
+  v_none constant uuid := '00000000-0000-0000-0000-000000000000';
+  v_endpoints integer;
+  v_last_change xid8;
+  v_first xid8;
+  v_transactions xid8[];
+  v_subscriptions private.webhook_subscription[];
+  v_batch_size integer;
+  v_share integer;
+  v_taken integer;
+  v_rows integer;
+  v_done integer := 0;
+  v_started constant timestamptz := clock_timestamp();
+begin
+  if not pg_try_advisory_xact_lock_shared(8, hashtext(organisation_id::text)) then
+    return 0;
+  end if;
+  select count(*) into v_endpoints
+  from (
+    select from public.webhook_endpoints w
+    where w.organisation_id = fan_out_organisation.organisation_id
+    for key share skip locked
+  ) w;
+  if v_endpoints <> (
+    select count(*) from public.webhook_endpoints w where w.organisation_id = fan_out_organisation.organisation_id
+  ) then
+    return 0;
+  end if;
+  -- No endpoint changes while this transaction holds the lock.
+  select coalesce(max(greatest(s.transaction_id, pg_snapshot_xmax(s.snapshot))), '0') into v_last_change
+  from private.webhook_subscriptions s
+  where s.organisation_id = fan_out_organisation.organisation_id;
+
+  -- Limited by time as well, so that every call ends well within its statement timeout and keeps what it did.
+  while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
+    select q.transaction_id into v_first
+    from private.notification_queue q
+    where q.organisation_id = fan_out_organisation.organisation_id
+    order by q.transaction_id
+    limit 1
+    for update skip locked;
+    exit when not found;
+
+    v_subscriptions := private.subscriptions_at(organisation_id, v_first);
+    v_batch_size := greatest(("limit" - v_done) / greatest(cardinality(v_subscriptions), 1), 1);
+    v_transactions := array[v_first];
+    if v_first > v_last_change then
+      v_transactions := array(
+        select q.transaction_id
+        from private.notification_queue q
+        where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id >= v_first
+        order by q.transaction_id
+        -- Without a subscription a row is only removed, which costs little; with one, most transactions have few notifications.
+        limit case when v_subscriptions = '{}' then 10 * v_batch_size else (v_batch_size + 3) / 4 end
+        for update skip locked
+      );
+    end if;
+
+    if v_subscriptions = '{}' then
+      delete from private.notification_queue q
+      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions);
+      v_done := v_done + (cardinality(v_transactions) + 9) / 10;
+      continue;
+    end if;
+
+    -- Each transaction has an equal share, so that a batch never reads more than it does.
+    v_share := greatest(v_batch_size / cardinality(v_transactions), 1);
+    -- Dated when the change happened, so that older deliveries are sent first, and a redelivery by time finds them.
+    with taken as materialized (
+      select n.id, n.organisation_id, n.type, n.created_at
+      from private.notification_queue q
+      cross join lateral (
+        select n.id, n.organisation_id, n.type, n.created_at
+        from public.notifications n
+        where n.organisation_id = q.organisation_id
+          and n.transaction_id = q.transaction_id
+          and n.id > coalesce(q.after_id, v_none)
+        order by n.id
+        limit v_share
+      ) n
+      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions)
+    ),
+    made as (
+      insert into public.webhook_deliveries (
+        organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
+      )
+      select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
+      from taken n
+      join unnest(v_subscriptions) s on n.type = any (s.types)
+      where (s.after_id is null or n.id > s.after_id) and (s.before_id is null or n.id < s.before_id)
+      on conflict (notification_id, webhook_endpoint_id) do nothing
+      returning id
+    )
+    select (select count(*) from taken), (select count(*) from made) into v_taken, v_rows;
+
+    -- Fewer than its share: it is finished.
+    delete from private.notification_queue q
+    where q.organisation_id = fan_out_organisation.organisation_id
+      and q.transaction_id = any (v_transactions)
+      and not exists (
+        select from public.notifications n
+        where n.organisation_id = q.organisation_id
+          and n.transaction_id = q.transaction_id
+          and n.id > coalesce(q.after_id, v_none)
+        order by n.id
+        offset v_share - 1
+      );
+    if v_taken >= v_share then
+      update private.notification_queue q
+      set after_id = (
+        select n.id
+        from public.notifications n
+        where n.organisation_id = q.organisation_id
+          and n.transaction_id = q.transaction_id
+          and n.id > coalesce(q.after_id, v_none)
+        order by n.id
+        offset v_share - 1
+        limit 1
+      )
+      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions);
+    end if;
+    v_done := v_done + greatest(v_rows, v_taken, 1);
+  end loop;
+  return v_done;
+end
+$$;
+
+create or replace function private.has_due_webhooks (
+  webhook_endpoint_id uuid
+)
+  returns boolean
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_bitmapscan to 'off'
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  as $$
+begin
+  return exists (
+    select from public.webhook_deliveries d
+    where d.webhook_endpoint_id = has_due_webhooks.webhook_endpoint_id
+      and d.status = 'pending'
+      and d.next_attempt_at <= now()
+  );
 end
 $$;
 
@@ -741,6 +1058,8 @@ comment on function api.check_in_many(jsonb) is 'Calls of check_in by one key, a
 
 comment on function api.register_attendees(jsonb) is 'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
 
+comment on function api.settle_webhooks(json) is 'Records the results of sending claimed webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }, the deliveries whose result disabled their endpoint, and whether more may be due in their place. A result is ignored if another claim has replaced its own.';
+
 revoke all on function api.check_in_many(jsonb) from public;
 
 grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
@@ -748,6 +1067,10 @@ grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
 revoke all on function api.register_attendees(jsonb) from public;
 
 grant execute on function api.register_attendees(jsonb) to scope_attendees_write;
+
+revoke all on function api.settle_webhooks(json) from public;
+
+grant execute on function api.settle_webhooks(json) to courier;
 
 revoke all on function private.add_registrations(private.registration[]) from public;
 
@@ -764,6 +1087,8 @@ grant execute on function private.calls_of_batch(jsonb) to api_key;
 revoke all on function private.check_in_calls(jsonb[]) from public;
 
 grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;
+
+revoke all on function private.has_due_webhooks(uuid) from public;
 
 revoke all on function private.lock_idempotency_key(text) from public;
 
