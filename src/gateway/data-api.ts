@@ -1,7 +1,8 @@
 // Client of PostgREST: one RPC in the role of a token. Knows nothing of what the functions do.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PostgrestClient } from '@supabase/postgrest-js'
+import { createClient } from '@supabase/supabase-js'
+import { createDataApiFetch, type Fetch } from './data-api-fetch.ts'
 import { apiErrorOfDatabase, fieldsOf, lostRace } from './database-error.ts'
 
 // Postgres gives up after 8 s (statement_timeout); a longer wait means that the answer was lost.
@@ -21,24 +22,36 @@ export type DataApi = {
 /**
  * @param url base URL of PostgREST; on Supabase it ends in `/rest/v1`.
  * @param projectKey Supabase's publishable (or anon) key, which its gateway requires beside the token.
+ * @param send sends the requests.
  */
-export function createDataApi(url: string, projectKey?: string): DataApi {
-  const client = new PostgrestClient(url, {
-    schema: 'api',
-    ...(projectKey !== undefined && { headers: { apikey: projectKey } }),
+export function createDataApi(url: string, projectKey?: string, send: Fetch = createDataApiFetch(url)): DataApi {
+  // The client takes the Data API to be below the project's URL; PostgREST alone has it at its root, and reads no key.
+  const base = new URL(url).href.replace(/\/$/, '')
+  const project = base.replace(/\/rest\/v1$/, '')
+  const assumed = new URL('rest/v1', `${project}/`).href
+  const client = createClient(project, projectKey ?? 'none', {
+    db: { schema: 'api' },
+    global: { fetch: (input, init) => send(base + (input as string).slice(assumed.length), init) },
+    // Each call has a token of its own. Without this there would be a client of Supabase Auth, with timers.
+    accessToken: async () => null,
   })
 
   return {
     async rpc(fn, args, token, repeatable) {
-      const timeout = AbortSignal.timeout(timeoutMs)
-      const ask = () => client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(timeout)
-      let { data, error, status } = await ask()
-      if (error !== null && lostRace(error)) {
-        await sleep(Math.random() * maximumPauseMs)
-        ;({ data, error, status } = await ask())
+      const timeout = new AbortController()
+      const timer = setTimeout(() => timeout.abort(new DOMException('No answer in time.', 'TimeoutError')), timeoutMs)
+      const ask = () => client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(timeout.signal)
+      try {
+        let { data, error, status } = await ask()
+        if (error !== null && lostRace(error)) {
+          await sleep(Math.random() * maximumPauseMs)
+          ;({ data, error, status } = await ask())
+        }
+        if (error === null) return data
+        throw apiErrorOfDatabase(error, status, fieldsOf(args), repeatable)
+      } finally {
+        clearTimeout(timer)
       }
-      if (error === null) return data
-      throw apiErrorOfDatabase(error, status, fieldsOf(args), repeatable)
     },
   }
 }
