@@ -14,7 +14,7 @@ import {
   type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
-import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import packageJson from '../../package.json' with { type: 'json' }
 import { toApiError } from '../gateway/api-error.ts'
 import { type Call, type Caller, confirm } from '../gateway/calls.ts'
@@ -24,6 +24,7 @@ import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
 import { isMalformed, readJson } from './json-body.ts'
 import { logError, noteRoute } from './log-requests.ts'
+import { answerOf, type Era, type PlainRequest, plainRequest, tailOf } from './mcp-plain.ts'
 import { callTool, toErrorResult, toTool } from './mcp-tools.ts'
 import { countAlso } from './rate-limit.ts'
 
@@ -99,8 +100,17 @@ export function mcpRouter(
     return listed
   }
 
+  async function resultOf(operation: Operation, sent: Record<string, unknown>, context: Context) {
+    try {
+      return await callTool(operation, sent, context.caller, call)
+    } catch (error) {
+      const apiError = await confirm(context.caller, principals).then(() => toApiError(error), toApiError)
+      if (apiError.status >= 500) context.onError(error)
+      return toErrorResult(apiError, context.requestId)
+    }
+  }
+
   function buildServer(context: Context): Server {
-    const { caller, requestId, onError } = context
     const server = new StrictServer(serverInfo, { capabilities: { tools: {} }, instructions })
     server.setRequestHandler('tools/list', () => {
       const { tools, size } = listTools()
@@ -110,15 +120,7 @@ export function mcpRouter(
       const operation = byName.get(params.name)
       if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
       const sent = argumentsOf(context.body, mcpReq.id)
-      return inTurn(context, async () => {
-        try {
-          return await callTool(operation, sent, caller, call)
-        } catch (error) {
-          const apiError = await confirm(caller, principals).then(() => toApiError(error), toApiError)
-          if (apiError.status >= 500) onError(error)
-          return toErrorResult(apiError, requestId)
-        }
-      })
+      return inTurn(context, () => resultOf(operation, sent, context))
     })
     return server
   }
@@ -140,6 +142,31 @@ export function mcpRouter(
     }
   }
 
+  // The SDK's answers to tools/list up to their tail, which are the same for every key.
+  const lists: { [era in Era]?: Buffer } = {}
+
+  /** @returns whether the request is answered. */
+  async function answerPlain(request: PlainRequest, context: Context, res: Response): Promise<boolean> {
+    const operation = request.method === 'tools/call' ? byName.get(request.name) : undefined
+    const list = lists[request.era]
+    if (request.method === 'tools/call') {
+      if (operation === undefined) return false
+      const result = await resultOf(operation, request.sent, context)
+      await confirm(context.caller, principals)
+      res.type('json').send(answerOf(request, result, serverInfo))
+      return true
+    }
+    if (list === undefined) return false
+    await confirm(context.caller, principals)
+    const tail = tailOf(request.id)
+    res.type('json').set('Content-Length', String(list.length + Buffer.byteLength(tail)))
+    // Both in one packet, and the list is never copied.
+    res.cork()
+    res.write(list)
+    res.end(tail)
+    return true
+  }
+
   const serve: RequestHandler = async (req, res) => {
     const caller = callerOf(res)
     const body: unknown = req.body
@@ -155,6 +182,8 @@ export function mcpRouter(
       onError: (error) => logError(req, res, error, 'tool failed'),
       batch: isBatch ? { answeredBytes: 0, previous: Promise.resolve() } : undefined,
     }
+    const plain = plainRequest(req.headers, body)
+    if (plain !== undefined && (await answerPlain(plain, context, res))) return
     const request = webRequest(req)
     const auth = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra: context }
     const response =
@@ -165,6 +194,9 @@ export function mcpRouter(
     await confirm(caller, principals)
     res.status(response.status).set(Object.fromEntries(response.headers))
     const answer = await response.text()
+    if (plain?.method === 'tools/list' && answer.endsWith(tailOf(plain.id))) {
+      lists[plain.era] = Buffer.from(answer.slice(0, -tailOf(plain.id).length))
+    }
     // The SDK answers a batch of one request like a single request.
     res.send(isBatch && answer.startsWith('{') && response.status === 200 ? `[${answer}]` : answer)
   }

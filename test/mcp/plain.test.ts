@@ -1,0 +1,75 @@
+// Plain requests are answered without the SDK, in the very bytes that it answers. A member of `_meta` of the client's own sends the
+// same request through the SDK.
+
+import { beforeAll, expect, inject, test } from 'vitest'
+import { createOrganisation } from '../support/organisation.ts'
+
+let key: string
+let event: string
+beforeAll(async () => {
+  const organisation = await createOrganisation()
+  key = await organisation.key()
+  event = (await organisation.event()).id
+})
+
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+const eras = {
+  legacy: { headers: () => ({}), meta: {} },
+  modern: {
+    headers: (method: string, name?: string) => ({
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': method,
+      ...(name !== undefined && { 'Mcp-Name': name }),
+    }),
+    meta: envelope,
+  },
+}
+type Params = { name?: string; arguments?: object; _meta?: object }
+
+async function answerTo(era: keyof typeof eras, method: string, params: Params | undefined, id: unknown, own: object) {
+  const _meta = { ...eras[era].meta, ...own }
+  const sent = Object.keys(_meta).length > 0 ? { ...params, _meta } : params
+  const response = await fetch(`${inject('apiUrl')}/api/mcp`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      'X-Request-Id': 'the-same',
+      ...eras[era].headers(method, params?.name),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id, method, ...(sent && { params: sent }) }),
+  })
+  const { status, headers } = response
+  return {
+    status,
+    type: headers.get('content-type'),
+    length: headers.get('content-length'),
+    text: await response.text(),
+  }
+}
+
+const calls: [string, string, () => Params | undefined][] = [
+  ['a list of tools', 'tools/list', () => undefined],
+  ['a list of tools, asked for with parameters', 'tools/list', () => ({})],
+  ['a read', 'tools/call', () => ({ name: 'get_event', arguments: { event_id: event } })],
+  ['a read without arguments', 'tools/call', () => ({ name: 'get_api_key' })],
+  ['a refusal', 'tools/call', () => ({ name: 'get_event', arguments: { event_id: 'nö"ne', other: [1] } })],
+  ['a tool that does not exist', 'tools/call', () => ({ name: 'get_rich', arguments: {} })],
+  ['arguments that are a list', 'tools/call', () => ({ name: 'get_api_key', arguments: [] })],
+]
+
+for (const era of ['legacy', 'modern'] as const) {
+  test.each(calls)(`${era}: %s`, async (_what, method, params) => {
+    for (const id of [7, -1, 'a "quoted" ïd']) {
+      const bySdk = await answerTo(era, method, params(), id, { 'example.com/own': 1 })
+      // The second time, a list is known.
+      for (const own of [{}, {}, { progressToken: 1 }]) {
+        expect(await answerTo(era, method, params(), id, own)).toEqual(bySdk)
+      }
+    }
+  })
+}
