@@ -1,6 +1,6 @@
 // Generates, recognises and hashes API keys. Must never keep or log the text of one.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { customAlphabet } from 'nanoid'
 
@@ -32,7 +32,7 @@ export function prefixOf(key: string): string {
 
 /** SHA-256 in hex: all that is ever stored or passed on. Keys have too much entropy to be guessed from it. */
 export function hashOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex')
+  return hash('sha256', key)
 }
 
 function checksum(body: string): string {

@@ -27,6 +27,7 @@ import { logError, noteRoute } from './log-requests.ts'
 import { answerOf, type Era, type PlainRequest, plainRequest, tailOf } from './mcp-plain.ts'
 import { callTool, toErrorResult, toTool } from './mcp-tools.ts'
 import { countAlso } from './rate-limit.ts'
+import { sendJson } from './send-json.ts'
 
 const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
 const instructions = [
@@ -153,7 +154,7 @@ export function mcpRouter(
       if (operation === undefined) return false
       const result = await resultOf(operation, request.sent, context)
       await confirm(context.caller, principals)
-      res.type('json').send(answerOf(request, result, serverInfo))
+      sendJson(res, answerOf(request, result, serverInfo))
       return true
     }
     if (list === undefined) return false

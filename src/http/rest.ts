@@ -11,6 +11,7 @@ import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
 import { readJson } from './json-body.ts'
 import { noteRoute } from './log-requests.ts'
+import { sendJson } from './send-json.ts'
 
 type Input = Record<string, unknown>
 type InputOf = (req: Request) => Input
@@ -65,7 +66,7 @@ function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHand
     const { data, effect } = answer.body as { data?: { version?: number }; effect?: { dry_run?: boolean } }
     // A dry run answers an object that does not exist.
     if (data?.version !== undefined && !effect?.dry_run) res.set('ETag', `"${data.version}"`)
-    res.status(answer.status).json(answer.body)
+    sendJson(res.status(answer.status), JSON.stringify(answer.body))
   }
 }
 

@@ -1,5 +1,6 @@
 // Builds the Express app: which middleware runs, in which order. Must not start or stop anything.
 
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Store } from 'express-rate-limit'
@@ -69,15 +70,10 @@ export function createApp({
   app.set('trust proxy', trustProxy)
   app.set('query parser', 'simple')
   app.disable('etag')
+  app.disable('x-powered-by')
   app.use(logRequests(log))
   if (measure !== undefined) app.use(measure)
-  app.use(helmet())
-  app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
-  if (health !== undefined) app.get('/ready', answerReadiness(health))
-  app.use(publicRouter(operations))
-  if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
-  if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
-
+  app.use(setHeaders(securityHeaders()))
   app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
   app.use(
     '/api/mcp',
@@ -87,10 +83,34 @@ export function createApp({
     mcpRouter(operations, call, principals, rate),
   )
 
+  app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
+  if (health !== undefined) app.get('/ready', answerReadiness(health))
+  app.use(publicRouter(operations))
+  if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
+  if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
+
   app.use(refuseUnknownPath)
   app.use(answerError(principals))
   return app
 }
+
+/** Helmet's headers, which are the same for every answer: it would make them again for each. */
+function securityHeaders(): Map<string, string> {
+  const headers = new Map<string, string>()
+  const answer = {
+    setHeader: (name: string, value: string) => headers.set(name, value),
+    removeHeader: (name: string) => headers.delete(name),
+  }
+  helmet()({} as IncomingMessage, answer as unknown as ServerResponse, () => {})
+  return headers
+}
+
+const setHeaders =
+  (headers: Map<string, string>): RequestHandler =>
+  (_req, res, next) => {
+    res.setHeaders(headers)
+    next()
+  }
 
 /** Prevents DNS rebinding: a web page in the organiser's browser must not call an MCP server on their machine. */
 function guardHost(allowedHosts: string[]): RequestHandler {
