@@ -1,0 +1,95 @@
+// Runs the same calls against several subjects, interleaved: in each round every subject has its turn at every number of connections, so
+// that other load on the machine meets all of them. Each subject has an organisation of its own in the same database.
+
+import { addFaults, countFaults, type Faults, noFaults, type Written } from './counts.ts'
+import { type Load, load } from './load.ts'
+import { cpuMs, cpuWithChildrenMs } from './processes.ts'
+import { addOrganiser, type Organiser, type Stack, settle } from './stack.ts'
+import { type Call, type Subject, type SubjectName, subjects } from './subjects.ts'
+
+/** CPU time per answer in milliseconds; `load` is that of the load generator. */
+export type Round = Load & { cpu: { node: number; postgrest: number; postgres: number; load: number } }
+export type Row = { subject: SubjectName; connections: number; rounds: Round[] }
+export type Comparison = { rows: Row[]; faults: Faults }
+
+export type Effort = { rounds: number; seconds: number; connections?: number[] }
+
+export type Plan = {
+  subjects: SubjectName[]
+  connections: number[]
+  organiser?: Parameters<typeof addOrganiser>[1]
+  /** Runs before each run, with the number of calls to expect; not measured. */
+  prepare?(stack: Stack, organiser: Organiser, calls: number): Promise<void>
+  /** The call with this number: each number is used once for an organiser. */
+  call(organiser: Organiser, nth: number): Call
+  written?: Written
+}
+
+const warmUpSeconds = 1
+
+type Participant = Row & { subject_: Subject; organiser: Organiser; calls: number; acknowledged: string[] }
+
+export async function compare(stack: Stack, plan: Plan, effort: Effort): Promise<Comparison> {
+  const opened = new Map<SubjectName, Subject>()
+  for (const name of plan.subjects) opened.set(name, await subjects[name](stack))
+  try {
+    const participants: Participant[] = []
+    for (const connections of effort.connections ?? plan.connections) {
+      for (const subject of plan.subjects) {
+        const organiser = await addOrganiser(stack, plan.organiser)
+        const subject_ = opened.get(subject) as Subject
+        participants.push({ subject, connections, rounds: [], subject_, organiser, calls: 0, acknowledged: [] })
+      }
+    }
+    const expected = new Map<Participant, number>()
+    for (const participant of participants) {
+      const { rate } = await run(stack, plan, participant, warmUpSeconds, 1_000 * warmUpSeconds)
+      expected.set(participant, Math.ceil(rate * effort.seconds * 2))
+    }
+    for (let round = 0; round < effort.rounds; round++) {
+      for (const participant of round % 2 ? participants.toReversed() : participants) {
+        const calls = expected.get(participant) ?? 0
+        participant.rounds.push(await run(stack, plan, participant, effort.seconds, calls))
+      }
+    }
+    let faults = noFaults
+    if (plan.written !== undefined) {
+      for (const { organiser, acknowledged } of participants) {
+        faults = addFaults(faults, await countFaults(stack, plan.written, organiser, acknowledged))
+      }
+    }
+    return { rows: participants.map(({ subject, connections, rounds }) => ({ subject, connections, rounds })), faults }
+  } finally {
+    for (const subject of opened.values()) await subject.close?.()
+  }
+}
+
+async function run(stack: Stack, plan: Plan, to: Participant, seconds: number, calls: number): Promise<Round> {
+  const { subject_: subject, organiser, connections, acknowledged } = to
+  await plan.prepare?.(stack, organiser, calls)
+  const request = await subject.open(organiser)
+  const clocks = () => [
+    cpuMs(subject.node ?? Number.NaN),
+    cpuMs(stack.pids.postgrest),
+    cpuWithChildrenMs(stack.pids.postgres),
+    cpuMs(process.pid),
+  ]
+  const before = clocks()
+  const measured = await load({
+    url: subject.url,
+    connections,
+    seconds,
+    next: () => request(plan.call(organiser, to.calls++)),
+    ...(plan.written && {
+      onAnswer: (status, body) => {
+        const id = status < 300 && !body.includes('"error":{') ? /"id" ?: ?"([^"]+)"/.exec(body)?.[1] : undefined
+        if (id !== undefined) acknowledged.push(id)
+      },
+    }),
+  })
+  const after = clocks()
+  const [node, postgrest, postgres, own] = after.map((ms, i) => (ms - (before[i] ?? 0)) / measured.answers)
+  await settle(stack)
+  const cpu = { node, postgrest, postgres, load: own } as Round['cpu']
+  return { ...measured, cpu }
+}

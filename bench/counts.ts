@@ -1,0 +1,55 @@
+// Counts in the database what must not have happened: writes that were acknowledged and are not there, that are there twice, and tickets
+// sold beyond the quantity.
+
+import type { Organiser, Stack } from './stack.ts'
+
+export type Written = 'registrations' | 'check-ins'
+export type Faults = { lost: number; duplicated: number; oversold: number }
+
+export const noFaults: Faults = { lost: 0, duplicated: 0, oversold: 0 }
+
+export const addFaults = (a: Faults, b: Faults): Faults => ({
+  lost: a.lost + b.lost,
+  duplicated: a.duplicated + b.duplicated,
+  oversold: a.oversold + b.oversold,
+})
+
+/** Each registration of a scenario has an e-mail address of its own; a ticket is admitted once. */
+const queries: Record<Written, { lost: string; duplicated: string }> = {
+  registrations: {
+    lost: `select count(*) as n from unnest($2::uuid[]) as acknowledged (id)
+           where not exists (select from public.orders o join public.attendees a on a.order_id = o.id
+                             where o.id = acknowledged.id and o.organisation_id = $1)`,
+    duplicated: `select coalesce(sum(times - 1), 0) as n
+                 from (select count(*) as times from public.attendees where organisation_id = $1 group by email) as addresses`,
+  },
+  'check-ins': {
+    lost: `select count(*) as n from unnest($2::uuid[]) as acknowledged (id)
+           where not exists (select from public.check_ins c join public.attendees a on a.id = c.attendee_id
+                             where c.id = acknowledged.id and c.organisation_id = $1 and a.checked_in_at is not null)`,
+    duplicated: `select coalesce(sum(times - 1), 0) as n
+                 from (select count(*) as times from public.check_ins
+                       where organisation_id = $1 and result = 'accepted' and undone_at is null group by attendee_id) as tickets`,
+  },
+}
+
+const oversold = `
+  select coalesce(sum(greatest(active - quantity, 0)), 0) as n
+  from (select t.quantity, count(*) as active from public.ticket_types t join public.attendees a on a.ticket_type_id = t.id
+        where t.organisation_id = $1 and a.status = 'active' group by t.id) as types`
+
+/** @param acknowledged ids of the orders or check-ins that were answered with success. */
+export async function countFaults(
+  { database }: Stack,
+  written: Written,
+  { holder }: Organiser,
+  acknowledged: string[],
+): Promise<Faults> {
+  const organisation = holder.organisation_id
+  const count = async (sql: string, values: unknown[]) => Number((await database.query(sql, values)).rows[0].n)
+  return {
+    lost: await count(queries[written].lost, [organisation, acknowledged]),
+    duplicated: await count(queries[written].duplicated, [organisation]),
+    oversold: await count(oversold, [organisation]),
+  }
+}

@@ -1,0 +1,61 @@
+// The load generator: autocannon, because npm installs it wherever Usher runs and it hands over every answer, so that acknowledged writes
+// can be looked up in the database afterwards. Its CPU time is measured too: it shares the machine with what it measures.
+
+import autocannon from 'autocannon'
+
+export type HttpRequest = { method: 'GET' | 'POST'; path: string; headers: Record<string, string>; body?: string }
+
+/** Latencies in milliseconds, of all answers. */
+export type Load = { rate: number; p50: number; p99: number; answers: number; statuses: Record<string, number> }
+
+/** @param seconds or `amount`, the number of requests. Requests in progress at the end of `seconds` are cut off and not counted. */
+export async function load(options: {
+  url: string
+  connections: number
+  seconds: number
+  amount?: number
+  /** Called for each request. */
+  next: () => HttpRequest
+  onAnswer?: (status: number, body: string) => void
+}): Promise<Load> {
+  const { url, connections, seconds, amount, next, onAnswer } = options
+  const times: number[] = []
+  const statuses: Record<string, number> = {}
+  const count = (status: number | string) => {
+    statuses[status] = (statuses[status] ?? 0) + 1
+  }
+  const started = performance.now()
+  let last = started
+  await new Promise<void>((done, failed) => {
+    const run = autocannon(
+      {
+        url,
+        connections: amount === undefined ? connections : Math.min(connections, amount),
+        ...(amount === undefined ? { duration: seconds } : { amount }),
+        timeout: 30,
+        sampleInt: 100,
+        requests: [
+          {
+            setupRequest: (request) => ({ ...request, ...next() }),
+            ...(onAnswer && { onResponse: (status: number, body: string) => onAnswer(status, body) }),
+          },
+        ],
+      },
+      (error) => (error ? failed(error) : done()),
+    )
+    // Its own histogram has whole milliseconds only.
+    run.on('response', (_client, status, _bytes, milliseconds) => {
+      times.push(milliseconds)
+      count(status)
+      last = performance.now()
+    })
+    run.on('reqError', () => count('failed'))
+  })
+  return { ...summary(times), rate: (times.length * 1000) / (last - started), answers: times.length, statuses }
+}
+
+export function summary(times: number[]): { p50: number; p99: number } {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)] ?? Number.NaN
+  return { p50: at(0.5), p99: at(0.99) }
+}

@@ -1,0 +1,34 @@
+// CPU time and memory of processes, from /proc: on Linux only; elsewhere NaN.
+
+import { readFileSync } from 'node:fs'
+
+/** User and system time of a process in milliseconds. Linux counts hundredths of a second. */
+export const cpuMs = (pid: number): number => ticks(pid, [11, 12]) * 10
+
+/** The same with its children, also with those that have ended: of Postgres, whose connections are processes. */
+export function cpuWithChildrenMs(pid: number): number {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    return children.reduce((sum, child) => sum + (cpuMs(Number(child)) || 0), ticks(pid, [11, 12, 13, 14]) * 10)
+  } catch {
+    return Number.NaN
+  }
+}
+
+function ticks(pid: number, fields: number[]): number {
+  try {
+    const all = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return fields.reduce((sum, field) => sum + Number(all[field]), 0)
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** Resident memory in MB. */
+export function memoryMb(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+  } catch {
+    return Number.NaN
+  }
+}

@@ -1,0 +1,59 @@
+// `npm run bench`: measures Usher beside its baselines. docs/performance.md explains the table. Each scenario has a new stack. Exit code 1:
+// a write was lost or duplicated, or tickets were oversold; a missed target is printed only.
+
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { noFaults } from './counts.ts'
+import { printTargets } from './report.ts'
+import { scenarios } from './scenarios.ts'
+import { startStack } from './stack.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    scenario: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '5' },
+    connections: { type: 'string' },
+    json: { type: 'string' },
+  },
+})
+const listed = (text: string) => text.split(',').map((part) => part.trim())
+const chosen = options.scenario === undefined ? scenarios.map(({ name }) => name) : listed(options.scenario)
+const unknown = chosen.filter((name) => !scenarios.some((scenario) => scenario.name === name))
+if (unknown.length > 0) {
+  console.error(
+    `Unknown: ${unknown.join(', ')}. Scenarios:\n${scenarios.map((s) => `  ${s.name}: ${s.about}`).join('\n')}`,
+  )
+  process.exit(2)
+}
+const effort = {
+  rounds: Number(options.rounds),
+  seconds: Number(options.seconds),
+  ...(options.connections !== undefined && { connections: listed(options.connections).map(Number) }),
+}
+
+const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`
+console.log(
+  `${new Date().toISOString().slice(0, 10)}, ${machine}; ${effort.rounds} rounds of ${effort.seconds} s, medians; CPU in ms per answer`,
+)
+const results: Record<string, unknown> = {}
+let isFaulty = false
+for (const scenario of scenarios.filter(({ name }) => chosen.includes(name))) {
+  console.log(`\n${scenario.name}: ${scenario.about}`)
+  const stack = await startStack()
+  try {
+    const outcome = await scenario.run(stack, effort)
+    printTargets(outcome.targets)
+    const { lost, duplicated, oversold } = outcome.faults ?? noFaults
+    if (outcome.faults) console.log(`  lost ${lost}, duplicated ${duplicated}, oversold ${oversold}`)
+    isFaulty ||= lost + duplicated + oversold > 0
+    results[scenario.name] = outcome
+  } finally {
+    await stack.stop()
+  }
+}
+if (options.json !== undefined) {
+  writeFileSync(options.json, `${JSON.stringify({ date: new Date(), machine, effort, results }, null, 2)}\n`)
+}
+process.exit(isFaulty ? 1 : 0)

@@ -1,0 +1,128 @@
+// Usher as `usher start` runs it, in a process of its own on a temporary data directory, and organisations on it that no rate limit stops.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { createOrganisation, issueKey } from '../src/admin.ts'
+import { findRunningStack, recordOfRunningStack } from '../src/embedded/stack.ts'
+import { prefixOf } from '../src/gateway/api-key.ts'
+import { scopes } from '../src/operation.ts'
+
+export type Stack = {
+  url: string
+  dataApiUrl: string
+  jwtSecret: string
+  databaseUrl: string
+  database: pg.Client
+  pids: { node: number; postgrest: number; postgres: number }
+  /** Time from the start of the process until it says that it is ready. */
+  readyMs: number
+  /** Stops it; the data directory is kept if it was given. */
+  stop(): Promise<void>
+}
+
+export async function startStack(given?: string): Promise<Stack> {
+  const dataDir = given ?? (await mkdtemp(join(tmpdir(), 'usher-bench-')))
+  const began = performance.now()
+  // One log line a request, as in production.
+  const usher = spawn(process.execPath, ['src/cli.ts', 'start'], {
+    cwd: join(import.meta.dirname, '..'),
+    env: { ...process.env, USHER_DATA_DIR: dataDir, PORT: '0', LOG_FORMAT: 'json', METRICS_PORT: '' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const ended = once(usher, 'exit')
+  const remove = () => (given === undefined ? rm(dataDir, { recursive: true, force: true }) : undefined)
+  try {
+    const url = await new Promise<string>((ready, failed) => {
+      let printed = ''
+      usher.stdout.on('data', (chunk) => {
+        printed += chunk
+        const found = /ready at (http:\S+)/.exec(printed)?.[1]
+        if (found !== undefined) ready(found)
+      })
+      usher.once('exit', () => failed(new Error('Usher did not start.')))
+    })
+    const readyMs = performance.now() - began
+    const running = await findRunningStack(dataDir)
+    const record = recordOfRunningStack(dataDir)
+    if (running === null || record?.postgres === undefined || record.postgrest === undefined)
+      throw new Error('The stack does not run.')
+    const database = new pg.Client(running.databaseUrl)
+    await database.connect()
+    // Another plan of the organisation is all that the rate limit needs.
+    await database.query(
+      "insert into public.plans (name, rate_limit_per_minute) values ('bench', 100000000) on conflict do nothing",
+    )
+    return {
+      ...running,
+      url,
+      database,
+      pids: { node: record.usher.pid, postgrest: record.postgrest.pid, postgres: record.postgres.pid },
+      readyMs,
+      async stop() {
+        await database.end()
+        usher.kill('SIGTERM')
+        await ended
+        await remove()
+      },
+    }
+  } catch (error) {
+    usher.kill('SIGTERM')
+    await ended
+    await remove()
+    throw error
+  }
+}
+
+/** An organisation with a published event, and a key with every scope. */
+export type Organiser = {
+  key: string
+  holder: { api_key_id: string; family_id: string; organisation_id: string }
+  eventId: string
+  ticketTypeIds: string[]
+}
+
+let organisers = 0
+
+export async function addOrganiser(
+  { database }: Stack,
+  options: { ticketTypes?: number; quantity?: number; price?: number } = {},
+): Promise<Organiser> {
+  const { ticketTypes = 1, quantity = null, price = 0 } = options
+  const slug = `bench-${organisers++}`
+  const { id } = await createOrganisation(database, { name: slug, slug, plan: 'bench' })
+  const key = await issueKey(database, { organisation: slug, name: 'bench', scopes })
+  const holder = await database.query(
+    'select id as api_key_id, family_id, organisation_id from public.api_keys where prefix = $1',
+    [prefixOf(key)],
+  )
+  const event = await database.query(
+    `insert into public.events (organisation_id, name, slug, starts_at, ends_at)
+     values ($1, $2, $2, now() + interval '1 day', now() + interval '2 days') returning id`,
+    [id, slug],
+  )
+  const eventId: string = event.rows[0].id
+  const types = await database.query(
+    `insert into public.ticket_types (event_id, name, quantity, price)
+     select $1, 'Type ' || i, $3, $4 from generate_series(1, $2::integer) i returning id`,
+    [eventId, ticketTypes, quantity, price],
+  )
+  await database.query("update public.events set status = 'published' where id = $1", [eventId])
+  return { key, holder: holder.rows[0], eventId, ticketTypeIds: types.rows.map((row) => row.id) }
+}
+
+/** Returns once the database does nothing any more: requests that were cut off may still be running. */
+export async function settle({ database }: Stack): Promise<void> {
+  for (let idle = 0, tries = 0; idle < 3 && tries < 200; tries++) {
+    const { rows } = await database.query(
+      `select count(*)::integer as active from pg_stat_activity
+       where backend_type = 'client backend' and state <> 'idle' and pid <> pg_backend_pid()`,
+    )
+    idle = rows[0].active === 0 ? idle + 1 : 0
+    await sleep(50)
+  }
+}

@@ -1,0 +1,122 @@
+// What a scenario is run against: Usher over REST or MCP, and the baselines. Each makes a request of its own from the same call, so that a
+// scenario declares only the operation and its arguments.
+
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { restRequestOf } from '../scripts/support/rest-request.ts'
+import { createTokens } from '../src/gateway/tokens.ts'
+import { type Operation, roleOf } from '../src/operation.ts'
+import { operations } from '../src/operations/index.ts'
+import type { HttpRequest } from './load.ts'
+import type { Organiser, Stack } from './stack.ts'
+
+export type Call = { operation: string; args: Record<string, unknown> }
+
+export type Subject = {
+  url: string
+  /** Process that answers HTTP in Node. */
+  node?: number
+  /** Makes requests with the key of an organisation; to be called before each run, because tokens expire. */
+  open(organiser: Organiser): Promise<(call: Call) => HttpRequest>
+  close?(): Promise<void>
+}
+
+export const subjects = {
+  usher: async ({ url, pids }: Stack): Promise<Subject> => ({
+    url,
+    node: pids.node,
+    open:
+      async ({ key }) =>
+      (call) =>
+        restRequest(key, call),
+  }),
+
+  mcp: async ({ url, pids }: Stack): Promise<Subject> => ({
+    url,
+    node: pids.node,
+    open: async ({ key }) => {
+      const headers = {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2025-06-18',
+      }
+      return ({ operation, args }) => {
+        const params = operation === 'tools/list' ? {} : { name: operation, arguments: args }
+        const method = operation === 'tools/list' ? operation : 'tools/call'
+        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+        return { method: 'POST', path: '/api/mcp', headers, body }
+      }
+    },
+  }),
+
+  /** PostgREST called directly with a ready token: what a client of Supabase does. */
+  postgrest: async ({ dataApiUrl, jwtSecret }: Stack): Promise<Subject> => ({
+    url: dataApiUrl,
+    open: async ({ holder }) => {
+      const tokens = await createTokens({ secret: jwtSecret })
+      const headers = new Map<string, Record<string, string>>()
+      for (const operation of operations) {
+        const token = await tokens.forPrincipal(holder, roleOf(operation), 'api')
+        headers.set(operation.name, {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'content-profile': 'api',
+        })
+      }
+      return ({ operation, args }) => ({
+        method: 'POST',
+        path: `/rpc/${operation}`,
+        headers: headers.get(operation) as Record<string, string>,
+        body: JSON.stringify(withFingerprint(args)),
+      })
+    },
+  }),
+
+  fastify: async ({ databaseUrl }: Stack): Promise<Subject> => {
+    const server = spawn(process.execPath, [join(import.meta.dirname, 'fastify-server.ts')], {
+      env: { ...process.env, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    const ended = once(server, 'exit')
+    const [line] = await once(server.stdout, 'data')
+    return {
+      url: String(line).trim(),
+      ...(server.pid !== undefined && { node: server.pid }),
+      open:
+        async ({ key }) =>
+        (call) =>
+          restRequest(key, call),
+      async close() {
+        server.stdin.end()
+        await ended
+      },
+    }
+  },
+} satisfies Record<string, (stack: Stack) => Promise<Subject>>
+
+export type SubjectName = keyof typeof subjects
+
+function restRequest(key: string, { operation, args }: Call): HttpRequest {
+  const { method, path, body, headers } = restRequestOf(operation, args)
+  return {
+    method: method as HttpRequest['method'],
+    path: `/api/v1${path}`,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body && { 'content-type': 'application/json' }),
+      ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  }
+}
+
+/** The gateway sends a fingerprint of the request with each idempotency key. */
+function withFingerprint(args: Call['args']): Call['args'] {
+  if (args.idempotency_key === undefined) return args
+  return { ...args, request_fingerprint: createHash('sha256').update(JSON.stringify(args)).digest('hex') }
+}
+
+export const operationOf = (name: string): Operation | undefined => operations.find((o) => o.name === name)
