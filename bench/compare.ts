@@ -20,9 +20,13 @@ export type Plan = {
   organiser?: Parameters<typeof addOrganiser>[1]
   /** Runs before each run, with the number of calls to expect; not measured. */
   prepare?(stack: Stack, organiser: Organiser, calls: number): Promise<void>
-  /** The call with this number: each number is used once for an organiser. */
+  /** The call with this number: each number is used once for an organiser. Without `written` all calls are the first one. */
   call(organiser: Organiser, nth: number): Call
   written?: Written
+  /** A run ends after half of the expected calls, not after some seconds, and no place may be free then. */
+  sellsOut?: true
+  /** Runs after each run, when the database is idle; not measured. */
+  afterwards?(stack: Stack): Promise<void>
 }
 
 const warmUpSeconds = 1
@@ -55,7 +59,8 @@ export async function compare(stack: Stack, plan: Plan, effort: Effort): Promise
     let faults = noFaults
     if (plan.written !== undefined) {
       for (const { organiser, acknowledged } of participants) {
-        faults = addFaults(faults, await countFaults(stack, plan.written, organiser, acknowledged))
+        const found = await countFaults(stack, plan.written, organiser, acknowledged)
+        faults = addFaults(faults, plan.sellsOut ? found : { ...found, unsold: 0 })
       }
     }
     return { rows: participants.map(({ subject, connections, rounds }) => ({ subject, connections, rounds })), faults }
@@ -75,11 +80,13 @@ async function run(stack: Stack, plan: Plan, to: Participant, seconds: number, c
     cpuMs(process.pid),
   ]
   const before = clocks()
-  const measured = await load({
+  const next = () => plan.call(organiser, to.calls++)
+  const measured = await (subject.drive ?? load)({
     url: subject.url,
     connections,
     seconds,
-    next: () => request(plan.call(organiser, to.calls++)),
+    ...(plan.sellsOut && { amount: Math.ceil(calls / 2) }),
+    request: plan.written === undefined ? request(next()) : () => request(next()),
     ...(plan.written && {
       onAnswer: (status, body) => {
         const id = status < 300 && !body.includes('"error":{') ? /"id" ?: ?"([^"]+)"/.exec(body)?.[1] : undefined
@@ -90,6 +97,7 @@ async function run(stack: Stack, plan: Plan, to: Participant, seconds: number, c
   const after = clocks()
   const [node, postgrest, postgres, own] = after.map((ms, i) => (ms - (before[i] ?? 0)) / measured.answers)
   await settle(stack)
+  await plan.afterwards?.(stack)
   const cpu = { node, postgrest, postgres, load: own } as Round['cpu']
   return { ...measured, cpu }
 }

@@ -1,17 +1,18 @@
 // Counts in the database what must not have happened: writes that were acknowledged and are not there, that are there twice, and tickets
-// sold beyond the quantity.
+// sold beyond the quantity; and, where everything was to be sold, places that were refused and are free.
 
 import type { Organiser, Stack } from './stack.ts'
 
 export type Written = 'registrations' | 'check-ins'
-export type Faults = { lost: number; duplicated: number; oversold: number }
+export type Faults = { lost: number; duplicated: number; oversold: number; unsold: number }
 
-export const noFaults: Faults = { lost: 0, duplicated: 0, oversold: 0 }
+export const noFaults: Faults = { lost: 0, duplicated: 0, oversold: 0, unsold: 0 }
 
 export const addFaults = (a: Faults, b: Faults): Faults => ({
   lost: a.lost + b.lost,
   duplicated: a.duplicated + b.duplicated,
   oversold: a.oversold + b.oversold,
+  unsold: a.unsold + b.unsold,
 })
 
 /** Each registration of a scenario has an e-mail address of its own; a ticket is admitted once. */
@@ -33,10 +34,11 @@ const queries: Record<Written, { lost: string; duplicated: string }> = {
   },
 }
 
-const oversold = `
-  select coalesce(sum(greatest(active - quantity, 0)), 0) as n
-  from (select t.quantity, count(*) as active from public.ticket_types t join public.attendees a on a.ticket_type_id = t.id
-        where t.organisation_id = $1 and a.status = 'active' group by t.id) as types`
+const sales = `
+  select coalesce(sum(greatest(active - quantity, 0)), 0) as oversold, coalesce(sum(greatest(quantity - active, 0)), 0) as unsold
+  from (select t.quantity, count(a.id) filter (where a.status = 'active') as active
+        from public.ticket_types t left join public.attendees a on a.ticket_type_id = t.id
+        where t.organisation_id = $1 group by t.id) as types`
 
 /** @param acknowledged ids of the orders or check-ins that were answered with success. */
 export async function countFaults(
@@ -47,9 +49,11 @@ export async function countFaults(
 ): Promise<Faults> {
   const organisation = holder.organisation_id
   const count = async (sql: string, values: unknown[]) => Number((await database.query(sql, values)).rows[0].n)
+  const sold = (await database.query(sales, [organisation])).rows[0]
   return {
     lost: await count(queries[written].lost, [organisation, acknowledged]),
     duplicated: await count(queries[written].duplicated, [organisation]),
-    oversold: await count(oversold, [organisation]),
+    oversold: Number(sold.oversold),
+    unsold: Number(sold.unsold),
   }
 }

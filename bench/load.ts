@@ -14,11 +14,11 @@ export async function load(options: {
   connections: number
   seconds: number
   amount?: number
-  /** Called for each request. */
-  next: () => HttpRequest
+  /** A request to repeat, or a function called for each, which takes more of the machine. */
+  request: HttpRequest | (() => HttpRequest)
   onAnswer?: (status: number, body: string) => void
 }): Promise<Load> {
-  const { url, connections, seconds, amount, next, onAnswer } = options
+  const { url, connections, seconds, amount, request, onAnswer } = options
   const times: number[] = []
   const statuses: Record<string, number> = {}
   const count = (status: number | string) => {
@@ -32,11 +32,11 @@ export async function load(options: {
         url,
         connections: amount === undefined ? connections : Math.min(connections, amount),
         ...(amount === undefined ? { duration: seconds } : { amount }),
-        timeout: 30,
+        timeout: 60,
         sampleInt: 100,
         requests: [
           {
-            setupRequest: (request) => ({ ...request, ...next() }),
+            ...(typeof request === 'function' ? { setupRequest: (made) => ({ ...made, ...request() }) } : request),
             ...(onAnswer && { onResponse: (status: number, body: string) => onAnswer(status, body) }),
           },
         ],

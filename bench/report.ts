@@ -1,9 +1,13 @@
 // Tables for the terminal, and ratios with their spread over the rounds.
 
 import type { Comparison, Round, Row } from './compare.ts'
+import type { Faults } from './counts.ts'
 import type { SubjectName } from './subjects.ts'
 
 export type Spread = { median: number; min: number; max: number }
+
+/** What a scenario found; `figures` of those that do not compare. */
+export type Outcome = { targets: Target[]; faults?: Faults; rows?: Row[]; figures?: Record<string, unknown> }
 
 /** `figure` is what was measured, in words. */
 export type Target = { target: string; figure: string; met: boolean }
@@ -14,7 +18,7 @@ export const median = (values: number[]): number => {
   return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2
 }
 
-const spread = (values: number[]): Spread => ({
+export const spread = (values: number[]): Spread => ({
   median: median(values),
   min: Math.min(...values),
   max: Math.max(...values),
@@ -32,6 +36,21 @@ export function ratio(comparison: Comparison, figure: Figure, of: Side, to: Side
   if (above === undefined || below === undefined) return undefined
   return spread(above.rounds.map((round, i) => round[figure] / (below.rounds[i]?.[figure] ?? Number.NaN)))
 }
+
+export function figureOf(comparison: Comparison, figure: Figure, of: Side): Spread | undefined {
+  const row = rowOf(comparison, of)
+  return row && spread(row.rounds.map((round) => round[figure]))
+}
+
+export const judged = (
+  target: string,
+  figure: string,
+  value: number,
+  {
+    atLeast = Number.NEGATIVE_INFINITY,
+    atMost = Number.POSITIVE_INFINITY,
+  }: { atLeast?: number | undefined; atMost?: number | undefined },
+): Target => ({ target, figure, met: value >= atLeast && value <= atMost })
 
 export const times = ({ median, min, max }: Spread): string => `${fixed(median)}× (${fixed(min)}–${fixed(max)})`
 

@@ -4,10 +4,9 @@
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
-import { noFaults } from './counts.ts'
 import { printTargets } from './report.ts'
 import { scenarios } from './scenarios.ts'
-import { startStack } from './stack.ts'
+import { startStack, stopAll } from './stack.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -37,6 +36,9 @@ const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version
 console.log(
   `${new Date().toISOString().slice(0, 10)}, ${machine}; ${effort.rounds} rounds of ${effort.seconds} s, medians; CPU in ms per answer`,
 )
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void stopAll().finally(() => process.exit(1)))
+}
 const results: Record<string, unknown> = {}
 let isFaulty = false
 for (const scenario of scenarios.filter(({ name }) => chosen.includes(name))) {
@@ -45,9 +47,11 @@ for (const scenario of scenarios.filter(({ name }) => chosen.includes(name))) {
   try {
     const outcome = await scenario.run(stack, effort)
     printTargets(outcome.targets)
-    const { lost, duplicated, oversold } = outcome.faults ?? noFaults
-    if (outcome.faults) console.log(`  lost ${lost}, duplicated ${duplicated}, oversold ${oversold}`)
-    isFaulty ||= lost + duplicated + oversold > 0
+    if (outcome.faults) {
+      const counts = Object.entries(outcome.faults)
+      console.log(`  ${counts.map(([fault, n]) => `${fault} ${n}`).join(', ')}`)
+      isFaulty ||= counts.some(([, n]) => n > 0)
+    }
     results[scenario.name] = outcome
   } finally {
     await stack.stop()

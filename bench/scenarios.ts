@@ -1,38 +1,40 @@
 // What is measured. A scenario declares its calls, against whom, and its targets; compare.ts runs it.
 
 import { type Comparison, compare, type Effort, type Plan } from './compare.ts'
-import type { Faults } from './counts.ts'
-import { printComparison, ratio, type Target, times } from './report.ts'
-import type { Organiser, Stack } from './stack.ts'
-import type { Call, SubjectName } from './subjects.ts'
+import { drainWebhooks, startReceiver, subscribe, untilDelivered } from './courier.ts'
+import { memory, neverAnalysed, startUp } from './growth.ts'
+import { lists } from './lists.ts'
+import { figureOf, fixed, judged, type Outcome, printComparison, ratio, type Target, times } from './report.ts'
+import { type Organiser, registerInBulk, type Stack } from './stack.ts'
+import { type Call, registration, type SubjectName } from './subjects.ts'
 
-export type Outcome = { targets: Target[]; faults?: Faults; rows?: Comparison['rows'] }
 export type Scenario = { name: string; about: string; run(stack: Stack, effort: Effort): Promise<Outcome> }
 
 type Limit = {
   figure: 'rate' | 'p50' | 'p99'
   at: number
-  against: SubjectName
+  /** Left out: the figure itself is the limit, not a ratio. */
+  against?: SubjectName
   /** Connections of the other side, if not the same. */
   againstAt?: number
-  atLeast?: number
-  atMost?: number
+  atLeast?: number | undefined
+  atMost?: number | undefined
 }
 
 const names = { rate: 'throughput', p50: 'p50', p99: 'p99' }
 
 function judge(comparison: Comparison, subject: SubjectName, limits: Limit[]): Target[] {
   return limits.flatMap(({ figure, at, against, againstAt = at, atLeast, atMost }) => {
-    const found = ratio(comparison, figure, { subject, connections: at }, { subject: against, connections: againstAt })
+    const side = { subject, connections: at }
+    const found =
+      against === undefined
+        ? figureOf(comparison, figure, side)
+        : ratio(comparison, figure, side, { subject: against, connections: againstAt })
     if (found === undefined) return []
-    const bound = atLeast === undefined ? `≤ ${atMost}×` : `≥ ${atLeast}×`
-    const other = against === subject ? `that at ${againstAt}` : against
-    return {
-      target: `${names[figure]} at ${at} connections ${bound} ${other}`,
-      figure: times(found),
-      met:
-        found.median >= (atLeast ?? Number.NEGATIVE_INFINITY) && found.median <= (atMost ?? Number.POSITIVE_INFINITY),
-    }
+    const bound = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`
+    const other = against === undefined ? '' : `× ${against === subject ? `that at ${againstAt}` : against}`
+    const shown = against === undefined ? fixed(found.median) : times(found)
+    return judged(`${names[figure]} at ${at} connections ${bound}${other}`, shown, found.median, { atLeast, atMost })
   })
 }
 
@@ -47,26 +49,41 @@ const comparing = (name: string, about: string, plan: Plan, limits: Limit[]): Sc
   },
 })
 
-/** Without ticket e-mail, so that the courier does not work on one subject's e-mails in the turn of the next. */
-const registration = ({ eventId, ticketTypeIds }: Organiser, nth: number, more: Call['args'] = {}): Call => ({
-  operation: 'register_attendee',
-  args: {
-    event_id: eventId,
-    ticket_type_id: ticketTypeIds[nth % ticketTypeIds.length],
-    name: `Guest ${nth}`,
-    email: `guest-${nth}@example.com`,
-    send_email: false,
-    ...more,
-  },
+const scan = ({ eventId }: Organiser, code: string | undefined): Call => ({
+  operation: 'check_in',
+  args: { event_id: eventId, code: code ?? 'NONE' },
 })
 
-const all: SubjectName[] = ['usher', 'postgrest', 'fastify']
+const me = (): Call => ({ operation: 'get_api_key', args: {} })
+
+const baselines: SubjectName[] = ['usher', 'postgrest', 'fastify']
+const withDatabase: SubjectName[] = [...baselines, 'database']
+
+const elsewhere = (at: number): Limit => ({ figure: 'rate', at, against: 'fastify', atLeast: 0.8 })
+
+/** Ticket codes that no scan has used, by organiser. */
+const codes = new WeakMap<Organiser, string[]>()
+
+async function addTickets(stack: Stack, organiser: Organiser, calls: number): Promise<void> {
+  const left = codes.get(organiser) ?? []
+  for (let missing = calls - left.length; missing > 0; missing -= 1_000) {
+    await registerInBulk(stack, organiser, Math.ceil(Math.min(missing, 1_000) / 50) * 50, 50)
+  }
+  const { rows } = await stack.database.query(
+    'select ticket_code from public.attendees where organisation_id = $1 and checked_in_at is null',
+    [organiser.holder.organisation_id],
+  )
+  codes.set(
+    organiser,
+    rows.map((row) => row.ticket_code),
+  )
+}
 
 export const scenarios: Scenario[] = [
   comparing(
     'on-sale',
     'everyone registers for one ticket type',
-    { subjects: all, connections: [1, 16, 64, 256], call: registration, written: 'registrations' },
+    { subjects: withDatabase, connections: [1, 16, 64, 256], call: registration, written: 'registrations' },
     [
       { figure: 'rate', at: 64, against: 'postgrest', atLeast: 5 },
       { figure: 'p99', at: 64, against: 'postgrest', atMost: 0.25 },
@@ -75,4 +92,160 @@ export const scenarios: Scenario[] = [
       { figure: 'rate', at: 64, against: 'fastify', atLeast: 2 },
     ],
   ),
+  comparing(
+    'sold-out',
+    'the same, and the tickets run out half-way',
+    {
+      subjects: baselines,
+      connections: [64],
+      call: registration,
+      written: 'registrations',
+      sellsOut: true,
+      async prepare({ database }, organiser, calls) {
+        const { rows } = await database.query(
+          `insert into public.ticket_types (event_id, name, quantity) values ($1, 'Few', $2) returning id`,
+          [organiser.eventId, Math.ceil(calls / 4)],
+        )
+        // The first type has no quantity.
+        organiser.ticketTypeIds = [rows[0].id]
+      },
+    },
+    [elsewhere(64)],
+  ),
+  comparing(
+    'idempotency-keys',
+    'the same with an idempotency key, every tenth request sent twice',
+    {
+      subjects: baselines,
+      connections: [64],
+      call: (organiser, nth) => {
+        const effective = nth % 10 === 9 ? nth - 1 : nth
+        return registration(organiser, effective, { idempotency_key: `key-${effective}` })
+      },
+      written: 'registrations',
+    },
+    [elsewhere(64)],
+  ),
+  comparing(
+    'invoice',
+    'the same, by invoice with a promo code',
+    {
+      subjects: baselines,
+      connections: [64],
+      organiser: { price: 10_000 },
+      async prepare({ database }, { eventId }) {
+        await database.query(
+          `insert into public.promo_codes (event_id, code, percent_off) select $1, 'BENCH', 15
+           where not exists (select from public.promo_codes where event_id = $1)`,
+          [eventId],
+        )
+      },
+      call: (organiser, nth) => registration(organiser, nth, { payment_method: 'invoice', promo_code: 'BENCH' }),
+      written: 'registrations',
+    },
+    [elsewhere(64)],
+  ),
+  {
+    name: 'webhooks',
+    about: 'the same, with two webhook endpoints subscribed',
+    async run(stack, effort) {
+      const receiver = await startReceiver()
+      try {
+        const plan: Plan = {
+          subjects: baselines,
+          connections: [64],
+          prepare: (stack, organiser) => subscribe(stack, organiser, receiver.url, 2),
+          call: registration,
+          written: 'registrations',
+          afterwards: untilDelivered,
+        }
+        return await comparing('', '', plan, [elsewhere(64)]).run(stack, effort)
+      } finally {
+        receiver.close()
+      }
+    },
+  },
+  comparing(
+    'many-ticket-types',
+    'registrations spread over 50 ticket types of one event',
+    {
+      subjects: withDatabase,
+      connections: [64],
+      organiser: { ticketTypes: 50 },
+      call: registration,
+      written: 'registrations',
+    },
+    [elsewhere(64)],
+  ),
+  comparing(
+    'check-in',
+    'everyone is checked in at one event',
+    {
+      subjects: baselines,
+      connections: [16, 64],
+      prepare: addTickets,
+      call: (organiser) => scan(organiser, codes.get(organiser)?.pop()),
+      written: 'check-ins',
+    },
+    [
+      { figure: 'rate', at: 64, against: 'postgrest', atLeast: 2 },
+      { figure: 'rate', at: 64, against: 'fastify', atLeast: 2 },
+    ],
+  ),
+  comparing('me', 'GET /me, a single row', { subjects: baselines, connections: [1, 64], call: me }, [
+    { figure: 'rate', at: 64, against: 'postgrest', atLeast: 0.8 },
+    { figure: 'p50', at: 1, against: 'postgrest', atMost: 1.4 },
+    elsewhere(64),
+  ]),
+  comparing(
+    'list-events',
+    'GET /events, a page of 25',
+    {
+      subjects: baselines,
+      connections: [1, 64],
+      async prepare({ database }, { holder }) {
+        await database.query(
+          `insert into public.events (organisation_id, name, slug, starts_at, ends_at)
+           select $1, 'Event ' || i, 'event-' || i, now() + interval '1 day', now() + interval '2 days' from generate_series(1, 24) i
+           where not exists (select from public.events where organisation_id = $1 and slug = 'event-1')`,
+          [holder.organisation_id],
+        )
+      },
+      call: () => ({ operation: 'list_events', args: {} }),
+    },
+    [elsewhere(64)],
+  ),
+  comparing(
+    'mcp-call',
+    'tools/call of get_api_key, beside GET /me',
+    { subjects: ['mcp', 'usher'], connections: [1, 64], call: me },
+    [{ figure: 'rate', at: 64, against: 'usher', atLeast: 0.7 }],
+  ),
+  comparing(
+    'mcp-list',
+    'tools/list',
+    { subjects: ['mcp'], connections: [64], call: () => ({ operation: 'tools/list', args: {} }) },
+    [{ figure: 'rate', at: 64, atLeast: 3_000 }],
+  ),
+  {
+    name: 'courier',
+    about: '100,000 webhooks to 50 endpoints of ten organisations, which answer at once',
+    run: drainWebhooks,
+  },
+  {
+    name: 'start-up',
+    about: 'until `usher start` is ready, on a new data directory and on one that exists',
+    run: startUp,
+  },
+  {
+    name: 'memory',
+    about: 'resident memory of Node after 10,000 and 100,000 requests, one in ten a registration',
+    run: memory,
+  },
+  {
+    name: 'never-analysed',
+    about: 'without statistics: a database after 100,000 registrations, beside a new one',
+    run: neverAnalysed,
+  },
+  { name: 'lists', about: 'pages and filters at 10,000, 100,000 and 1,000,000 rows, p50 in ms', run: lists },
 ]

@@ -25,6 +25,11 @@ export type Stack = {
   stop(): Promise<void>
 }
 
+const running = new Set<Stack>()
+
+/** For the end of the benchmark by a signal. */
+export const stopAll = () => Promise.all([...running].map((stack) => stack.stop()))
+
 export async function startStack(given?: string): Promise<Stack> {
   const dataDir = given ?? (await mkdtemp(join(tmpdir(), 'usher-bench-')))
   const began = performance.now()
@@ -41,35 +46,38 @@ export async function startStack(given?: string): Promise<Stack> {
       let printed = ''
       usher.stdout.on('data', (chunk) => {
         printed += chunk
-        const found = /ready at (http:\S+)/.exec(printed)?.[1]
-        if (found !== undefined) ready(found)
+        const address = /ready at (http:\S+)/.exec(printed)?.[1]
+        if (address !== undefined) ready(address)
       })
       usher.once('exit', () => failed(new Error('Usher did not start.')))
     })
     const readyMs = performance.now() - began
-    const running = await findRunningStack(dataDir)
+    const found = await findRunningStack(dataDir)
     const record = recordOfRunningStack(dataDir)
-    if (running === null || record?.postgres === undefined || record.postgrest === undefined)
+    if (found === null || record?.postgres === undefined || record.postgrest === undefined)
       throw new Error('The stack does not run.')
-    const database = new pg.Client(running.databaseUrl)
+    const database = new pg.Client(found.databaseUrl)
     await database.connect()
     // Another plan of the organisation is all that the rate limit needs.
     await database.query(
       "insert into public.plans (name, rate_limit_per_minute) values ('bench', 100000000) on conflict do nothing",
     )
-    return {
-      ...running,
+    const stack: Stack = {
+      ...found,
       url,
       database,
       pids: { node: record.usher.pid, postgrest: record.postgrest.pid, postgres: record.postgres.pid },
       readyMs,
       async stop() {
+        running.delete(stack)
         await database.end()
         usher.kill('SIGTERM')
         await ended
         await remove()
       },
     }
+    running.add(stack)
+    return stack
   } catch (error) {
     usher.kill('SIGTERM')
     await ended
@@ -90,9 +98,9 @@ let organisers = 0
 
 export async function addOrganiser(
   { database }: Stack,
-  options: { ticketTypes?: number; quantity?: number; price?: number } = {},
+  options: { ticketTypes?: number; price?: number } = {},
 ): Promise<Organiser> {
-  const { ticketTypes = 1, quantity = null, price = 0 } = options
+  const { ticketTypes = 1, price = 0 } = options
   const slug = `bench-${organisers++}`
   const { id } = await createOrganisation(database, { name: slug, slug, plan: 'bench' })
   const key = await issueKey(database, { organisation: slug, name: 'bench', scopes })
@@ -107,12 +115,34 @@ export async function addOrganiser(
   )
   const eventId: string = event.rows[0].id
   const types = await database.query(
-    `insert into public.ticket_types (event_id, name, quantity, price)
-     select $1, 'Type ' || i, $3, $4 from generate_series(1, $2::integer) i returning id`,
-    [eventId, ticketTypes, quantity, price],
+    `insert into public.ticket_types (event_id, name, price)
+     select $1, 'Type ' || i, $3 from generate_series(1, $2::integer) i returning id`,
+    [eventId, ticketTypes, price],
   )
   await database.query("update public.events set status = 'published' where id = $1", [eventId])
   return { key, holder: holder.rows[0], eventId, ticketTypeIds: types.rows.map((row) => row.id) }
+}
+
+/** Registers guests by SQL, up to 50 an order, without ticket e-mails. */
+export async function registerInBulk(
+  { database }: Stack,
+  { eventId, ticketTypeIds }: Organiser,
+  guests: number,
+  perOrder = 1,
+): Promise<void> {
+  await database.query('begin')
+  await database.query(
+    `insert into public.orders (event_id, name, email, send_email)
+     select $1, 'Bulk', 'bulk-' || gen_random_uuid() || '@example.com', false from generate_series(1, $2::integer)`,
+    [eventId, guests / perOrder],
+  )
+  await database.query(
+    `insert into public.attendees (order_id, ticket_type_id, name, email)
+     select o.id, $2, 'Bulk', 'bulk-' || gen_random_uuid() || '@example.com'
+     from public.orders o, generate_series(1, $3::integer) where o.event_id = $1 and o.created_at = now()`,
+    [eventId, ticketTypeIds[0], perOrder],
+  )
+  await database.query('commit')
 }
 
 /** Returns once the database does nothing any more: requests that were cut off may still be running. */

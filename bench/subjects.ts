@@ -9,7 +9,8 @@ import { restRequestOf } from '../scripts/support/rest-request.ts'
 import { createTokens } from '../src/gateway/tokens.ts'
 import { type Operation, roleOf } from '../src/operation.ts'
 import { operations } from '../src/operations/index.ts'
-import type { HttpRequest } from './load.ts'
+import { driveDatabase } from './database.ts'
+import type { HttpRequest, load } from './load.ts'
 import type { Organiser, Stack } from './stack.ts'
 
 export type Call = { operation: string; args: Record<string, unknown> }
@@ -20,6 +21,8 @@ export type Subject = {
   node?: number
   /** Makes requests with the key of an organisation; to be called before each run, because tokens expire. */
   open(organiser: Organiser): Promise<(call: Call) => HttpRequest>
+  /** What makes the load, if not HTTP. */
+  drive?: typeof load
   close?(): Promise<void>
 }
 
@@ -75,6 +78,24 @@ export const subjects = {
     },
   }),
 
+  /** The same function in the same transaction, without HTTP: the limit of the database. */
+  database: async ({ databaseUrl }: Stack): Promise<Subject> => ({
+    url: databaseUrl,
+    open:
+      async ({ holder }) =>
+      ({ operation, args }) => ({
+        method: 'POST',
+        path: operation,
+        headers: {
+          ...holder,
+          role: roleOf(operations.find(({ name }) => name === operation) as Operation),
+          source: 'api',
+        },
+        body: JSON.stringify(withFingerprint(args)),
+      }),
+    drive: driveDatabase,
+  }),
+
   fastify: async ({ databaseUrl }: Stack): Promise<Subject> => {
     const server = spawn(process.execPath, [join(import.meta.dirname, 'fastify-server.ts')], {
       env: { ...process.env, DATABASE_URL: databaseUrl, NODE_ENV: 'production' },
@@ -119,4 +140,15 @@ function withFingerprint(args: Call['args']): Call['args'] {
   return { ...args, request_fingerprint: createHash('sha256').update(JSON.stringify(args)).digest('hex') }
 }
 
-export const operationOf = (name: string): Operation | undefined => operations.find((o) => o.name === name)
+/** Without ticket e-mail, so that the courier does not work on one subject's e-mails in the turn of the next. */
+export const registration = ({ eventId, ticketTypeIds }: Organiser, nth: number, more: Call['args'] = {}): Call => ({
+  operation: 'register_attendee',
+  args: {
+    event_id: eventId,
+    ticket_type_id: ticketTypeIds[nth % ticketTypeIds.length],
+    name: `Guest ${nth}`,
+    email: `guest-${nth}@example.com`,
+    send_email: false,
+    ...more,
+  },
+})
