@@ -10,7 +10,7 @@ import { type Call, type Subject, type SubjectName, subjects } from './subjects.
 /** CPU time per answer in milliseconds; `load` is that of the load generator. */
 export type Round = Load & { cpu: { node: number; postgrest: number; postgres: number; load: number } }
 export type Row = { subject: SubjectName; connections: number; rounds: Round[] }
-export type Comparison = { rows: Row[]; faults: Faults }
+export type Comparison = { rows: Row[]; faults?: Faults }
 
 export type Effort = { rounds: number; seconds: number; connections?: number[] }
 
@@ -56,14 +56,14 @@ export async function compare(stack: Stack, plan: Plan, effort: Effort): Promise
         participant.rounds.push(await run(stack, plan, participant, effort.seconds, calls))
       }
     }
+    const rows = participants.map(({ subject, connections, rounds }) => ({ subject, connections, rounds }))
+    if (plan.written === undefined) return { rows }
     let faults = noFaults
-    if (plan.written !== undefined) {
-      for (const { organiser, acknowledged } of participants) {
-        const found = await countFaults(stack, plan.written, organiser, acknowledged)
-        faults = addFaults(faults, plan.sellsOut ? found : { ...found, unsold: 0 })
-      }
+    for (const { organiser, acknowledged } of participants) {
+      const found = await countFaults(stack, plan.written, organiser, acknowledged)
+      faults = addFaults(faults, plan.sellsOut ? found : { ...found, unsold: 0 })
     }
-    return { rows: participants.map(({ subject, connections, rounds }) => ({ subject, connections, rounds })), faults }
+    return { rows, faults }
   } finally {
     for (const subject of opened.values()) await subject.close?.()
   }
