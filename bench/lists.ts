@@ -8,7 +8,7 @@ import { addOrganiser, type Organiser, registerInBulk, type Stack, startStack } 
 import { type Call, subjects } from './subjects.ts'
 
 const sizes = [10_000, 100_000, 1_000_000]
-const requestsEach = 20
+const requestsEach = 10
 
 type Database = {
   size: number

@@ -36,16 +36,18 @@ const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version
 console.log(
   `${new Date().toISOString().slice(0, 10)}, ${machine}; ${effort.rounds} rounds of ${effort.seconds} s, medians; CPU in ms per answer`,
 )
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void stopAll().finally(() => process.exit(1)))
-}
+const interrupted = new Promise<never>((_, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => reject(new Error(`Ended by ${signal}.`)))
+})
+interrupted.catch(() => {})
 const results: Record<string, unknown> = {}
 let isFaulty = false
 for (const scenario of scenarios.filter(({ name }) => chosen.includes(name))) {
   console.log(`\n${scenario.name}: ${scenario.about}`)
   const stack = await startStack()
   try {
-    const outcome = await scenario.run(stack, effort)
+    const outcome = await Promise.race([scenario.run(stack, effort), interrupted])
     printTargets(outcome.targets)
     if (outcome.faults) {
       const counts = Object.entries(outcome.faults)
@@ -54,7 +56,7 @@ for (const scenario of scenarios.filter(({ name }) => chosen.includes(name))) {
     }
     results[scenario.name] = outcome
   } finally {
-    await stack.stop()
+    await stopAll()
   }
 }
 if (options.json !== undefined) {

@@ -27,7 +27,7 @@ export type Stack = {
 
 const running = new Set<Stack>()
 
-/** For the end of the benchmark by a signal. */
+/** Also after a signal in the middle of a scenario. */
 export const stopAll = () => Promise.all([...running].map((stack) => stack.stop()))
 
 export async function startStack(given?: string): Promise<Stack> {
@@ -69,7 +69,7 @@ export async function startStack(given?: string): Promise<Stack> {
       pids: { node: record.usher.pid, postgrest: record.postgrest.pid, postgres: record.postgres.pid },
       readyMs,
       async stop() {
-        running.delete(stack)
+        if (!running.delete(stack)) return
         await database.end()
         usher.kill('SIGTERM')
         await ended
