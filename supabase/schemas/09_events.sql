@@ -64,9 +64,8 @@ create unique index events_organisation_id_slug_key on public.events (organisati
 create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
   where external_id is not null;
 
--- The keyset pages of list_events, with and without a status.
-create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
-create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
+-- For private.find_events.
+create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id);
 
 create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
 language plpgsql volatile set search_path = ''

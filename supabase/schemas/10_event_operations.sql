@@ -1,30 +1,63 @@
 -- Operations on events. The rules are in the triggers of 09_events.sql, so that they hold for Studio as well. Every change
 -- of status goes through private.set_event_status.
 
+-- Ids of the events of a page, newest first: see 04_pages.sql.
+create function private.find_events(status public.event_status, before uuid, size integer) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.event_status[] :=
+    case when find_events.status is null then enum_range(null::public.event_status) else array[find_events.status] end;
+begin
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join lateral (
+      select e.id
+      from public.events e
+      where e.organisation_id = any (v_organisation_ids)
+        and e.status = s.status
+        and e.id < before
+      order by e.organisation_id desc, e.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_events(public.event_status, uuid, integer) to scope_events_read;
+
 create function api.list_events(
   status public.event_status default null,
   external_id text default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_event public.events;
   v_item json;
   v_items json[];
 begin
+  if external_id is not null then
+    v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
+  else
+    v_ids := private.find_events(list_events.status, v_before, v_size + 1);
+  end if;
   for v_event in
     select e.*
-    from public.events e
-    where (list_events.status is null or e.status = list_events.status)
-      and (list_events.external_id is null or e.external_id = list_events.external_id)
-      and (v_before is null or e.id < v_before)
+    from unnest(v_ids) i (id)
+    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    where (list_events.status is null or e.status = list_events.status) and e.id < v_before
     order by e.id desc
-    limit v_size + 1
   loop
     v_item := private.event_json(v_event);
     v_items := v_items || v_item;
@@ -253,7 +286,10 @@ begin
       select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
     ),
     'attendees', (
-      select count(*) from public.attendees a where a.event_id = v_event.id and a.status <> 'cancelled'
+      select count(*)
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id
+      where t.event_id = v_event.id and a.status <> 'cancelled'
     )
   );
 end

@@ -42,6 +42,7 @@ comment on column public.promo_codes.times_redeemed is 'Tickets that use it. Cou
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
+create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
 
 -- Takes uses of a code (negative: returns them), exactly, under any concurrency: the row update makes two buyers of the last
 -- use wait for one another.

@@ -1,11 +1,11 @@
 -- Operations on promo codes. The rules are in the triggers of 13_promo_codes.sql, so that they hold for Studio as well.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
   v_bytes integer := private.page_bytes();
   v_promo_code public.promo_codes;
   v_item json;
@@ -17,7 +17,7 @@ begin
   for v_promo_code in
     select c.*
     from public.promo_codes c
-    where c.event_id = list_promo_codes.event_id and (v_before is null or c.id < v_before)
+    where c.event_id = list_promo_codes.event_id and c.id < v_before
     order by c.id desc
     limit v_size + 1
   loop

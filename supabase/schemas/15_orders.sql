@@ -64,11 +64,12 @@ comment on column public.orders.promo_code is 'The code that the buyer gave; cas
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
-create index orders_promo_code_id_idx on public.orders (promo_code_id);
-create index orders_event_id_idx on public.orders (event_id, id desc);
-create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
--- A generated column, because row level security keeps the planner from an index on lower(): the function is not leakproof.
-create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower);
+create index orders_promo_code_id_idx on public.orders (promo_code_id) where promo_code_id is not null;
+-- For private.find_orders.
+create index orders_organisation_id_states_idx on public.orders (organisation_id, status, payment_status, id);
+create index orders_event_id_states_idx on public.orders (event_id, status, payment_status, id);
+create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower, id);
+create index orders_organisation_id_updated_at_idx on public.orders (organisation_id, updated_at, id);
 
 -- Whether nothing is due. An order that is to be paid completes only once it has tickets.
 -- The generated column total has no value yet in a BEFORE trigger, hence the difference.

@@ -40,6 +40,95 @@ end
 $$;
 grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
 
+-- Ids of orders, newest first, among which those of a page are: see 04_pages.sql. With an e-mail address, or of
+-- those updated since a time, they match only that; otherwise they match exactly.
+create function private.find_orders(
+  event_id uuid,
+  status public.order_status,
+  payment_status public.payment_status,
+  email text,
+  updated_since timestamptz,
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_statuses public.order_status[] :=
+    case when find_orders.status is null then enum_range(null::public.order_status) else array[find_orders.status] end;
+  v_payment_statuses public.payment_status[] :=
+    case when find_orders.payment_status is null then enum_range(null::public.payment_status) else array[find_orders.payment_status] end;
+begin
+  if v_email_lower is not null then
+    return array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = any (v_organisation_ids)
+        and o.email_lower = v_email_lower
+        and o.id < before
+      order by o.organisation_id desc, o.id desc
+      limit size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids) and o.updated_at >= updated_since
+        order by o.organisation_id, o.updated_at, o.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_orders.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_payment_statuses) p (status)
+      cross join lateral (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids)
+          and o.status = s.status
+          and o.payment_status = p.status
+          and o.id < before
+        order by o.organisation_id desc, o.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_orders.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join unnest(v_payment_statuses) p (status)
+    cross join lateral (
+      select o.id
+      from public.orders o
+      where o.event_id = any (array[find_orders.event_id])
+        and o.status = s.status
+        and o.payment_status = p.status
+        and o.id < before
+      order by o.event_id desc, o.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_orders(
+  uuid, public.order_status, public.payment_status, text, timestamptz, uuid, integer
+) to scope_orders_read;
+
 create function api.list_orders(
   event_id uuid default null,
   status public.order_status default null,
@@ -51,34 +140,55 @@ create function api.list_orders(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_order public.orders;
   v_item json;
-  v_items json[];
+  v_items json[] := '{}';
 begin
-  for v_order in
-    select o.*
-    from public.orders o
-    where (list_orders.event_id is null or o.event_id = list_orders.event_id)
-      and (list_orders.status is null or o.status = list_orders.status)
-      and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
-      and (list_orders.email is null or o.email_lower = lower(list_orders.email))
-      and (list_orders.reference is null or o.reference = upper(list_orders.reference))
-      and (list_orders.external_id is null or o.external_id = list_orders.external_id)
-      and (updated_since is null or o.updated_at >= updated_since)
-      and (v_before is null or o.id < v_before)
-    order by o.id desc
-    limit v_size + 1
   loop
-    v_item := private.order_with_all(v_order);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
+    if reference is not null then
+      v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
+    elsif external_id is not null then
+      v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
+    else
+      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      v_ids := private.find_orders(
+        list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
+        case when v_read > 1000 then updated_since end, v_before, v_chunk
+      );
+    end if;
+    for v_order in
+      select o.*
+      from unnest(v_ids) i (id)
+      cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
+      where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+        and (list_orders.status is null or o.status = list_orders.status)
+        and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+        and (list_orders.email is null or o.email_lower = lower(list_orders.email))
+        and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+        and (updated_since is null or o.updated_at >= updated_since)
+        and o.id < v_before
+      order by o.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.order_with_all(v_order);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or reference is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
   end loop;
   return private.page(v_items, v_size);
 end

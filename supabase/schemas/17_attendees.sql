@@ -24,6 +24,7 @@ create table public.attendees (
   status public.attendee_status not null default 'active',
   ticket_code text not null,
   checked_in_at timestamptz,
+  checked_in boolean not null generated always as (checked_in_at is not null) stored,
   ticket_email_status public.ticket_email_status not null default 'queued',
   ticket_email_sent_at timestamptz,
   ticket_email_last_error text,
@@ -59,12 +60,14 @@ comment on column public.attendees.checked_in_at is 'Time of the accepted check-
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
-create index attendees_event_id_idx on public.attendees (event_id, id desc);
-create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
--- A generated column, because row level security keeps the planner from an index on lower(): the function is not leakproof.
-create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower);
-create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
-create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
+create index attendees_promo_code_id_idx on public.attendees (promo_code_id) where promo_code_id is not null;
+-- For private.find_attendees.
+create index attendees_organisation_id_states_idx
+  on public.attendees (organisation_id, status, checked_in, ticket_email_status, id);
+create index attendees_ticket_type_id_states_idx
+  on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id);
+create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower, id);
+create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
 create function private.refuse_inactive_ticket(status public.attendee_status) returns void

@@ -1,6 +1,117 @@
 -- Operations on attendees and their tickets. The rules are in the triggers of 17_attendees.sql, so that they hold for Studio
 -- as well.
 
+-- Ids of attendees, newest first, among which those of a page are: see 04_pages.sql. Of an order, these are
+-- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
+-- otherwise they match exactly. An event is read by its ticket types.
+create function private.find_attendees(
+  order_id uuid,
+  event_id uuid,
+  ticket_type_id uuid,
+  status public.attendee_status,
+  checked_in boolean,
+  ticket_email_status public.ticket_email_status,
+  email text,
+  updated_since timestamptz,
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_event_id uuid;
+  v_ticket_type_ids uuid[];
+  v_statuses public.attendee_status[] :=
+    case when find_attendees.status is null then enum_range(null::public.attendee_status) else array[find_attendees.status] end;
+  v_checked_in boolean[] := case when find_attendees.checked_in is null then '{f,t}' else array[find_attendees.checked_in] end;
+  v_email_statuses public.ticket_email_status[] :=
+    case when find_attendees.ticket_email_status is null then enum_range(null::public.ticket_email_status)
+    else array[find_attendees.ticket_email_status] end;
+begin
+  if find_attendees.order_id is not null then
+    return array(select a.id from public.attendees a where a.order_id = find_attendees.order_id);
+  elsif v_email_lower is not null then
+    return array(
+      select a.id
+      from public.attendees a
+      where a.organisation_id = any (v_organisation_ids)
+        and a.email_lower = v_email_lower
+        and a.id < before
+      order by a.organisation_id desc, a.id desc
+      limit size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids) and a.updated_at >= updated_since
+        order by a.organisation_id, a.updated_at, a.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_attendees.event_id is null and find_attendees.ticket_type_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_checked_in) c (checked_in)
+      cross join unnest(v_email_statuses) e (status)
+      cross join lateral (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids)
+          and a.status = s.status
+          and a.checked_in = c.checked_in
+          and a.ticket_email_status = e.status
+          and a.id < before
+        order by a.organisation_id desc, a.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  end if;
+  if find_attendees.ticket_type_id is null then
+    v_event_id := find_attendees.event_id;
+    v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
+  else
+    select t.event_id into v_event_id from public.ticket_types t where t.id = find_attendees.ticket_type_id;
+    v_ticket_type_ids := array[find_attendees.ticket_type_id];
+  end if;
+  if v_event_id <> find_attendees.event_id
+    or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_ticket_type_ids) t (id)
+    cross join unnest(v_statuses) s (status)
+    cross join unnest(v_checked_in) c (checked_in)
+    cross join unnest(v_email_statuses) e (status)
+    cross join lateral (
+      select a.id
+      from public.attendees a
+      where a.ticket_type_id = any (array[t.id])
+        and a.status = s.status
+        and a.checked_in = c.checked_in
+        and a.ticket_email_status = e.status
+        and a.id < before
+      order by a.ticket_type_id desc, a.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, uuid, integer
+) to scope_attendees_read;
+
 create function api.list_attendees(
   event_id uuid default null,
   order_id uuid default null,
@@ -15,39 +126,64 @@ create function api.list_attendees(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
-  -- Looked up first, so that the list uses the index on order_id.
-  v_order_id uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  v_before uuid := private.before_cursor(cursor);
+  v_order_id uuid := order_id;
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
   v_item json;
-  v_items json[];
+  v_items json[] := '{}';
 begin
-  for v_attendee in
-    select a.*
-    from public.attendees a
-    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
-      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
-      and (list_attendees.reference is null or a.order_id = v_order_id)
-      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
-      and (list_attendees.status is null or a.status = list_attendees.status)
-      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
-      and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
-      and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
-      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
-      and (updated_since is null or a.updated_at >= updated_since)
-      and (v_before is null or a.id < v_before)
-    order by a.id desc
-    limit v_size + 1
+  if reference is not null then
+    select o.id into v_order_id from public.orders o where o.reference = upper(list_attendees.reference);
+  end if;
   loop
-    v_item := private.attendee_json(v_attendee);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
+    if reference is not null and v_order_id is null then
+      v_ids := '{}';
+    elsif external_id is not null then
+      v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
+    else
+      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      v_ids := private.find_attendees(
+        v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
+        list_attendees.ticket_email_status, list_attendees.email,
+        case when v_read > 1000 then updated_since end, v_before, v_chunk
+      );
+    end if;
+    for v_attendee in
+      select a.*
+      from unnest(v_ids) i (id)
+      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
+      where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+        and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+        and (reference is null or a.order_id = v_order_id)
+        and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+        and (list_attendees.status is null or a.status = list_attendees.status)
+        and (list_attendees.checked_in is null or a.checked_in = list_attendees.checked_in)
+        and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
+        and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
+        and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+        and (updated_since is null or a.updated_at >= updated_since)
+        and a.id < v_before
+      order by a.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.attendee_json(v_attendee);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or v_order_id is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
   end loop;
   return private.page(v_items, v_size);
 end

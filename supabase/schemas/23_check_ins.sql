@@ -45,8 +45,9 @@ create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_i
   where result = 'accepted' and undone_at is null;
 create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
-create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
-create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
+-- For private.find_check_ins.
+create index check_ins_event_id_result_idx on public.check_ins (event_id, result, id);
+create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
 -- A typed code may be in lower case, with spaces or hyphens.

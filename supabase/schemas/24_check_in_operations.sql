@@ -1,5 +1,60 @@
 -- Check-in operations: the log, checking in one ticket or a batch of offline scans, and undo.
 
+-- Ids of the check-ins of a page, newest first: see 04_pages.sql. Of an attendee, these are all there are, in no order and of
+-- any organisation.
+create function private.find_check_ins(
+  attendee_id uuid, event_id uuid, result public.check_in_result, before uuid, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_results public.check_in_result[] :=
+    case when find_check_ins.result is null then enum_range(null::public.check_in_result) else array[find_check_ins.result] end;
+begin
+  if find_check_ins.attendee_id is not null then
+    return array(select c.id from public.check_ins c where c.attendee_id = find_check_ins.attendee_id);
+  elsif find_check_ins.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_results) r (result)
+      cross join lateral (
+        select c.id
+        from public.check_ins c
+        where c.organisation_id = any (v_organisation_ids)
+          and c.result = r.result
+          and c.id < before
+        order by c.organisation_id desc, c.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_results) r (result)
+    cross join lateral (
+      select c.id
+      from public.check_ins c
+      where c.event_id = any (array[find_check_ins.event_id])
+        and c.result = r.result
+        and c.id < before
+      order by c.event_id desc, c.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_check_ins(uuid, uuid, public.check_in_result, uuid, integer) to scope_attendees_read;
+
 create function api.list_check_ins(
   event_id uuid default null,
   attendee_id uuid default null,
@@ -7,11 +62,14 @@ create function api.list_check_ins(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_ids uuid[] := private.find_check_ins(
+    list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
+  );
   v_bytes integer := private.page_bytes();
   v_check_in public.check_ins;
   v_item json;
@@ -19,11 +77,11 @@ declare
 begin
   for v_check_in in
     select c.*
-    from public.check_ins c
+    from unnest(v_ids) i (id)
+    cross join lateral (select c.* from public.check_ins c where c.id = i.id offset 0) c
     where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
-      and (list_check_ins.attendee_id is null or c.attendee_id = list_check_ins.attendee_id)
       and (list_check_ins.result is null or c.result = list_check_ins.result)
-      and (v_before is null or c.id < v_before)
+      and c.id < v_before
     order by c.id desc
     limit v_size + 1
   loop

@@ -24,7 +24,7 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
   v_bytes integer := private.page_bytes();
   v_webhook_endpoint public.webhook_endpoints;
   v_item json;
@@ -33,7 +33,7 @@ begin
   for v_webhook_endpoint in
     select w.*
     from public.webhook_endpoints w
-    where v_before is null or w.id < v_before
+    where w.id < v_before
     order by w.id desc
     limit v_size + 1
   loop

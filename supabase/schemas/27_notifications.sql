@@ -20,6 +20,8 @@ comment on column public.notifications.transaction_id is
   'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
+-- For private.find_notifications.
+create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 
@@ -48,6 +50,37 @@ create policy notifications_select_membership on public.notifications for select
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.notifications to scope_events_write, authenticated;
 
+-- Ids of the notifications of a page, oldest first: see 04_pages.sql.
+create function private.find_notifications(
+  types public.notification_type[], after_transaction_id xid8, after_id uuid, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_before_transaction_id xid8 := pg_snapshot_xmin(pg_current_snapshot());
+begin
+  return array(
+    select f.id
+    from unnest(types) t (type)
+    cross join lateral (
+      select n.transaction_id, n.id
+      from public.notifications n
+      where n.organisation_id = any (v_organisation_ids)
+        and n.type = t.type
+        and (n.transaction_id, n.id) > (after_transaction_id, after_id)
+        and n.transaction_id < v_before_transaction_id
+      order by n.organisation_id, n.transaction_id, n.id
+      limit size
+    ) f
+    order by f.transaction_id, f.id
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_notifications(public.notification_type[], xid8, uuid, integer) to scope_events_write;
+
 -- Oldest first, to continue from the last one seen: `after` is the id of a notification, which is also the webhook-id of its
 -- deliveries; `cursor` walks the pages as in any list.
 create function api.list_notifications(
@@ -56,12 +89,14 @@ create function api.list_notifications(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
   v_last_id uuid := coalesce(private.decode_cursor(cursor), after);
   v_last public.notifications;
+  v_types public.notification_type[] := private.readable_types();
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_notification public.notifications;
   v_item json;
@@ -78,14 +113,17 @@ begin
     end if;
   end if;
 
+  if type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_notifications.type);
+  end if;
+  v_ids := private.find_notifications(
+    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), v_size + 1
+  );
   for v_notification in
     select n.*
-    from public.notifications n
-    where (v_last_id is null or (n.transaction_id, n.id) > (v_last.transaction_id, v_last.id))
-      and (list_notifications.type is null or n.type = list_notifications.type)
-      and n.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+    from unnest(v_ids) i (id)
+    cross join lateral (select n.* from public.notifications n where n.id = i.id offset 0) n
     order by n.transaction_id, n.id
-    limit v_size + 1
   loop
     v_item := json_build_object(
       'object', 'notification',

@@ -35,11 +35,15 @@ comment on column public.webhook_deliveries.claim is 'Identifies the claim under
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 
-create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
+-- For private.find_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
+-- pending would at times be planned with it.
+create index webhook_deliveries_webhook_endpoint_id_type_status_idx
+  on public.webhook_deliveries (webhook_endpoint_id, type, status, id);
+create index webhook_deliveries_organisation_id_type_status_idx
+  on public.webhook_deliveries (organisation_id, type, status, id);
 -- At most one delivery per notification and endpoint, whatever else goes wrong.
 create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
   on public.webhook_deliveries (notification_id, webhook_endpoint_id);
-create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
 -- No index on next_attempt_at alone: the planner would prefer it at times, and scan what is due to all endpoints for what is
 -- due to one.
 create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx

@@ -1,5 +1,75 @@
 -- Webhook delivery operations: list, redeliver one or many, and send a test.
 
+-- Ids of the deliveries of a page, newest first: see 04_pages.sql. Of a notification, these are all there are, in no order and of
+-- any organisation.
+create function private.find_webhook_deliveries(
+  notification_id uuid,
+  webhook_endpoint_id uuid,
+  types public.notification_type[],
+  status public.webhook_delivery_status,
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.webhook_delivery_status[] :=
+    case when find_webhook_deliveries.status is null then enum_range(null::public.webhook_delivery_status)
+    else array[find_webhook_deliveries.status] end;
+begin
+  if find_webhook_deliveries.notification_id is not null then
+    return array(
+      select d.id from public.webhook_deliveries d where d.notification_id = find_webhook_deliveries.notification_id
+    );
+  elsif find_webhook_deliveries.webhook_endpoint_id is null then
+    return array(
+      select f.id
+      from unnest(types) t (type)
+      cross join unnest(v_statuses) s (status)
+      cross join lateral (
+        select d.id
+        from public.webhook_deliveries d
+        where d.organisation_id = any (v_organisation_ids)
+          and d.type = t.type
+          and d.status = s.status
+          and d.id < before
+        order by d.organisation_id desc, d.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.webhook_endpoints w
+    where w.id = find_webhook_deliveries.webhook_endpoint_id and w.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(types) t (type)
+    cross join unnest(v_statuses) s (status)
+    cross join lateral (
+      select d.id
+      from public.webhook_deliveries d
+      where d.webhook_endpoint_id = any (array[find_webhook_deliveries.webhook_endpoint_id])
+        and d.type = t.type
+        and d.status = s.status
+        and d.id < before
+      order by d.webhook_endpoint_id desc, d.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_webhook_deliveries(
+  uuid, uuid, public.notification_type[], public.webhook_delivery_status, uuid, integer
+) to scope_events_write;
+
 create function api.list_webhook_deliveries(
   webhook_endpoint_id uuid default null,
   notification_id uuid default null,
@@ -8,24 +78,33 @@ create function api.list_webhook_deliveries(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_types public.notification_type[] := private.readable_types();
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_webhook_delivery public.webhook_deliveries;
   v_item json;
   v_items json[];
 begin
+  if type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_webhook_deliveries.type);
+  end if;
+  v_ids := private.find_webhook_deliveries(
+    list_webhook_deliveries.notification_id, list_webhook_deliveries.webhook_endpoint_id, v_types, list_webhook_deliveries.status,
+    v_before, v_size + 1
+  );
   for v_webhook_delivery in
     select d.*
-    from public.webhook_deliveries d
+    from unnest(v_ids) i (id)
+    cross join lateral (select d.* from public.webhook_deliveries d where d.id = i.id offset 0) d
     where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
-      and (list_webhook_deliveries.notification_id is null or d.notification_id = list_webhook_deliveries.notification_id)
       and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
       and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
-      and (v_before is null or d.id < v_before)
+      and d.id < v_before
     order by d.id desc
     limit v_size + 1
   loop
