@@ -6,12 +6,45 @@ set local check_function_bodies = off;
 
 drop trigger orders_600_notify_insert on public.orders;
 
+drop index public.attendees_event_id_idx;
+
+drop index public.attendees_organisation_id_email_lower_idx;
+
+drop index public.attendees_organisation_id_id_idx;
+
+drop index public.attendees_promo_code_id_idx;
+
+drop index public.attendees_ticket_type_id_idx;
+
+drop index public.check_ins_event_id_idx;
+
+drop index public.check_ins_organisation_id_id_idx;
+
+drop index public.events_organisation_id_id_idx;
+
+drop index public.events_organisation_id_status_id_idx;
+
+drop index public.orders_event_id_idx;
+
+drop index public.orders_organisation_id_email_lower_idx;
+
+drop index public.orders_organisation_id_id_idx;
+
+drop index public.orders_promo_code_id_idx;
+
+drop index public.webhook_deliveries_organisation_id_id_idx;
+
+drop index public.webhook_deliveries_webhook_endpoint_id_idx;
+
 alter table public.attendees
   drop constraint attendees_order_id_fkey;
 
 drop function private.tg_orders__notify_insert();
 
 alter role authenticator set enable_seqscan to 'off';
+
+alter table public.attendees
+  add column checked_in boolean generated always as ((checked_in_at is not null)) stored not null;
 
 create type private.registration_call as (
   event_id uuid,
@@ -60,6 +93,424 @@ begin
     perform private.lock_orders_of(v_event_id, array(select private.as_ticket_code(c ->> 'code') from unnest(v_calls) c));
   end loop;
   return to_json(private.answer_calls('check_in_calls', v_calls));
+end
+$$;
+
+create or replace function api.list_attendees (
+  event_id uuid default null::uuid,
+  order_id uuid default null::uuid,
+  ticket_type_id uuid default null::uuid,
+  status public.attendee_status default null::public.attendee_status,
+  checked_in boolean default null::boolean,
+  ticket_email_status public.ticket_email_status default null::public.ticket_email_status,
+  email text default null::text,
+  reference text default null::text,
+  external_id text default null::text,
+  updated_since timestamp with time zone default null::timestamp with time zone,
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_seqscan to 'off'
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_order_id uuid := order_id;
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_attendee public.attendees;
+  v_item json;
+  v_items json[] := '{}';
+begin
+  if reference is not null then
+    select o.id into v_order_id from public.orders o where o.reference = upper(list_attendees.reference);
+  end if;
+  loop
+    if reference is not null and v_order_id is null then
+      v_ids := '{}';
+    elsif external_id is not null then
+      v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
+    else
+      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      v_ids := private.find_attendees(
+        v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
+        list_attendees.ticket_email_status, list_attendees.email,
+        case when v_read > 1000 then updated_since end, v_before, v_chunk
+      );
+    end if;
+    for v_attendee in
+      select a.*
+      from unnest(v_ids) i (id)
+      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
+      where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+        and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+        and (reference is null or a.order_id = v_order_id)
+        and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+        and (list_attendees.status is null or a.status = list_attendees.status)
+        and (list_attendees.checked_in is null or a.checked_in = list_attendees.checked_in)
+        and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
+        and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
+        and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+        and (updated_since is null or a.updated_at >= updated_since)
+        and a.id < v_before
+      order by a.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.attendee_json(v_attendee);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or v_order_id is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+
+create or replace function api.list_check_ins (
+  event_id uuid default null::uuid,
+  attendee_id uuid default null::uuid,
+  result public.check_in_result default null::public.check_in_result,
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_seqscan to 'off'
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_ids uuid[] := private.find_check_ins(
+    list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
+  );
+  v_bytes integer := private.page_bytes();
+  v_check_in public.check_ins;
+  v_item json;
+  v_items json[];
+begin
+  for v_check_in in
+    select c.*
+    from unnest(v_ids) i (id)
+    cross join lateral (select c.* from public.check_ins c where c.id = i.id offset 0) c
+    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
+      and (list_check_ins.result is null or c.result = list_check_ins.result)
+      and c.id < v_before
+    order by c.id desc
+    limit v_size + 1
+  loop
+    v_item := private.check_in_json(v_check_in);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+
+create or replace function api.list_events (
+  status public.event_status default null::public.event_status,
+  external_id text default null::text,
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_seqscan to 'off'
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_event public.events;
+  v_item json;
+  v_items json[];
+begin
+  if external_id is not null then
+    v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
+  else
+    v_ids := private.find_events(list_events.status, v_before, v_size + 1);
+  end if;
+  for v_event in
+    select e.*
+    from unnest(v_ids) i (id)
+    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    where (list_events.status is null or e.status = list_events.status) and e.id < v_before
+    order by e.id desc
+  loop
+    v_item := private.event_json(v_event);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+
+create or replace function api.list_notifications (
+  type public.notification_type default null::public.notification_type,
+  after uuid default null::uuid,
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_seqscan to 'off'
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_last_id uuid := coalesce(private.decode_cursor(cursor), after);
+  v_last public.notifications;
+  v_types public.notification_type[] := private.readable_types();
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_notification public.notifications;
+  v_item json;
+  v_items json[];
+begin
+  if v_last_id is not null then
+    select n.* into v_last from public.notifications n where n.id = v_last_id;
+    if not found then
+      perform private.refuse(
+        404, 'not_found', 'There is no such notification, or it is no longer kept.',
+        case when cursor is null then 'after' else 'cursor' end,
+        hint => 'Leave it out to start from the oldest that is kept.'
+      );
+    end if;
+  end if;
+
+  if type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_notifications.type);
+  end if;
+  v_ids := private.find_notifications(
+    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), v_size + 1
+  );
+  for v_notification in
+    select n.*
+    from unnest(v_ids) i (id)
+    cross join lateral (select n.* from public.notifications n where n.id = i.id offset 0) n
+    order by n.transaction_id, n.id
+  loop
+    v_item := json_build_object(
+      'object', 'notification',
+      'id', v_notification.id,
+      'type', v_notification.type,
+      'created_at', private.rfc3339(v_notification.created_at),
+      'data', v_notification.data
+    );
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+
+create or replace function api.list_orders (
+  event_id uuid default null::uuid,
+  status public.order_status default null::public.order_status,
+  payment_status public.payment_status default null::public.payment_status,
+  email text default null::text,
+  reference text default null::text,
+  external_id text default null::text,
+  updated_since timestamp with time zone default null::timestamp with time zone,
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_seqscan to 'off'
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_order public.orders;
+  v_item json;
+  v_items json[] := '{}';
+begin
+  loop
+    if reference is not null then
+      v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
+    elsif external_id is not null then
+      v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
+    else
+      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      v_ids := private.find_orders(
+        list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
+        case when v_read > 1000 then updated_since end, v_before, v_chunk
+      );
+    end if;
+    for v_order in
+      select o.*
+      from unnest(v_ids) i (id)
+      cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
+      where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+        and (list_orders.status is null or o.status = list_orders.status)
+        and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+        and (list_orders.email is null or o.email_lower = lower(list_orders.email))
+        and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+        and (updated_since is null or o.updated_at >= updated_since)
+        and o.id < v_before
+      order by o.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.order_with_all(v_order);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or reference is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+
+create or replace function api.list_promo_codes (
+  event_id uuid,
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_seqscan to 'off'
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_promo_code public.promo_codes;
+  v_item json;
+  v_items json[];
+begin
+  if not exists (select from public.events e where e.id = list_promo_codes.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  for v_promo_code in
+    select c.*
+    from public.promo_codes c
+    where c.event_id = list_promo_codes.event_id and c.id < v_before
+    order by c.id desc
+    limit v_size + 1
+  loop
+    v_item := private.promo_code_json(v_promo_code);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+
+create or replace function api.list_webhook_deliveries (
+  webhook_endpoint_id uuid default null::uuid,
+  notification_id uuid default null::uuid,
+  type public.notification_type default null::public.notification_type,
+  status public.webhook_delivery_status default null::public.webhook_delivery_status,
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  set enable_seqscan to 'off'
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_types public.notification_type[] := private.readable_types();
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_webhook_delivery public.webhook_deliveries;
+  v_item json;
+  v_items json[];
+begin
+  if type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_webhook_deliveries.type);
+  end if;
+  v_ids := private.find_webhook_deliveries(
+    list_webhook_deliveries.notification_id, list_webhook_deliveries.webhook_endpoint_id, v_types, list_webhook_deliveries.status,
+    v_before, v_size + 1
+  );
+  for v_webhook_delivery in
+    select d.*
+    from unnest(v_ids) i (id)
+    cross join lateral (select d.* from public.webhook_deliveries d where d.id = i.id offset 0) d
+    where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
+      and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
+      and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
+      and d.id < v_before
+    order by d.id desc
+    limit v_size + 1
+  loop
+    v_item := private.webhook_delivery_json(v_webhook_delivery);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+
+create or replace function api.list_webhook_endpoints (
+  cursor text default null::text,
+  "limit" integer default null::integer
+)
+  returns json
+  language plpgsql
+  stable
+  set search_path to ''
+  as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_bytes integer := private.page_bytes();
+  v_webhook_endpoint public.webhook_endpoints;
+  v_item json;
+  v_items json[];
+begin
+  for v_webhook_endpoint in
+    select w.*
+    from public.webhook_endpoints w
+    where w.id < v_before
+    order by w.id desc
+    limit v_size + 1
+  loop
+    v_item := private.webhook_endpoint_json(v_webhook_endpoint);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
 end
 $$;
 
@@ -418,6 +869,19 @@ begin
 end
 $$;
 
+create or replace function private.before_cursor (
+  cursor text
+)
+  returns uuid
+  language plpgsql
+  stable
+  set search_path to ''
+  as $$
+begin
+  return coalesce(private.decode_cursor(cursor), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+end
+$$;
+
 create or replace function private.calls_of_batch (
   calls jsonb
 )
@@ -461,6 +925,35 @@ begin
     );
   end loop;
   return v_outcomes;
+end
+$$;
+
+create or replace function private.event_effect (
+  event_id uuid,
+  dry_run boolean
+)
+  returns json
+  language plpgsql
+  security definer
+  set search_path to ''
+  as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', (
+      select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
+    ),
+    'attendees', (
+      select count(*)
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id
+      where t.event_id = v_event.id and a.status <> 'cancelled'
+    )
+  );
 end
 $$;
 
@@ -600,6 +1093,421 @@ begin
     v_done := v_done + greatest(v_rows, v_taken, 1);
   end loop;
   return v_done;
+end
+$$;
+
+create or replace function private.find_attendees (
+  order_id uuid,
+  event_id uuid,
+  ticket_type_id uuid,
+  status public.attendee_status,
+  checked_in boolean,
+  ticket_email_status public.ticket_email_status,
+  email text,
+  updated_since timestamp with time zone,
+  before uuid,
+  size integer
+)
+  returns uuid[]
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  set enable_incremental_sort to 'off'
+  set jit to 'off'
+  as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_event_id uuid;
+  v_ticket_type_ids uuid[];
+  v_statuses public.attendee_status[] :=
+    case when find_attendees.status is null then enum_range(null::public.attendee_status) else array[find_attendees.status] end;
+  v_checked_in boolean[] := case when find_attendees.checked_in is null then '{f,t}' else array[find_attendees.checked_in] end;
+  v_email_statuses public.ticket_email_status[] :=
+    case when find_attendees.ticket_email_status is null then enum_range(null::public.ticket_email_status)
+    else array[find_attendees.ticket_email_status] end;
+begin
+  if find_attendees.order_id is not null then
+    return array(select a.id from public.attendees a where a.order_id = find_attendees.order_id);
+  elsif v_email_lower is not null then
+    return array(
+      select a.id
+      from public.attendees a
+      where a.organisation_id = any (v_organisation_ids)
+        and a.email_lower = v_email_lower
+        and a.id < before
+      order by a.organisation_id desc, a.id desc
+      limit size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids) and a.updated_at >= updated_since
+        order by a.organisation_id, a.updated_at, a.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_attendees.event_id is null and find_attendees.ticket_type_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_checked_in) c (checked_in)
+      cross join unnest(v_email_statuses) e (status)
+      cross join lateral (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids)
+          and a.status = s.status
+          and a.checked_in = c.checked_in
+          and a.ticket_email_status = e.status
+          and a.id < before
+        order by a.organisation_id desc, a.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  end if;
+  if find_attendees.ticket_type_id is null then
+    v_event_id := find_attendees.event_id;
+    v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
+  else
+    select t.event_id into v_event_id from public.ticket_types t where t.id = find_attendees.ticket_type_id;
+    v_ticket_type_ids := array[find_attendees.ticket_type_id];
+  end if;
+  if v_event_id <> find_attendees.event_id
+    or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_ticket_type_ids) t (id)
+    cross join unnest(v_statuses) s (status)
+    cross join unnest(v_checked_in) c (checked_in)
+    cross join unnest(v_email_statuses) e (status)
+    cross join lateral (
+      select a.id
+      from public.attendees a
+      where a.ticket_type_id = any (array[t.id])
+        and a.status = s.status
+        and a.checked_in = c.checked_in
+        and a.ticket_email_status = e.status
+        and a.id < before
+      order by a.ticket_type_id desc, a.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+
+create or replace function private.find_check_ins (
+  attendee_id uuid,
+  event_id uuid,
+  result public.check_in_result,
+  before uuid,
+  size integer
+)
+  returns uuid[]
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  set enable_incremental_sort to 'off'
+  set jit to 'off'
+  as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_results public.check_in_result[] :=
+    case when find_check_ins.result is null then enum_range(null::public.check_in_result) else array[find_check_ins.result] end;
+begin
+  if find_check_ins.attendee_id is not null then
+    return array(select c.id from public.check_ins c where c.attendee_id = find_check_ins.attendee_id);
+  elsif find_check_ins.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_results) r (result)
+      cross join lateral (
+        select c.id
+        from public.check_ins c
+        where c.organisation_id = any (v_organisation_ids)
+          and c.result = r.result
+          and c.id < before
+        order by c.organisation_id desc, c.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_results) r (result)
+    cross join lateral (
+      select c.id
+      from public.check_ins c
+      where c.event_id = any (array[find_check_ins.event_id])
+        and c.result = r.result
+        and c.id < before
+      order by c.event_id desc, c.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+
+create or replace function private.find_events (
+  status public.event_status,
+  before uuid,
+  size integer
+)
+  returns uuid[]
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  set enable_incremental_sort to 'off'
+  set jit to 'off'
+  as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.event_status[] :=
+    case when find_events.status is null then enum_range(null::public.event_status) else array[find_events.status] end;
+begin
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join lateral (
+      select e.id
+      from public.events e
+      where e.organisation_id = any (v_organisation_ids)
+        and e.status = s.status
+        and e.id < before
+      order by e.organisation_id desc, e.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+
+create or replace function private.find_notifications (
+  types public.notification_type[],
+  after_transaction_id xid8,
+  after_id uuid,
+  size integer
+)
+  returns uuid[]
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  set enable_incremental_sort to 'off'
+  set jit to 'off'
+  as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_before_transaction_id xid8 := pg_snapshot_xmin(pg_current_snapshot());
+begin
+  return array(
+    select f.id
+    from unnest(types) t (type)
+    cross join lateral (
+      select n.transaction_id, n.id
+      from public.notifications n
+      where n.organisation_id = any (v_organisation_ids)
+        and n.type = t.type
+        and (n.transaction_id, n.id) > (after_transaction_id, after_id)
+        and n.transaction_id < v_before_transaction_id
+      order by n.organisation_id, n.transaction_id, n.id
+      limit size
+    ) f
+    order by f.transaction_id, f.id
+    limit size
+  );
+end
+$$;
+
+create or replace function private.find_orders (
+  event_id uuid,
+  status public.order_status,
+  payment_status public.payment_status,
+  email text,
+  updated_since timestamp with time zone,
+  before uuid,
+  size integer
+)
+  returns uuid[]
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  set enable_incremental_sort to 'off'
+  set jit to 'off'
+  as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_statuses public.order_status[] :=
+    case when find_orders.status is null then enum_range(null::public.order_status) else array[find_orders.status] end;
+  v_payment_statuses public.payment_status[] :=
+    case when find_orders.payment_status is null then enum_range(null::public.payment_status) else array[find_orders.payment_status] end;
+begin
+  if v_email_lower is not null then
+    return array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = any (v_organisation_ids)
+        and o.email_lower = v_email_lower
+        and o.id < before
+      order by o.organisation_id desc, o.id desc
+      limit size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids) and o.updated_at >= updated_since
+        order by o.organisation_id, o.updated_at, o.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_orders.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_payment_statuses) p (status)
+      cross join lateral (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids)
+          and o.status = s.status
+          and o.payment_status = p.status
+          and o.id < before
+        order by o.organisation_id desc, o.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_orders.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join unnest(v_payment_statuses) p (status)
+    cross join lateral (
+      select o.id
+      from public.orders o
+      where o.event_id = any (array[find_orders.event_id])
+        and o.status = s.status
+        and o.payment_status = p.status
+        and o.id < before
+      order by o.event_id desc, o.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+
+create or replace function private.find_webhook_deliveries (
+  notification_id uuid,
+  webhook_endpoint_id uuid,
+  types public.notification_type[],
+  status public.webhook_delivery_status,
+  before uuid,
+  size integer
+)
+  returns uuid[]
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  set enable_incremental_sort to 'off'
+  set jit to 'off'
+  as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.webhook_delivery_status[] :=
+    case when find_webhook_deliveries.status is null then enum_range(null::public.webhook_delivery_status)
+    else array[find_webhook_deliveries.status] end;
+begin
+  if find_webhook_deliveries.notification_id is not null then
+    return array(
+      select d.id from public.webhook_deliveries d where d.notification_id = find_webhook_deliveries.notification_id
+    );
+  elsif find_webhook_deliveries.webhook_endpoint_id is null then
+    return array(
+      select f.id
+      from unnest(types) t (type)
+      cross join unnest(v_statuses) s (status)
+      cross join lateral (
+        select d.id
+        from public.webhook_deliveries d
+        where d.organisation_id = any (v_organisation_ids)
+          and d.type = t.type
+          and d.status = s.status
+          and d.id < before
+        order by d.organisation_id desc, d.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.webhook_endpoints w
+    where w.id = find_webhook_deliveries.webhook_endpoint_id and w.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(types) t (type)
+    cross join unnest(v_statuses) s (status)
+    cross join lateral (
+      select d.id
+      from public.webhook_deliveries d
+      where d.webhook_endpoint_id = any (array[find_webhook_deliveries.webhook_endpoint_id])
+        and d.type = t.type
+        and d.status = s.status
+        and d.id < before
+      order by d.webhook_endpoint_id desc, d.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
 end
 $$;
 
@@ -1049,6 +1957,49 @@ $$;
 alter table public.attendees
   add constraint attendees_order_id_fkey foreign key (order_id) references public.orders(id);
 
+create index attendees_organisation_id_email_lower_idx on public.attendees
+  using btree (organisation_id, email_lower, id);
+
+create index attendees_organisation_id_states_idx on public.attendees
+  using btree (organisation_id, status, checked_in, ticket_email_status, id);
+
+create index attendees_organisation_id_updated_at_idx on public.attendees using btree (organisation_id, updated_at, id);
+
+create index attendees_promo_code_id_idx on public.attendees using btree (promo_code_id)
+  where (promo_code_id is not null);
+
+create index attendees_ticket_type_id_states_idx on public.attendees
+  using btree (ticket_type_id, status, checked_in, ticket_email_status, id);
+
+create index check_ins_event_id_result_idx on public.check_ins using btree (event_id, result, id);
+
+create index check_ins_organisation_id_result_idx on public.check_ins using btree (organisation_id, result, id);
+
+create index events_organisation_id_status_id_idx on public.events using btree (organisation_id, status, id);
+
+create index notifications_organisation_id_type_idx on public.notifications
+  using btree (organisation_id, type, transaction_id, id);
+
+create index orders_event_id_states_idx on public.orders using btree (event_id, status, payment_status, id);
+
+create index orders_organisation_id_email_lower_idx on public.orders using btree (organisation_id, email_lower, id);
+
+create index orders_organisation_id_states_idx on public.orders
+  using btree (organisation_id, status, payment_status, id);
+
+create index orders_organisation_id_updated_at_idx on public.orders using btree (organisation_id, updated_at, id);
+
+create index orders_promo_code_id_idx on public.orders using btree (promo_code_id)
+  where (promo_code_id is not null);
+
+create index promo_codes_event_id_id_idx on public.promo_codes using btree (event_id, id desc);
+
+create index webhook_deliveries_organisation_id_type_status_idx on public.webhook_deliveries
+  using btree (organisation_id, type, status, id);
+
+create index webhook_deliveries_webhook_endpoint_id_type_status_idx on public.webhook_deliveries
+  using btree (webhook_endpoint_id, type, status, id);
+
 create trigger orders_600_notice_insert
   after insert on public.orders referencing new table as new_rows
   for each statement
@@ -1080,6 +2031,10 @@ revoke all on function private.answer_calls(text, jsonb[]) from public;
 
 grant execute on function private.answer_calls(text, jsonb[]) to api_key;
 
+revoke all on function private.before_cursor(text) from public;
+
+grant execute on function private.before_cursor(text) to api_key;
+
 revoke all on function private.calls_of_batch(jsonb) from public;
 
 grant execute on function private.calls_of_batch(jsonb) to api_key;
@@ -1087,6 +2042,56 @@ grant execute on function private.calls_of_batch(jsonb) to api_key;
 revoke all on function private.check_in_calls(jsonb[]) from public;
 
 grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;
+
+revoke all
+  on function
+    private.find_attendees(uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text,
+    timestamp with time zone, uuid, integer)
+  from public;
+
+grant execute
+  on function
+    private.find_attendees(uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text,
+    timestamp with time zone, uuid, integer)
+  to scope_attendees_read;
+
+revoke all on function private.find_check_ins(uuid, uuid, public.check_in_result, uuid, integer) from public;
+
+grant execute
+  on function private.find_check_ins(uuid, uuid, public.check_in_result, uuid, integer)
+  to scope_attendees_read;
+
+revoke all on function private.find_events(public.event_status, uuid, integer) from public;
+
+grant execute on function private.find_events(public.event_status, uuid, integer) to scope_events_read;
+
+revoke all on function private.find_notifications(public.notification_type[], xid8, uuid, integer) from public;
+
+grant execute
+  on function private.find_notifications(public.notification_type[], xid8, uuid, integer)
+  to scope_events_write;
+
+revoke all
+  on function private.find_orders(uuid, public.order_status, public.payment_status, text, timestamp
+    with time zone, uuid, integer)
+  from public;
+
+grant execute
+  on function private.find_orders(uuid, public.order_status, public.payment_status, text, timestamp
+    with time zone, uuid, integer)
+  to scope_orders_read;
+
+revoke all
+  on function
+    private.find_webhook_deliveries(uuid, uuid, public.notification_type[], public.webhook_delivery_status, uuid,
+    integer)
+  from public;
+
+grant execute
+  on function
+    private.find_webhook_deliveries(uuid, uuid, public.notification_type[], public.webhook_delivery_status, uuid,
+    integer)
+  to scope_events_write;
 
 revoke all on function private.has_due_webhooks(uuid) from public;
 
