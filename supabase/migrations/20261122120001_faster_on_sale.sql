@@ -1,4 +1,7 @@
 -- faster on sale. Written by `npm run db:migration` from supabase/schemas.
+-- Nothing is released yet, so there are no tables that people wait for while it runs.
+-- squawk-ignore-file require-concurrent-index-creation, require-concurrent-index-deletion, adding-field-with-default
+-- squawk-ignore-file adding-foreign-key-constraint, constraint-missing-not-valid
 
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
