@@ -4,7 +4,21 @@ import pg from 'pg'
 import { inject } from 'vitest'
 
 /** One pool for a worker: without isolation the files that it runs share this module, so no file may end it. */
-export const studio = new pg.Pool({ connectionString: inject('databaseUrl'), max: 4, allowExitOnIdle: true })
+export const studio = new pg.Pool({
+  connectionString: inject('databaseUrl'),
+  max: 4,
+  idleTimeoutMillis: 0,
+  allowExitOnIdle: true,
+})
+// Keeps the connection of a statement that was refused. The pool would close it, and each new one compiles every function again.
+studio.query = (async (...args: [string, unknown[]]) => {
+  const client = await studio.connect()
+  try {
+    return await client.query(...args)
+  } finally {
+    client.release()
+  }
+}) as pg.Pool['query']
 // A connection that idles while the stack stops, after the last test.
 studio.on('error', () => {})
 
