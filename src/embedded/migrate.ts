@@ -18,6 +18,7 @@ const replacedByBaseline = new Set([
   '20261121003000',
   '20261122010000',
   '20261122020000',
+  '20261122120000',
 ])
 
 type MigrateOptions = {

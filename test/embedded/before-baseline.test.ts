@@ -19,6 +19,7 @@ const versions = [
   '20261121003000',
   '20261122010000',
   '20261122020000',
+  '20261122120000',
 ]
 
 test('data from before the baseline is refused and left alone', { timeout: 60_000 }, async () => {

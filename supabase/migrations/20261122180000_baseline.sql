@@ -251,13 +251,15 @@ create function private.uuid_v7() returns uuid
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
+  v_microseconds bigint := date_part('epoch', clock_timestamp()) * 1000000;
 begin
-  return (
-    lpad(to_hex(v_microseconds / 1000), 12, '0')
-    || '7'
-    || lpad(to_hex(v_microseconds % 1000 * 4096 / 1000), 3, '0')
-    || substr(replace(gen_random_uuid()::text, '-', ''), 17)
+  return encode(
+    overlay(
+      uuid_send(gen_random_uuid())
+      placing int8send((v_microseconds / 1000 << 16) | x'7000'::bigint | (v_microseconds % 1000 * 4096 / 1000))
+      from 1 for 8
+    ),
+    'hex'
   )::uuid;
 end
 $$;
@@ -268,11 +270,14 @@ grant execute on function private.uuid_v7() to api_key, authenticated;
 create function private.random_code(length integer) returns text
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_bytes bytea := sha256(uuid_send(gen_random_uuid()));
+  v_code text := '';
 begin
-  return (
-    select string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(r.bytes, i) & 31), 1), '')
-    from (select sha256(uuid_send(gen_random_uuid())) as bytes) r, generate_series(0, length - 1) i
-  );
+  for i in 0..length - 1 loop
+    v_code := v_code || substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(v_bytes, i) & 31), 1);
+  end loop;
+  return v_code;
 end
 $$;
 
@@ -341,6 +346,16 @@ $$;
 grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
 
 -- Pages of a list: the cursor, and the limits in rows and in bytes.
+--
+-- A list with filters by status first finds the ids of its page (private.find_attendees and its like), then reads these rows
+-- under the caller's policies. The index of such a list has every status before the id, and a page is merged from one range for
+-- each combination of them, so that it costs the same whatever matches, and however little. Three things keep the planner
+-- from any other way, on tables that were never analysed and in generic plans as well:
+-- * The finders are security definer, and compare the organisation themselves. Equality of enums is not leakproof, so under
+--   row level security no index on a status is used.
+-- * They switch off sorting, and order by the first column of the index before the id. That column is compared with
+--   `= any`, for after an equality the planner leaves it out of the order, and the primary key has the order of the id as well.
+-- * Conditions that are optional select the query, or the list of values of a status; none is part of an index condition.
 
 -- A cursor is the last id of a page in base64url: opaque to clients, validated here. Ids never change, so paging neither
 -- skips nor repeats a row that exists throughout, whatever is edited meanwhile.
@@ -367,6 +382,16 @@ begin
 end
 $$;
 grant execute on function private.decode_cursor(text) to api_key;
+
+-- Where a list that is newest first continues: its ids are less than this. Never null, for an index condition cannot be optional.
+create function private.before_cursor(cursor text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return coalesce(private.decode_cursor(cursor), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+end
+$$;
+grant execute on function private.before_cursor(text) to api_key;
 
 create function private.page_size("limit" integer) returns integer
 language plpgsql immutable set search_path = ''
@@ -851,6 +876,9 @@ comment on function private.check_request() is 'PostgREST pre-request: refuses a
 grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
+-- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
+-- has a million rows.
+alter role authenticator set enable_seqscan = off;
 
 create function api.get_api_key() returns json
 language plpgsql stable set search_path = ''
@@ -983,6 +1011,16 @@ begin
 end
 $$;
 
+-- Until the end of the transaction. Nothing to lock without a key of the API.
+create function private.lock_idempotency_key(idempotency_key text) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended(private.claims() ->> 'family_id' || ' ' || idempotency_key, 0));
+end
+$$;
+grant execute on function private.lock_idempotency_key(text) to api_key;
+
 -- The outcome to replay, or null to go ahead. A concurrent request with the same key waits here until the first ends, and
 -- then finds its record.
 -- Security definer, as record_outcome is: records are read and written only through these two.
@@ -997,8 +1035,7 @@ begin
     return null;
   end if;
 
-  perform pg_advisory_xact_lock(hashtextextended(v_family_id || ' ' || idempotency_key, 0));
-
+  perform private.lock_idempotency_key(idempotency_key);
   select r.* into v_record
   from private.idempotency_records r
   where r.family_id = v_family_id
@@ -1130,9 +1167,8 @@ create unique index events_organisation_id_slug_key on public.events (organisati
 create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
   where external_id is not null;
 
--- The keyset pages of list_events, with and without a status.
-create index events_organisation_id_id_idx on public.events (organisation_id, id desc);
-create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id desc);
+-- For private.find_events.
+create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id);
 
 create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
 language plpgsql volatile set search_path = ''
@@ -1390,30 +1426,63 @@ grant execute on function private.event_json(public.events) to scope_events_read
 -- Operations on events. The rules are in the triggers of 09_events.sql, so that they hold for Studio as well. Every change
 -- of status goes through private.set_event_status.
 
+-- Ids of the events of a page, newest first: see 04_pages.sql.
+create function private.find_events(status public.event_status, before uuid, size integer) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.event_status[] :=
+    case when find_events.status is null then enum_range(null::public.event_status) else array[find_events.status] end;
+begin
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join lateral (
+      select e.id
+      from public.events e
+      where e.organisation_id = any (v_organisation_ids)
+        and e.status = s.status
+        and e.id < before
+      order by e.organisation_id desc, e.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_events(public.event_status, uuid, integer) to scope_events_read;
+
 create function api.list_events(
   status public.event_status default null,
   external_id text default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_event public.events;
   v_item json;
   v_items json[];
 begin
+  if external_id is not null then
+    v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
+  else
+    v_ids := private.find_events(list_events.status, v_before, v_size + 1);
+  end if;
   for v_event in
     select e.*
-    from public.events e
-    where (list_events.status is null or e.status = list_events.status)
-      and (list_events.external_id is null or e.external_id = list_events.external_id)
-      and (v_before is null or e.id < v_before)
+    from unnest(v_ids) i (id)
+    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    where (list_events.status is null or e.status = list_events.status) and e.id < v_before
     order by e.id desc
-    limit v_size + 1
   loop
     v_item := private.event_json(v_event);
     v_items := v_items || v_item;
@@ -1642,7 +1711,10 @@ begin
       select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
     ),
     'attendees', (
-      select count(*) from public.attendees a where a.event_id = v_event.id and a.status <> 'cancelled'
+      select count(*)
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id
+      where t.event_id = v_event.id and a.status <> 'cancelled'
     )
   );
 end
@@ -2167,6 +2239,7 @@ comment on column public.promo_codes.times_redeemed is 'Tickets that use it. Cou
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
+create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
 
 -- Takes uses of a code (negative: returns them), exactly, under any concurrency: the row update makes two buyers of the last
 -- use wait for one another.
@@ -2346,11 +2419,11 @@ grant execute on function private.promo_code_json(public.promo_codes) to scope_e
 -- Operations on promo codes. The rules are in the triggers of 13_promo_codes.sql, so that they hold for Studio as well.
 
 create function api.list_promo_codes(event_id uuid, cursor text default null, "limit" integer default null) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
   v_bytes integer := private.page_bytes();
   v_promo_code public.promo_codes;
   v_item json;
@@ -2362,7 +2435,7 @@ begin
   for v_promo_code in
     select c.*
     from public.promo_codes c
-    where c.event_id = list_promo_codes.event_id and (v_before is null or c.id < v_before)
+    where c.event_id = list_promo_codes.event_id and c.id < v_before
     order by c.id desc
     limit v_size + 1
   loop
@@ -2554,11 +2627,12 @@ comment on column public.orders.promo_code is 'The code that the buyer gave; cas
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
-create index orders_promo_code_id_idx on public.orders (promo_code_id);
-create index orders_event_id_idx on public.orders (event_id, id desc);
-create index orders_organisation_id_id_idx on public.orders (organisation_id, id desc);
--- A generated column, because row level security keeps the planner from an index on lower(): the function is not leakproof.
-create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower);
+create index orders_promo_code_id_idx on public.orders (promo_code_id) where promo_code_id is not null;
+-- For private.find_orders.
+create index orders_organisation_id_states_idx on public.orders (organisation_id, status, payment_status, id);
+create index orders_event_id_states_idx on public.orders (event_id, status, payment_status, id);
+create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower, id);
+create index orders_organisation_id_updated_at_idx on public.orders (organisation_id, updated_at, id);
 
 -- Whether nothing is due. An order that is to be paid completes only once it has tickets.
 -- The generated column total has no value yet in a BEFORE trigger, hence the difference.
@@ -2626,12 +2700,8 @@ begin
       end if;
     end if;
 
-    loop
-      new.reference := private.random_code(8);
-      exit when not exists (
-        select from public.orders o where o.organisation_id = new.organisation_id and o.reference = new.reference
-      );
-    end loop;
+    -- One in a million meets one that is taken, after a million orders: the unique key refuses it, and the gateway tries again.
+    new.reference := private.random_code(8);
   else
     -- Depth 1 is a statement of a person or an operation; the triggers that maintain the sums run one level deeper.
     if pg_trigger_depth() = 1 then
@@ -2764,7 +2834,7 @@ grant select on public.orders to scope_orders_read, scope_orders_write, scope_at
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
 grant update (status) on public.orders to scope_orders_write;
 grant insert (
-  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
@@ -2847,6 +2917,95 @@ end
 $$;
 grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
 
+-- Ids of orders, newest first, among which those of a page are: see 04_pages.sql. With an e-mail address, or of
+-- those updated since a time, they match only that; otherwise they match exactly.
+create function private.find_orders(
+  event_id uuid,
+  status public.order_status,
+  payment_status public.payment_status,
+  email text,
+  updated_since timestamptz,
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_statuses public.order_status[] :=
+    case when find_orders.status is null then enum_range(null::public.order_status) else array[find_orders.status] end;
+  v_payment_statuses public.payment_status[] :=
+    case when find_orders.payment_status is null then enum_range(null::public.payment_status) else array[find_orders.payment_status] end;
+begin
+  if v_email_lower is not null then
+    return array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = any (v_organisation_ids)
+        and o.email_lower = v_email_lower
+        and o.id < before
+      order by o.organisation_id desc, o.id desc
+      limit size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids) and o.updated_at >= updated_since
+        order by o.organisation_id, o.updated_at, o.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_orders.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_payment_statuses) p (status)
+      cross join lateral (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids)
+          and o.status = s.status
+          and o.payment_status = p.status
+          and o.id < before
+        order by o.organisation_id desc, o.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_orders.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join unnest(v_payment_statuses) p (status)
+    cross join lateral (
+      select o.id
+      from public.orders o
+      where o.event_id = any (array[find_orders.event_id])
+        and o.status = s.status
+        and o.payment_status = p.status
+        and o.id < before
+      order by o.event_id desc, o.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_orders(
+  uuid, public.order_status, public.payment_status, text, timestamptz, uuid, integer
+) to scope_orders_read;
+
 create function api.list_orders(
   event_id uuid default null,
   status public.order_status default null,
@@ -2858,34 +3017,55 @@ create function api.list_orders(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_order public.orders;
   v_item json;
-  v_items json[];
+  v_items json[] := '{}';
 begin
-  for v_order in
-    select o.*
-    from public.orders o
-    where (list_orders.event_id is null or o.event_id = list_orders.event_id)
-      and (list_orders.status is null or o.status = list_orders.status)
-      and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
-      and (list_orders.email is null or o.email_lower = lower(list_orders.email))
-      and (list_orders.reference is null or o.reference = upper(list_orders.reference))
-      and (list_orders.external_id is null or o.external_id = list_orders.external_id)
-      and (updated_since is null or o.updated_at >= updated_since)
-      and (v_before is null or o.id < v_before)
-    order by o.id desc
-    limit v_size + 1
   loop
-    v_item := private.order_with_all(v_order);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
+    if reference is not null then
+      v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
+    elsif external_id is not null then
+      v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
+    else
+      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      v_ids := private.find_orders(
+        list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
+        case when v_read > 1000 then updated_since end, v_before, v_chunk
+      );
+    end if;
+    for v_order in
+      select o.*
+      from unnest(v_ids) i (id)
+      cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
+      where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+        and (list_orders.status is null or o.status = list_orders.status)
+        and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+        and (list_orders.email is null or o.email_lower = lower(list_orders.email))
+        and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+        and (updated_since is null or o.updated_at >= updated_since)
+        and o.id < v_before
+      order by o.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.order_with_all(v_order);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or reference is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
   end loop;
   return private.page(v_items, v_size);
 end
@@ -3039,6 +3219,7 @@ create table public.attendees (
   status public.attendee_status not null default 'active',
   ticket_code text not null,
   checked_in_at timestamptz,
+  checked_in boolean not null generated always as (checked_in_at is not null) stored,
   ticket_email_status public.ticket_email_status not null default 'queued',
   ticket_email_sent_at timestamptz,
   ticket_email_last_error text,
@@ -3050,8 +3231,9 @@ create table public.attendees (
   updated_at timestamptz not null default now(),
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
-  constraint attendees_order_id_fkey foreign key (order_id, event_id, organisation_id)
-    references public.orders (id, event_id, organisation_id),
+  -- The guard keeps event_id and organisation_id those of the order. A key of three columns would be looked up by whichever index
+  -- the planner preferred while the table was small, and then read every order of the organisation for each attendee.
+  constraint attendees_order_id_fkey foreign key (order_id) references public.orders (id),
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
     references public.ticket_types (id, event_id),
   constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
@@ -3073,12 +3255,14 @@ comment on column public.attendees.checked_in_at is 'Time of the accepted check-
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
-create index attendees_event_id_idx on public.attendees (event_id, id desc);
-create index attendees_organisation_id_id_idx on public.attendees (organisation_id, id desc);
--- A generated column, because row level security keeps the planner from an index on lower(): the function is not leakproof.
-create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower);
-create index attendees_promo_code_id_idx on public.attendees (promo_code_id);
-create index attendees_ticket_type_id_idx on public.attendees (ticket_type_id);
+create index attendees_promo_code_id_idx on public.attendees (promo_code_id) where promo_code_id is not null;
+-- For private.find_attendees.
+create index attendees_organisation_id_states_idx
+  on public.attendees (organisation_id, status, checked_in, ticket_email_status, id);
+create index attendees_ticket_type_id_states_idx
+  on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id);
+create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower, id);
+create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
 create function private.refuse_inactive_ticket(status public.attendee_status) returns void
@@ -3116,10 +3300,11 @@ begin
     end if;
     -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
     if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
-      or new.currency <> v_order.currency
+      or new.currency <> v_order.currency or new.event_id <> v_order.event_id or new.organisation_id <> v_order.organisation_id
       or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
+        'event_id', v_order.event_id, 'organisation_id', v_order.organisation_id,
         'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null
       ));
     end if;
@@ -3327,6 +3512,117 @@ grant execute on function private.attendee_json(public.attendees, boolean) to sc
 -- Operations on attendees and their tickets. The rules are in the triggers of 17_attendees.sql, so that they hold for Studio
 -- as well.
 
+-- Ids of attendees, newest first, among which those of a page are: see 04_pages.sql. Of an order, these are
+-- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
+-- otherwise they match exactly. An event is read by its ticket types.
+create function private.find_attendees(
+  order_id uuid,
+  event_id uuid,
+  ticket_type_id uuid,
+  status public.attendee_status,
+  checked_in boolean,
+  ticket_email_status public.ticket_email_status,
+  email text,
+  updated_since timestamptz,
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_event_id uuid;
+  v_ticket_type_ids uuid[];
+  v_statuses public.attendee_status[] :=
+    case when find_attendees.status is null then enum_range(null::public.attendee_status) else array[find_attendees.status] end;
+  v_checked_in boolean[] := case when find_attendees.checked_in is null then '{f,t}' else array[find_attendees.checked_in] end;
+  v_email_statuses public.ticket_email_status[] :=
+    case when find_attendees.ticket_email_status is null then enum_range(null::public.ticket_email_status)
+    else array[find_attendees.ticket_email_status] end;
+begin
+  if find_attendees.order_id is not null then
+    return array(select a.id from public.attendees a where a.order_id = find_attendees.order_id);
+  elsif v_email_lower is not null then
+    return array(
+      select a.id
+      from public.attendees a
+      where a.organisation_id = any (v_organisation_ids)
+        and a.email_lower = v_email_lower
+        and a.id < before
+      order by a.organisation_id desc, a.id desc
+      limit size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids) and a.updated_at >= updated_since
+        order by a.organisation_id, a.updated_at, a.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_attendees.event_id is null and find_attendees.ticket_type_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_checked_in) c (checked_in)
+      cross join unnest(v_email_statuses) e (status)
+      cross join lateral (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids)
+          and a.status = s.status
+          and a.checked_in = c.checked_in
+          and a.ticket_email_status = e.status
+          and a.id < before
+        order by a.organisation_id desc, a.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  end if;
+  if find_attendees.ticket_type_id is null then
+    v_event_id := find_attendees.event_id;
+    v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
+  else
+    select t.event_id into v_event_id from public.ticket_types t where t.id = find_attendees.ticket_type_id;
+    v_ticket_type_ids := array[find_attendees.ticket_type_id];
+  end if;
+  if v_event_id <> find_attendees.event_id
+    or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_ticket_type_ids) t (id)
+    cross join unnest(v_statuses) s (status)
+    cross join unnest(v_checked_in) c (checked_in)
+    cross join unnest(v_email_statuses) e (status)
+    cross join lateral (
+      select a.id
+      from public.attendees a
+      where a.ticket_type_id = any (array[t.id])
+        and a.status = s.status
+        and a.checked_in = c.checked_in
+        and a.ticket_email_status = e.status
+        and a.id < before
+      order by a.ticket_type_id desc, a.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, uuid, integer
+) to scope_attendees_read;
+
 create function api.list_attendees(
   event_id uuid default null,
   order_id uuid default null,
@@ -3341,39 +3637,64 @@ create function api.list_attendees(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
-  -- Looked up first, so that the list uses the index on order_id.
-  v_order_id uuid := (select o.id from public.orders o where o.reference = upper(list_attendees.reference));
+  v_before uuid := private.before_cursor(cursor);
+  v_order_id uuid := order_id;
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_attendee public.attendees;
   v_item json;
-  v_items json[];
+  v_items json[] := '{}';
 begin
-  for v_attendee in
-    select a.*
-    from public.attendees a
-    where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
-      and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
-      and (list_attendees.reference is null or a.order_id = v_order_id)
-      and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
-      and (list_attendees.status is null or a.status = list_attendees.status)
-      and (checked_in is null or (a.checked_in_at is not null) = checked_in)
-      and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
-      and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
-      and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
-      and (updated_since is null or a.updated_at >= updated_since)
-      and (v_before is null or a.id < v_before)
-    order by a.id desc
-    limit v_size + 1
+  if reference is not null then
+    select o.id into v_order_id from public.orders o where o.reference = upper(list_attendees.reference);
+  end if;
   loop
-    v_item := private.attendee_json(v_attendee);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
+    if reference is not null and v_order_id is null then
+      v_ids := '{}';
+    elsif external_id is not null then
+      v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
+    else
+      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      v_ids := private.find_attendees(
+        v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
+        list_attendees.ticket_email_status, list_attendees.email,
+        case when v_read > 1000 then updated_since end, v_before, v_chunk
+      );
+    end if;
+    for v_attendee in
+      select a.*
+      from unnest(v_ids) i (id)
+      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
+      where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+        and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+        and (reference is null or a.order_id = v_order_id)
+        and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+        and (list_attendees.status is null or a.status = list_attendees.status)
+        and (list_attendees.checked_in is null or a.checked_in = list_attendees.checked_in)
+        and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
+        and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
+        and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+        and (updated_since is null or a.updated_at >= updated_since)
+        and a.id < v_before
+      order by a.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.attendee_json(v_attendee);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or v_order_id is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
   end loop;
   return private.page(v_items, v_size);
 end
@@ -4049,6 +4370,83 @@ end
 $$;
 grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
 
+-- A registration whose event and ticket types are known to be the caller's.
+create type private.registration as (
+  order_id uuid,
+  event_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text,
+  guests jsonb,
+  payment_method public.payment_method,
+  promo_code text,
+  send_email boolean,
+  external_id text,
+  metadata jsonb
+);
+
+-- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. Answers an order for
+-- each registration, in their order.
+create function private.add_registrations(registrations private.registration[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_orders public.orders[];
+  v_attendees public.attendees[];
+begin
+  with added as (
+    insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+    select
+      r.order_id,
+      r.event_id,
+      coalesce(r.name, r.guests #>> '{0,name}'),
+      coalesce(r.email, r.guests #>> '{0,email}'),
+      case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
+      coalesce(r.send_email, true),
+      r.payment_method,
+      r.promo_code,
+      r.external_id,
+      coalesce(r.metadata, '{}')
+    from unnest(registrations) r
+    returning *
+  )
+  select array_agg(row(a.*)::public.orders) into v_orders from added a;
+
+  with added as (
+    insert into public.attendees (event_id, order_id, ticket_type_id, name, email, company, external_id, metadata)
+    select
+      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.name, g.email, g.company, g.external_id,
+      coalesce(g.metadata, '{}')
+    from unnest(registrations) r
+    cross join lateral jsonb_to_recordset(r.guests) g (
+      ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
+    )
+    returning *
+  )
+  select array_agg(row(a.*)::public.attendees) into v_attendees from added a;
+
+  -- The triggers of attendees have set the totals of an order that is to be paid, and with them its status and its tickets'.
+  if exists (select from unnest(registrations) r where r.payment_method is not null) then
+    v_orders := array(select o from public.orders o where o.id = any (array(select r.id from unnest(v_orders) r)));
+    v_attendees := array(select a from public.attendees a where a.id = any (array(select r.id from unnest(v_attendees) r)));
+  end if;
+
+  return array(
+    select private.order_json(row(o.*)::public.orders, a.attendees, '[]')
+    from unnest(registrations) with ordinality r
+    join unnest(v_orders) o on o.id = r.order_id
+    join (
+      select a.order_id, json_agg(private.attendee_json(row(a.*)::public.attendees) order by a.id) as attendees
+      from unnest(v_attendees) a
+      group by a.order_id
+    ) a on a.order_id = r.order_id
+    order by r.ordinality
+  );
+end
+$$;
+grant execute on function private.add_registrations(private.registration[]) to scope_attendees_write;
+
 -- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
 -- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
 -- and company are the buyer's; without them the first guest is the buyer.
@@ -4076,8 +4474,6 @@ declare
   )));
   v_organisation_id uuid;
   v_foreign record;
-  v_order public.orders;
-  v_attendees json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -4097,6 +4493,7 @@ begin
     where t.id = coalesce((g.guest ->> 'ticket_type_id')::uuid, register_attendee.ticket_type_id)
       and t.event_id = register_attendee.event_id
   )
+  order by g.place
   limit 1;
   if found then
     perform private.refuse_not_found(
@@ -4108,49 +4505,13 @@ begin
     perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
   end if;
 
-  insert into public.orders (
-    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
-  )
-  values (
-    v_organisation_id,
-    register_attendee.event_id,
-    coalesce(register_attendee.name, v_guests #>> '{0,name}'),
-    coalesce(register_attendee.email, v_guests #>> '{0,email}'),
-    case
-      when coalesce(register_attendee.name, register_attendee.email, register_attendee.company) is null
-        then v_guests #>> '{0,company}'
-      else register_attendee.company
-    end,
-    coalesce(register_attendee.send_email, true),
-    register_attendee.payment_method,
-    register_attendee.promo_code,
-    register_attendee.external_id,
-    coalesce(register_attendee.metadata, '{}')
-  )
-  returning * into v_order;
-
-  insert into public.attendees (
-    organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
-  )
-  select
-    v_organisation_id, v_order.event_id, v_order.id, coalesce(g.ticket_type_id, register_attendee.ticket_type_id),
-    g.name, g.email, g.company, g.external_id, coalesce(g.metadata, '{}')
-  from jsonb_to_recordset(v_guests) g (
-    ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
-  );
-
-  -- The triggers of attendees have set the totals of the order, and with them its status.
-  if v_order.payment_method is not null then
-    select o.* into v_order from public.orders o where o.id = v_order.id;
-  end if;
-  select json_agg(private.attendee_json(a) order by a.id) into v_attendees
-  from public.attendees a
-  where a.order_id = v_order.id;
-
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', private.order_json(v_order, v_attendees, '[]'))
+    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
+      private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
+      metadata
+    )::private.registration]))[1])
   );
 end
 $$;
@@ -4206,8 +4567,9 @@ create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_i
   where result = 'accepted' and undone_at is null;
 create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
-create index check_ins_event_id_idx on public.check_ins (event_id, id desc);
-create index check_ins_organisation_id_id_idx on public.check_ins (organisation_id, id desc);
+-- For private.find_check_ins.
+create index check_ins_event_id_result_idx on public.check_ins (event_id, result, id);
+create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
 -- A typed code may be in lower case, with spaces or hyphens.
@@ -4370,6 +4732,61 @@ grant execute on function private.check_in_json(public.check_ins) to scope_check
 
 -- Check-in operations: the log, checking in one ticket or a batch of offline scans, and undo.
 
+-- Ids of the check-ins of a page, newest first: see 04_pages.sql. Of an attendee, these are all there are, in no order and of
+-- any organisation.
+create function private.find_check_ins(
+  attendee_id uuid, event_id uuid, result public.check_in_result, before uuid, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_results public.check_in_result[] :=
+    case when find_check_ins.result is null then enum_range(null::public.check_in_result) else array[find_check_ins.result] end;
+begin
+  if find_check_ins.attendee_id is not null then
+    return array(select c.id from public.check_ins c where c.attendee_id = find_check_ins.attendee_id);
+  elsif find_check_ins.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_results) r (result)
+      cross join lateral (
+        select c.id
+        from public.check_ins c
+        where c.organisation_id = any (v_organisation_ids)
+          and c.result = r.result
+          and c.id < before
+        order by c.organisation_id desc, c.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_results) r (result)
+    cross join lateral (
+      select c.id
+      from public.check_ins c
+      where c.event_id = any (array[find_check_ins.event_id])
+        and c.result = r.result
+        and c.id < before
+      order by c.event_id desc, c.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_check_ins(uuid, uuid, public.check_in_result, uuid, integer) to scope_attendees_read;
+
 create function api.list_check_ins(
   event_id uuid default null,
   attendee_id uuid default null,
@@ -4377,11 +4794,14 @@ create function api.list_check_ins(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_ids uuid[] := private.find_check_ins(
+    list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
+  );
   v_bytes integer := private.page_bytes();
   v_check_in public.check_ins;
   v_item json;
@@ -4389,11 +4809,11 @@ declare
 begin
   for v_check_in in
     select c.*
-    from public.check_ins c
+    from unnest(v_ids) i (id)
+    cross join lateral (select c.* from public.check_ins c where c.id = i.id offset 0) c
     where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
-      and (list_check_ins.attendee_id is null or c.attendee_id = list_check_ins.attendee_id)
       and (list_check_ins.result is null or c.result = list_check_ins.result)
-      and (v_before is null or c.id < v_before)
+      and c.id < v_before
     order by c.id desc
     limit v_size + 1
   loop
@@ -4876,7 +5296,7 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
   v_bytes integer := private.page_bytes();
   v_webhook_endpoint public.webhook_endpoints;
   v_item json;
@@ -4885,7 +5305,7 @@ begin
   for v_webhook_endpoint in
     select w.*
     from public.webhook_endpoints w
-    where v_before is null or w.id < v_before
+    where w.id < v_before
     order by w.id desc
     limit v_size + 1
   loop
@@ -5110,6 +5530,8 @@ comment on column public.notifications.transaction_id is
   'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
+-- For private.find_notifications.
+create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 
@@ -5138,6 +5560,37 @@ create policy notifications_select_membership on public.notifications for select
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.notifications to scope_events_write, authenticated;
 
+-- Ids of the notifications of a page, oldest first: see 04_pages.sql.
+create function private.find_notifications(
+  types public.notification_type[], after_transaction_id xid8, after_id uuid, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_before_transaction_id xid8 := pg_snapshot_xmin(pg_current_snapshot());
+begin
+  return array(
+    select f.id
+    from unnest(types) t (type)
+    cross join lateral (
+      select n.transaction_id, n.id
+      from public.notifications n
+      where n.organisation_id = any (v_organisation_ids)
+        and n.type = t.type
+        and (n.transaction_id, n.id) > (after_transaction_id, after_id)
+        and n.transaction_id < v_before_transaction_id
+      order by n.organisation_id, n.transaction_id, n.id
+      limit size
+    ) f
+    order by f.transaction_id, f.id
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_notifications(public.notification_type[], xid8, uuid, integer) to scope_events_write;
+
 -- Oldest first, to continue from the last one seen: `after` is the id of a notification, which is also the webhook-id of its
 -- deliveries; `cursor` walks the pages as in any list.
 create function api.list_notifications(
@@ -5146,12 +5599,14 @@ create function api.list_notifications(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
   v_last_id uuid := coalesce(private.decode_cursor(cursor), after);
   v_last public.notifications;
+  v_types public.notification_type[] := private.readable_types();
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_notification public.notifications;
   v_item json;
@@ -5168,14 +5623,17 @@ begin
     end if;
   end if;
 
+  if type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_notifications.type);
+  end if;
+  v_ids := private.find_notifications(
+    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), v_size + 1
+  );
   for v_notification in
     select n.*
-    from public.notifications n
-    where (v_last_id is null or (n.transaction_id, n.id) > (v_last.transaction_id, v_last.id))
-      and (list_notifications.type is null or n.type = list_notifications.type)
-      and n.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+    from unnest(v_ids) i (id)
+    cross join lateral (select n.* from public.notifications n where n.id = i.id offset 0) n
     order by n.transaction_id, n.id
-    limit v_size + 1
   loop
     v_item := json_build_object(
       'object', 'notification',
@@ -5198,9 +5656,9 @@ grant execute on function api.list_notifications(public.notification_type, uuid,
 -- The triggers that write notifications of orders, attendees, check-ins and events.
 -- All security definer: no role may write the outbox.
 
--- Orders notify at the end of the transaction: only then are their attendees and payments complete. A new order has a deferred
--- trigger of its own. Triggers on statements cannot be deferred, so a statement that completes or cancels orders leaves one row
--- here, whose deferred trigger notifies of all of them at once.
+-- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
+-- deferred, so a statement that creates, completes or cancels orders leaves a row here, whose deferred trigger notifies of all of
+-- them at once.
 create table private.order_notices (
   id uuid not null default gen_random_uuid(),
   types public.notification_type[] not null,
@@ -5210,37 +5668,19 @@ create table private.order_notices (
 comment on table private.order_notices is 'Orders that the running transaction notifies of when it ends. Rows are deleted before it commits.';
 alter table private.order_notices enable row level security;
 
-create function private.tg_orders__notify_insert() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_order public.orders;
-  v_data json;
-begin
-  select o.* into v_order from public.orders o where o.id = new.id;
-  if found then
-    v_data := private.order_json(
-      v_order,
-      private.attendees_of_order_json(v_order.id),
-      case when v_order.amount_paid > 0 then private.order_payments_json(v_order.id) else '[]' end
-    );
-    insert into public.notifications (organisation_id, type, data)
-    select v_order.organisation_id, t.type, v_data
-    from unnest(
-      case new.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[]
-    ) t (type);
-  end if;
-  return null;
-end
-$$;
-create constraint trigger orders_600_notify_insert after insert on public.orders
-  deferrable initially deferred
-  for each row execute function private.tg_orders__notify_insert();
-
 create function private.tg_orders__notice() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if tg_op = 'INSERT' then
+    insert into private.order_notices (types, order_ids)
+    select
+      case n.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
+      array_agg(n.id order by n.id)
+    from new_rows n
+    group by n.status;
+    return null;
+  end if;
   -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
@@ -5255,6 +5695,9 @@ begin
   return null;
 end
 $$;
+create trigger orders_600_notice_insert after insert on public.orders
+  referencing new table as new_rows
+  for each statement execute function private.tg_orders__notice();
 create trigger orders_600_notice_update after update on public.orders
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_orders__notice();
@@ -5533,19 +5976,25 @@ begin
 end
 $$;
 
--- Fans out the queue of one organisation, oldest transaction first, up to about "limit" deliveries; returns how many it did. It
+-- Fans out the queue of one organisation, oldest transactions first, up to about "limit" deliveries; returns how many it did. It
 -- never waits: while an endpoint of the organisation is being changed or deleted, or another courier has the transaction, it
--- leaves that for later. The plan uses the indexes whatever the statistics say: each batch reads only its own part.
+-- leaves that for later. Transactions that began after the last change of an endpoint have the same subscriptions, and are done
+-- together; each earlier one is done by itself. The plan uses the indexes whatever the statistics say: each batch reads only
+-- its own part.
 create function private.fan_out_organisation(organisation_id uuid, "limit" integer) returns integer
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
 declare
+  v_none constant uuid := '00000000-0000-0000-0000-000000000000';
   v_endpoints integer;
-  v_queued private.notification_queue;
+  v_last_change xid8;
+  v_first xid8;
+  v_transactions xid8[];
   v_subscriptions private.webhook_subscription[];
   v_batch_size integer;
-  v_ids uuid[];
+  v_share integer;
+  v_taken integer;
   v_rows integer;
   v_done integer := 0;
   v_started constant timestamptz := clock_timestamp();
@@ -5564,10 +6013,14 @@ begin
   ) then
     return 0;
   end if;
+  -- No endpoint changes while this transaction holds the lock.
+  select coalesce(max(greatest(s.transaction_id, pg_snapshot_xmax(s.snapshot))), '0') into v_last_change
+  from private.webhook_subscriptions s
+  where s.organisation_id = fan_out_organisation.organisation_id;
 
   -- Limited by time as well, so that every call ends well within its statement timeout and keeps what it did.
   while v_done < "limit" and (v_done = 0 or clock_timestamp() < v_started + interval '300 milliseconds') loop
-    select q.* into v_queued
+    select q.transaction_id into v_first
     from private.notification_queue q
     where q.organisation_id = fan_out_organisation.organisation_id
     order by q.transaction_id
@@ -5575,44 +6028,85 @@ begin
     for update skip locked;
     exit when not found;
 
-    v_ids := '{}';
-    v_rows := 0;
-    v_batch_size := 1;
-    v_subscriptions := private.subscriptions_at(organisation_id, v_queued.transaction_id);
-    if v_subscriptions <> '{}' then
-      v_batch_size := greatest(("limit" - v_done) / cardinality(v_subscriptions), 1);
-      v_ids := array(
-        select n.id
-        from public.notifications n
-        where n.organisation_id = fan_out_organisation.organisation_id
-          and n.transaction_id = v_queued.transaction_id
-          and n.id > coalesce(v_queued.after_id, '00000000-0000-0000-0000-000000000000')
-        order by n.id
-        limit v_batch_size
+    v_subscriptions := private.subscriptions_at(organisation_id, v_first);
+    v_batch_size := greatest(("limit" - v_done) / greatest(cardinality(v_subscriptions), 1), 1);
+    v_transactions := array[v_first];
+    if v_first > v_last_change then
+      v_transactions := array(
+        select q.transaction_id
+        from private.notification_queue q
+        where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id >= v_first
+        order by q.transaction_id
+        -- Without a subscription a row is only removed, which costs little; with one, most transactions have few notifications.
+        limit case when v_subscriptions = '{}' then 10 * v_batch_size else (v_batch_size + 3) / 4 end
+        for update skip locked
       );
-      -- Dated when the change happened, so that older deliveries are sent first, and a redelivery by time finds them.
+    end if;
+
+    if v_subscriptions = '{}' then
+      delete from private.notification_queue q
+      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions);
+      v_done := v_done + (cardinality(v_transactions) + 9) / 10;
+      continue;
+    end if;
+
+    -- Each transaction has an equal share, so that a batch never reads more than it does.
+    v_share := greatest(v_batch_size / cardinality(v_transactions), 1);
+    -- Dated when the change happened, so that older deliveries are sent first, and a redelivery by time finds them.
+    with taken as materialized (
+      select n.id, n.organisation_id, n.type, n.created_at
+      from private.notification_queue q
+      cross join lateral (
+        select n.id, n.organisation_id, n.type, n.created_at
+        from public.notifications n
+        where n.organisation_id = q.organisation_id
+          and n.transaction_id = q.transaction_id
+          and n.id > coalesce(q.after_id, v_none)
+        order by n.id
+        limit v_share
+      ) n
+      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions)
+    ),
+    made as (
       insert into public.webhook_deliveries (
         organisation_id, webhook_endpoint_id, notification_id, type, next_attempt_at, created_at, updated_at
       )
       select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
-      from public.notifications n
+      from taken n
       join unnest(v_subscriptions) s on n.type = any (s.types)
-      where n.id = any (v_ids)
-        and (s.after_id is null or n.id > s.after_id)
-        and (s.before_id is null or n.id < s.before_id)
-      order by n.id, s.webhook_endpoint_id
-      on conflict (notification_id, webhook_endpoint_id) do nothing;
-      get diagnostics v_rows = row_count;
-    end if;
+      where (s.after_id is null or n.id > s.after_id) and (s.before_id is null or n.id < s.before_id)
+      on conflict (notification_id, webhook_endpoint_id) do nothing
+      returning id
+    )
+    select (select count(*) from taken), (select count(*) from made) into v_taken, v_rows;
 
-    if cardinality(v_ids) < v_batch_size then
-      delete from private.notification_queue q
-      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
-    else
-      update private.notification_queue q set after_id = v_ids[v_batch_size]
-      where q.organisation_id = v_queued.organisation_id and q.transaction_id = v_queued.transaction_id;
+    -- Fewer than its share: it is finished.
+    delete from private.notification_queue q
+    where q.organisation_id = fan_out_organisation.organisation_id
+      and q.transaction_id = any (v_transactions)
+      and not exists (
+        select from public.notifications n
+        where n.organisation_id = q.organisation_id
+          and n.transaction_id = q.transaction_id
+          and n.id > coalesce(q.after_id, v_none)
+        order by n.id
+        offset v_share - 1
+      );
+    if v_taken >= v_share then
+      update private.notification_queue q
+      set after_id = (
+        select n.id
+        from public.notifications n
+        where n.organisation_id = q.organisation_id
+          and n.transaction_id = q.transaction_id
+          and n.id > coalesce(q.after_id, v_none)
+        order by n.id
+        offset v_share - 1
+        limit 1
+      )
+      where q.organisation_id = fan_out_organisation.organisation_id and q.transaction_id = any (v_transactions);
     end if;
-    v_done := v_done + greatest(v_rows, cardinality(v_ids), 1);
+    v_done := v_done + greatest(v_rows, v_taken, 1);
   end loop;
   return v_done;
 end
@@ -5735,11 +6229,15 @@ comment on column public.webhook_deliveries.claim is 'Identifies the claim under
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
 
-create index webhook_deliveries_webhook_endpoint_id_idx on public.webhook_deliveries (webhook_endpoint_id, id desc);
+-- For private.find_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
+-- pending would at times be planned with it.
+create index webhook_deliveries_webhook_endpoint_id_type_status_idx
+  on public.webhook_deliveries (webhook_endpoint_id, type, status, id);
+create index webhook_deliveries_organisation_id_type_status_idx
+  on public.webhook_deliveries (organisation_id, type, status, id);
 -- At most one delivery per notification and endpoint, whatever else goes wrong.
 create unique index webhook_deliveries_notification_id_webhook_endpoint_id_key
   on public.webhook_deliveries (notification_id, webhook_endpoint_id);
-create index webhook_deliveries_organisation_id_id_idx on public.webhook_deliveries (organisation_id, id desc);
 -- No index on next_attempt_at alone: the planner would prefer it at times, and scan what is due to all endpoints for what is
 -- due to one.
 create index webhook_deliveries_webhook_endpoint_id_next_attempt_at_idx
@@ -5862,6 +6360,76 @@ grant execute on function private.webhook_delivery_json(public.webhook_deliverie
 
 -- Webhook delivery operations: list, redeliver one or many, and send a test.
 
+-- Ids of the deliveries of a page, newest first: see 04_pages.sql. Of a notification, these are all there are, in no order and of
+-- any organisation.
+create function private.find_webhook_deliveries(
+  notification_id uuid,
+  webhook_endpoint_id uuid,
+  types public.notification_type[],
+  status public.webhook_delivery_status,
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.webhook_delivery_status[] :=
+    case when find_webhook_deliveries.status is null then enum_range(null::public.webhook_delivery_status)
+    else array[find_webhook_deliveries.status] end;
+begin
+  if find_webhook_deliveries.notification_id is not null then
+    return array(
+      select d.id from public.webhook_deliveries d where d.notification_id = find_webhook_deliveries.notification_id
+    );
+  elsif find_webhook_deliveries.webhook_endpoint_id is null then
+    return array(
+      select f.id
+      from unnest(types) t (type)
+      cross join unnest(v_statuses) s (status)
+      cross join lateral (
+        select d.id
+        from public.webhook_deliveries d
+        where d.organisation_id = any (v_organisation_ids)
+          and d.type = t.type
+          and d.status = s.status
+          and d.id < before
+        order by d.organisation_id desc, d.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.webhook_endpoints w
+    where w.id = find_webhook_deliveries.webhook_endpoint_id and w.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(types) t (type)
+    cross join unnest(v_statuses) s (status)
+    cross join lateral (
+      select d.id
+      from public.webhook_deliveries d
+      where d.webhook_endpoint_id = any (array[find_webhook_deliveries.webhook_endpoint_id])
+        and d.type = t.type
+        and d.status = s.status
+        and d.id < before
+      order by d.webhook_endpoint_id desc, d.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_webhook_deliveries(
+  uuid, uuid, public.notification_type[], public.webhook_delivery_status, uuid, integer
+) to scope_events_write;
+
 create function api.list_webhook_deliveries(
   webhook_endpoint_id uuid default null,
   notification_id uuid default null,
@@ -5870,24 +6438,33 @@ create function api.list_webhook_deliveries(
   cursor text default null,
   "limit" integer default null
 ) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.decode_cursor(cursor);
+  v_before uuid := private.before_cursor(cursor);
+  v_types public.notification_type[] := private.readable_types();
+  v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_webhook_delivery public.webhook_deliveries;
   v_item json;
   v_items json[];
 begin
+  if type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_webhook_deliveries.type);
+  end if;
+  v_ids := private.find_webhook_deliveries(
+    list_webhook_deliveries.notification_id, list_webhook_deliveries.webhook_endpoint_id, v_types, list_webhook_deliveries.status,
+    v_before, v_size + 1
+  );
   for v_webhook_delivery in
     select d.*
-    from public.webhook_deliveries d
+    from unnest(v_ids) i (id)
+    cross join lateral (select d.* from public.webhook_deliveries d where d.id = i.id offset 0) d
     where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
-      and (list_webhook_deliveries.notification_id is null or d.notification_id = list_webhook_deliveries.notification_id)
       and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
       and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
-      and (v_before is null or d.id < v_before)
+      and d.id < v_before
     order by d.id desc
     limit v_size + 1
   loop
@@ -6259,9 +6836,148 @@ begin
 end
 $$;
 
--- The response of the endpoint, or why there was none. 2xx is delivered, 410 is final, anything else is retried, not before the
--- endpoint asks for it. An endpoint that has failed for five days is disabled. A result from a URL that the endpoint had when
--- the webhook was claimed, and has no longer, is logged but does not count: the new URL has attempts of its own.
+-- Whether a webhook is due to the endpoint: one look-up, however many there are.
+create function private.has_due_webhooks(webhook_endpoint_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return exists (
+    select from public.webhook_deliveries d
+    where d.webhook_endpoint_id = has_due_webhooks.webhook_endpoint_id
+      and d.status = 'pending'
+      and d.next_attempt_at <= now()
+  );
+end
+$$;
+
+-- The results of a batch of attempts, in the order in which they came: the response of the endpoint, or why there was none. 2xx
+-- is delivered, 410 is final, anything else is retried, not before the endpoint asks for it. An endpoint that has failed for
+-- five days is disabled. A result from a URL that the endpoint had when the webhook was claimed, and has no longer, is logged but
+-- does not count: the new URL has attempts of its own. The plan uses the indexes whatever the statistics say.
+create function api.settle_webhooks(results json) returns json
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+declare
+  -- Ten attempts within about three days, as Standard Webhooks proposes.
+  v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
+  v_ids constant uuid[] := array(select (r ->> 'id')::uuid from json_array_elements(results) r);
+  v_endpoint_ids uuid[];
+  v_organisation_ids uuid[];
+  v_settled_ids uuid[];
+  v_troubled_ids uuid[];
+  v_result record;
+  v_endpoint public.webhook_endpoints;
+  v_failing_since timestamptz;
+  v_reason text;
+  v_disabled_ids uuid[] := '{}';
+begin
+  -- Endpoints are locked before their deliveries, as everywhere.
+  v_endpoint_ids := array(select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = any (v_ids));
+  v_endpoint_ids := array(
+    select w.id from public.webhook_endpoints w where w.id = any (v_endpoint_ids) order by w.id for no key update
+  );
+
+  with settled as (
+    update public.webhook_deliveries d
+    set claim = null,
+      claimed_until = null,
+      attempts = case when r.url_changed and not r.delivered then 0 else d.attempts end,
+      last_response_status = r.response_status,
+      last_response_body = left(r.response_body, 1024),
+      last_response_milliseconds = r.milliseconds,
+      last_error = r.error,
+      delivered_at = case when r.delivered then now() else d.delivered_at end,
+      status = case
+        when r.delivered then 'delivered'
+        when r.url_changed then 'pending'
+        when r.response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
+        else 'pending'
+      end::public.webhook_delivery_status,
+      next_attempt_at = case
+        when r.url_changed then now()
+        else greatest(
+          now() + private.retry_delay(d.attempts, v_pauses),
+          now() + make_interval(secs => least(coalesce(r.retry_after_seconds, 0), 86400))
+        )
+      end
+    from (
+      select
+        g.*,
+        coalesce(g.response_status between 200 and 299, false) as delivered,
+        coalesce(w.url <> g.url, false) as url_changed,
+        w.failing_since
+      from json_to_recordset(results) g (
+        id uuid, claim uuid, url text, response_status integer, response_body text, milliseconds integer, error text,
+        retry_after_seconds integer
+      )
+      cross join lateral (
+        select w.url, w.failing_since
+        from public.webhook_endpoints w
+        where w.id = (select o.webhook_endpoint_id from public.webhook_deliveries o where o.id = g.id)
+      ) w
+    ) r
+    -- By the ids, and an expression, so that the planner does not scan the index of everything pending.
+    where d.id = any (v_ids) and d.id = r.id and d.claim = r.claim and coalesce(d.status = 'pending', false)
+    returning d.id, d.webhook_endpoint_id, r.url_changed, r.delivered, r.failing_since
+  )
+  select
+    array_agg(s.id) filter (where not s.url_changed),
+    array_agg(s.webhook_endpoint_id) filter (where not s.url_changed and (not s.delivered or s.failing_since is not null))
+  into v_settled_ids, v_troubled_ids
+  from settled s;
+
+  for v_result in
+    select g.id, d.webhook_endpoint_id, g.response_status, coalesce(g.response_status between 200 and 299, false) as delivered
+    from rows from (json_to_recordset(results) as (id uuid, response_status integer)) with ordinality g (id, response_status, place)
+    join public.webhook_deliveries d on d.id = g.id
+    where d.id = any (v_ids) and g.id = any (v_settled_ids) and coalesce(d.webhook_endpoint_id = any (v_troubled_ids), false)
+    order by g.place
+  loop
+    select w.* into v_endpoint from public.webhook_endpoints w where w.id = v_result.webhook_endpoint_id;
+    if v_result.delivered then
+      update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
+      continue;
+    end if;
+    -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
+    v_failing_since := case
+      when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
+    end;
+    v_reason := case
+      when v_endpoint.status = 'disabled' then null
+      when v_result.response_status = 410 then 'It answered 410 Gone.'
+      when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
+    end;
+    if v_reason is null then
+      update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
+    else
+      update public.webhook_endpoints w
+      set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
+      where w.id = v_endpoint.id;
+      v_disabled_ids := v_disabled_ids || v_result.id;
+    end if;
+  end loop;
+
+  -- Whether the places that are free now may have something to take: of their organisations, and of all that are failing.
+  v_organisation_ids := array(select w.organisation_id from public.webhook_endpoints w where w.id = any (v_endpoint_ids));
+  return json_build_object(
+    'disabled', v_disabled_ids,
+    'more', exists (
+      select from public.webhook_endpoints w
+      where w.organisation_id = any (v_organisation_ids) and w.status = 'enabled' and private.has_due_webhooks(w.id)
+    ) or (v_troubled_ids is not null and exists (
+      select from public.webhook_endpoints w
+      where w.failing_since is not null and w.status = 'enabled' and private.has_due_webhooks(w.id)
+    ))
+  );
+end
+$$;
+comment on function api.settle_webhooks(json) is
+  'Records the results of sending claimed webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }, the deliveries whose result disabled their endpoint, and whether more may be due in their place. A result is ignored if another claim has replaced its own.';
+grant execute on function api.settle_webhooks(json) to courier;
+
+-- One result.
 create function api.settle_webhook(
   webhook_delivery_id uuid,
   claim uuid,
@@ -6274,71 +6990,17 @@ create function api.settle_webhook(
 ) returns boolean
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_delivered constant boolean := coalesce(response_status between 200 and 299, false);
-  -- Ten attempts within about three days, as Standard Webhooks proposes.
-  v_pauses constant interval[] := '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}';
-  v_endpoint public.webhook_endpoints;
-  v_url_changed boolean;
-  v_failing_since timestamptz;
-  v_reason text;
 begin
-  -- The endpoint is locked before its deliveries, as everywhere.
-  select w.* into v_endpoint
-  from public.webhook_endpoints w
-  where w.id = (
-    select d.webhook_endpoint_id from public.webhook_deliveries d where d.id = settle_webhook.webhook_delivery_id
-  )
-  for no key update;
-  v_url_changed := coalesce(v_endpoint.url <> settle_webhook.url, false);
-
-  update public.webhook_deliveries d
-  set claim = null,
-    claimed_until = null,
-    attempts = case when v_url_changed and not v_delivered then 0 else d.attempts end,
-    last_response_status = settle_webhook.response_status,
-    last_response_body = left(settle_webhook.response_body, 1024),
-    last_response_milliseconds = milliseconds,
-    last_error = settle_webhook.error,
-    delivered_at = case when v_delivered then now() else d.delivered_at end,
-    status = case
-      when v_delivered then 'delivered'
-      when v_url_changed then 'pending'
-      when response_status = 410 or d.attempts > cardinality(v_pauses) then 'failed'
-      else 'pending'
-    end::public.webhook_delivery_status,
-    next_attempt_at = case
-      when v_url_changed then now()
-      else greatest(
-        now() + private.retry_delay(d.attempts, v_pauses), now() + make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400))
-      )
-    end
-  where d.id = settle_webhook.webhook_delivery_id and d.claim = settle_webhook.claim and d.status = 'pending';
-  if not found or v_url_changed then
-    return false;
-  end if;
-
-  if v_delivered then
-    update public.webhook_endpoints w set failing_since = null where w.id = v_endpoint.id and w.failing_since is not null;
-    return false;
-  end if;
-  -- A failure 30 hours after the previous one starts a new series: a retry comes sooner, so nothing was sent meanwhile.
-  v_failing_since := case
-    when v_endpoint.last_failed_at > now() - interval '30 hours' then coalesce(v_endpoint.failing_since, now()) else now()
-  end;
-  v_reason := case
-    when v_endpoint.status = 'disabled' then null
-    when response_status = 410 then 'It answered 410 Gone.'
-    when v_failing_since < now() - interval '5 days' then 'No delivery succeeded for five days.'
-  end;
-  if v_reason is null then
-    update public.webhook_endpoints w set failing_since = v_failing_since, last_failed_at = now() where w.id = v_endpoint.id;
-    return false;
-  end if;
-  update public.webhook_endpoints w
-  set failing_since = v_failing_since, last_failed_at = now(), status = 'disabled', disabled_reason = v_reason
-  where w.id = v_endpoint.id;
-  return true;
+  return json_array_length(api.settle_webhooks(json_build_array(json_build_object(
+    'id', webhook_delivery_id,
+    'claim', claim,
+    'url', url,
+    'milliseconds', milliseconds,
+    'response_status', response_status,
+    'response_body', response_body,
+    'retry_after_seconds', retry_after_seconds,
+    'error', error
+  ))) -> 'disabled') > 0;
 end
 $$;
 comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
@@ -6924,3 +7586,210 @@ begin
   return format('Scheduled: the courier is called every %s if something is due.', every);
 end
 $$;
+
+-- Batches: calls of one operation by one key that reach the gateway while others are in flight, as one RPC. Each gets the outcome,
+-- the idempotency record and the error that a call of its own would have given.
+
+create type private.registration_call as (
+  event_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text,
+  attendees jsonb,
+  payment_method public.payment_method,
+  promo_code text,
+  send_email boolean,
+  external_id text,
+  metadata jsonb,
+  idempotency_key text,
+  request_fingerprint text
+);
+
+-- The calls in their order, their idempotency keys locked in one order for all batches.
+create function private.calls_of_batch(calls jsonb) returns jsonb[]
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if jsonb_array_length(calls) not between 1 and 100 then
+    perform private.refuse_value('calls', 'A batch has 1 to 100 calls.');
+  end if;
+  perform private.lock_idempotency_key(c ->> 'idempotency_key')
+  from jsonb_array_elements(calls) c
+  where c ? 'idempotency_key'
+  order by c ->> 'idempotency_key';
+  return array(select c.call from jsonb_array_elements(calls) with ordinality c (call, place) order by c.place);
+end
+$$;
+grant execute on function private.calls_of_batch(jsonb) to api_key;
+
+-- Answers each call with { outcome }, or { error } as the Data API reports it, or {}: the call is to be sent on its own, because
+-- what refused it may be another call of the batch, or passing. `operation` names a function in schema private that answers an
+-- outcome for each call, or raises. The batch is tried as a whole, and divided when something in it is refused.
+create function private.answer_calls(operation text, calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_half integer := cardinality(calls) / 2;
+  v_outcomes json[];
+  v_message text;
+  v_detail text;
+  v_hint text;
+begin
+  begin
+    set constraints all deferred;
+    execute format('select private.%I($1)', operation) into v_outcomes using calls;
+    -- What deferred triggers do, or refuse, is part of the attempt.
+    set constraints all immediate;
+    return array(select json_build_object('outcome', o.outcome) from unnest(v_outcomes) with ordinality o (outcome, place) order by o.place);
+  exception
+    when serialization_failure or deadlock_detected or lock_not_available then
+      raise;
+    when others then
+      if cardinality(calls) = 1 then
+        get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+        -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
+        if sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null then
+          return array['{}'::json];
+        end if;
+        return array[json_build_object('error', json_build_object(
+          'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
+        ))];
+      end if;
+  end;
+  return private.answer_calls(operation, calls[:v_half]) || private.answer_calls(operation, calls[v_half + 1:]);
+end
+$$;
+grant execute on function private.answer_calls(text, jsonb[]) to api_key;
+
+-- The operation's function of the same name in the plural. Locks that would otherwise be taken call by call are taken here, in one
+-- order for all batches.
+create function api.register_attendees(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+  v_key integer;
+begin
+  for v_key in
+    select distinct hashtext(concat_ws(' ', private.current_organisation_id(), i.kind, i.external_id))
+    from unnest(v_calls) c
+    cross join lateral (
+      select 'order' as kind, c ->> 'external_id' as external_id where c ? 'attendees'
+      union all
+      select 'attendee', g ->> 'external_id' from jsonb_array_elements(coalesce(c -> 'attendees', jsonb_build_array(c))) g
+    ) i
+    where i.external_id is not null
+    order by 1
+  loop
+    perform pg_advisory_xact_lock(6, v_key);
+  end loop;
+  return to_json(private.answer_calls('register_attendee_calls', v_calls));
+end
+$$;
+comment on function api.register_attendees(jsonb) is
+  'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.register_attendees(jsonb) to scope_attendees_write;
+
+-- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
+create function private.register_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls private.registration_call[] := array(
+    select jsonb_populate_record(null::private.registration_call, c.call)
+    from unnest(calls) with ordinality c (call, place)
+    order by c.place
+  );
+  v_call private.registration_call := v_calls[1];
+  v_registrations private.registration[];
+  v_orders json[];
+begin
+  if cardinality(calls) = 1 then
+    return array[api.register_attendee(
+      v_call.event_id, v_call.ticket_type_id, v_call.name, v_call.email, v_call.company, v_call.attendees, v_call.payment_method,
+      v_call.promo_code, v_call.send_email, v_call.external_id, v_call.metadata, v_call.idempotency_key, v_call.request_fingerprint
+    )];
+  end if;
+
+  -- A key that is sent twice, and an outcome to replay, are for calls that are alone.
+  if (select count(c.idempotency_key) <> count(distinct c.idempotency_key) from unnest(v_calls) c) then
+    raise exception 'divide';
+  end if;
+  foreach v_call in array v_calls loop
+    if private.replay_outcome(v_call.idempotency_key, v_call.request_fingerprint) is not null then
+      raise exception 'divide';
+    end if;
+    v_call.attendees := coalesce(v_call.attendees, jsonb_build_array(jsonb_build_object(
+      'name', v_call.name, 'email', v_call.email, 'company', v_call.company, 'external_id', v_call.external_id,
+      'metadata', v_call.metadata
+    )));
+    v_registrations := v_registrations || row(
+      private.uuid_v7(), v_call.event_id, v_call.ticket_type_id, v_call.name, v_call.email, v_call.company, v_call.attendees,
+      v_call.payment_method, v_call.promo_code, v_call.send_email, v_call.external_id, v_call.metadata
+    )::private.registration;
+  end loop;
+  if exists (
+    select from unnest(v_registrations) r
+    cross join lateral jsonb_array_elements(r.guests) g
+    where jsonb_array_length(r.guests) > 50 or not exists (
+      select from public.ticket_types t
+      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
+    )
+  ) then
+    raise exception 'divide';
+  end if;
+
+  v_orders := private.add_registrations(v_registrations);
+  return array(
+    select private.record_outcome(
+      c.idempotency_key, c.request_fingerprint, json_build_object('status', 201, 'data', v_orders[c.ordinality])
+    )
+    from unnest(v_calls) with ordinality c
+    order by c.ordinality
+  );
+end
+$$;
+grant execute on function private.register_attendee_calls(jsonb[]) to scope_attendees_write;
+
+create function api.check_in_many(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+  v_event_id uuid;
+begin
+  -- As check_in_batch does: tickets are locked in one order before the first is judged.
+  for v_event_id in select distinct (c ->> 'event_id')::uuid from unnest(v_calls) c order by 1 loop
+    perform private.lock_orders_of(v_event_id, array(select private.as_ticket_code(c ->> 'code') from unnest(v_calls) c));
+  end loop;
+  return to_json(private.answer_calls('check_in_calls', v_calls));
+end
+$$;
+comment on function api.check_in_many(jsonb) is
+  'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
+
+create function private.check_in_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_call record;
+  v_outcomes json[];
+begin
+  for v_call in
+    select r.*
+    from unnest(calls) with ordinality c (call, place)
+    cross join lateral jsonb_to_record(c.call) r (
+      event_id uuid, code text, device text, idempotency_key text, request_fingerprint text
+    )
+    order by c.place
+  loop
+    v_outcomes := v_outcomes || api.check_in(
+      v_call.event_id, v_call.code, v_call.device, v_call.idempotency_key, v_call.request_fingerprint
+    );
+  end loop;
+  return v_outcomes;
+end
+$$;
+grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;
