@@ -2568,8 +2568,8 @@ create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
 
--- Fillfactor 50 leaves half of each page free: an update then stays on its page and writes to none of the indexes, also
--- where an event is cancelled with all its orders.
+-- Fillfactor 50 leaves half of each page free: an update then stays on its page and, unless it changes a status or a time that lists
+-- filter by, writes to none of the indexes.
 create table public.orders (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -3201,7 +3201,7 @@ create type public.ticket_email_status as enum (
   'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
 );
 
--- Fillfactor 50, as for orders: most updates, such as a check-in, then write to none of the indexes.
+-- Fillfactor 50, as for orders.
 create table public.attendees (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,

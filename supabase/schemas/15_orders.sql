@@ -5,8 +5,8 @@ create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
 
--- Fillfactor 50 leaves half of each page free: an update then stays on its page and writes to none of the indexes, also
--- where an event is cancelled with all its orders.
+-- Fillfactor 50 leaves half of each page free: an update then stays on its page and, unless it changes a status or a time that lists
+-- filter by, writes to none of the indexes.
 create table public.orders (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,

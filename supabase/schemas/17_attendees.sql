@@ -6,7 +6,7 @@ create type public.ticket_email_status as enum (
   'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
 );
 
--- Fillfactor 50, as for orders: most updates, such as a check-in, then write to none of the indexes.
+-- Fillfactor 50, as for orders.
 create table public.attendees (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
