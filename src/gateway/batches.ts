@@ -1,5 +1,5 @@
-// Calls of one operation by one key that arrive while others are in flight share one RPC (supabase/schemas/38_batches.sql). When
-// nothing is in flight, a call is sent at once and by itself. Knows nothing of what the operations do.
+// Calls of one operation by one key that arrive while two of them are in flight wait, and share the next RPC
+// (supabase/schemas/38_batches.sql); any other call is sent at once and by itself. Must know nothing of what the operations do.
 
 import type { Operation } from '../operation.ts'
 import type { DataApi } from './data-api.ts'
@@ -7,7 +7,7 @@ import { apiErrorOfDatabase, fieldsOf } from './database-error.ts'
 
 // Two, so that Postgres works on one while the other is answered.
 const maximumInFlight = 2
-// Few enough that a batch holds its locks for some 20 ms.
+// Few enough that a batch holds its locks for some 40 ms.
 const maximumCalls = 50
 // Of JSON, well below what PostgREST and a proxy in front of it take.
 const maximumBytes = 256 * 1024

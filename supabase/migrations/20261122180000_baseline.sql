@@ -4339,6 +4339,24 @@ grant execute on function private.order_payments_json(uuid) to scope_orders_read
 -- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
 -- row added in Studio meets the same ones.
 
+-- The external_ids that a registration gives to its order and its guests, with the key of the lock of each.
+create function private.external_ids_of(organisation_id uuid, order_external_id text, guests jsonb)
+returns table (kind text, external_id text, lock_key integer)
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  select i.kind, i.external_id, hashtext(concat_ws(' ', external_ids_of.organisation_id, i.kind, i.external_id))
+  from (
+    select 'order' as kind, order_external_id as external_id
+    union all
+    select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
+  ) i
+  where i.external_id is not null;
+end
+$$;
+grant execute on function private.external_ids_of(uuid, text, jsonb) to scope_attendees_write;
+
 -- Locks the external_ids of a registration in one global order: two groups that name the same ones crosswise would otherwise
 -- each wait for an index entry of the other. Taken before every other lock of a registration, so that the second finds what the
 -- first has added.
@@ -4349,28 +4367,23 @@ declare
   v_external_id record;
 begin
   for v_external_id in
-    select hashtext(concat_ws(' ', organisation_id, i.kind, i.external_id)) as key, count(*) as times
-    from (
-      select 'order' as kind, order_external_id as external_id
-      union all
-      select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
-    ) i
-    where i.external_id is not null
-    group by i.kind, i.external_id
-    order by 1
+    select i.lock_key, count(*) as times
+    from private.external_ids_of(organisation_id, order_external_id, guests) i
+    group by i.kind, i.external_id, i.lock_key
+    order by i.lock_key
   loop
     if v_external_id.times > 1 then
       perform private.refuse(
         409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
       );
     end if;
-    perform pg_advisory_xact_lock(6, v_external_id.key);
+    perform pg_advisory_xact_lock(6, v_external_id.lock_key);
   end loop;
 end
 $$;
 grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
 
--- A registration whose event and ticket types are known to be the caller's.
+-- The arguments of a call of register_attendee, with the id of its order, and its guests in one form.
 create type private.registration as (
   order_id uuid,
   event_id uuid,
@@ -4383,11 +4396,13 @@ create type private.registration as (
   promo_code text,
   send_email boolean,
   external_id text,
-  metadata jsonb
+  metadata jsonb,
+  idempotency_key text,
+  request_fingerprint text
 );
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. Answers an order for
--- each registration, in their order.
+-- each registration, in their order. The events and ticket types are known to be the caller's.
 create function private.add_registrations(registrations private.registration[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
@@ -4510,7 +4525,7 @@ begin
     request_fingerprint,
     json_build_object('status', 201, 'data', (private.add_registrations(array[row(
       private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
-      metadata
+      metadata, idempotency_key, request_fingerprint
     )::private.registration]))[1])
   );
 end
@@ -7590,22 +7605,6 @@ $$;
 -- Batches: calls of one operation by one key that reach the gateway while others are in flight, as one RPC. Each gets the outcome,
 -- the idempotency record and the error that a call of its own would have given.
 
-create type private.registration_call as (
-  event_id uuid,
-  ticket_type_id uuid,
-  name text,
-  email text,
-  company text,
-  attendees jsonb,
-  payment_method public.payment_method,
-  promo_code text,
-  send_email boolean,
-  external_id text,
-  metadata jsonb,
-  idempotency_key text,
-  request_fingerprint text
-);
-
 -- The calls in their order, their idempotency keys locked in one order for all batches.
 create function private.calls_of_batch(calls jsonb) returns jsonb[]
 language plpgsql volatile set search_path = ''
@@ -7669,20 +7668,18 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_calls jsonb[] := private.calls_of_batch(calls);
-  v_key integer;
+  v_lock_key integer;
 begin
-  for v_key in
-    select distinct hashtext(concat_ws(' ', private.current_organisation_id(), i.kind, i.external_id))
+  for v_lock_key in
+    select distinct i.lock_key
     from unnest(v_calls) c
-    cross join lateral (
-      select 'order' as kind, c ->> 'external_id' as external_id where c ? 'attendees'
-      union all
-      select 'attendee', g ->> 'external_id' from jsonb_array_elements(coalesce(c -> 'attendees', jsonb_build_array(c))) g
+    cross join lateral private.external_ids_of(
+      private.current_organisation_id(), c ->> 'external_id', private.guests_of_call(c)
     ) i
-    where i.external_id is not null
-    order by 1
+    where c ? 'external_id' or c ? 'attendees'
+    order by i.lock_key
   loop
-    perform pg_advisory_xact_lock(6, v_key);
+    perform pg_advisory_xact_lock(6, v_lock_key);
   end loop;
   return to_json(private.answer_calls('register_attendee_calls', v_calls));
 end
@@ -7691,48 +7688,49 @@ comment on function api.register_attendees(jsonb) is
   'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
 grant execute on function api.register_attendees(jsonb) to scope_attendees_write;
 
+-- A single guest is given by the fields of the call itself.
+create function private.guests_of_call(call jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return coalesce(call -> 'attendees', jsonb_build_array(call));
+end
+$$;
+grant execute on function private.guests_of_call(jsonb) to scope_attendees_write;
+
 -- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
 create function private.register_attendee_calls(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_calls private.registration_call[] := array(
-    select jsonb_populate_record(null::private.registration_call, c.call)
+  v_registrations private.registration[] := array(
+    select jsonb_populate_record(
+      null::private.registration,
+      c.call || jsonb_build_object('order_id', private.uuid_v7(), 'guests', private.guests_of_call(c.call))
+    )
     from unnest(calls) with ordinality c (call, place)
     order by c.place
   );
-  v_call private.registration_call := v_calls[1];
-  v_registrations private.registration[];
+  v_one private.registration := v_registrations[1];
   v_orders json[];
 begin
   if cardinality(calls) = 1 then
     return array[api.register_attendee(
-      v_call.event_id, v_call.ticket_type_id, v_call.name, v_call.email, v_call.company, v_call.attendees, v_call.payment_method,
-      v_call.promo_code, v_call.send_email, v_call.external_id, v_call.metadata, v_call.idempotency_key, v_call.request_fingerprint
+      v_one.event_id, v_one.ticket_type_id, v_one.name, v_one.email, v_one.company, calls[1] -> 'attendees', v_one.payment_method,
+      v_one.promo_code, v_one.send_email, v_one.external_id, v_one.metadata, v_one.idempotency_key, v_one.request_fingerprint
     )];
   end if;
 
-  -- A key that is sent twice, and an outcome to replay, are for calls that are alone.
-  if (select count(c.idempotency_key) <> count(distinct c.idempotency_key) from unnest(v_calls) c) then
-    raise exception 'divide';
-  end if;
-  foreach v_call in array v_calls loop
-    if private.replay_outcome(v_call.idempotency_key, v_call.request_fingerprint) is not null then
-      raise exception 'divide';
-    end if;
-    v_call.attendees := coalesce(v_call.attendees, jsonb_build_array(jsonb_build_object(
-      'name', v_call.name, 'email', v_call.email, 'company', v_call.company, 'external_id', v_call.external_id,
-      'metadata', v_call.metadata
-    )));
-    v_registrations := v_registrations || row(
-      private.uuid_v7(), v_call.event_id, v_call.ticket_type_id, v_call.name, v_call.email, v_call.company, v_call.attendees,
-      v_call.payment_method, v_call.promo_code, v_call.send_email, v_call.external_id, v_call.metadata
-    )::private.registration;
-  end loop;
-  if exists (
+  -- A key that is sent twice, an outcome to replay, and a group of the wrong size are for calls that are alone.
+  if (
+    select count(r.idempotency_key) <> count(distinct r.idempotency_key)
+      or bool_or(private.replay_outcome(r.idempotency_key, r.request_fingerprint) is not null)
+      or bool_or(jsonb_array_length(r.guests) not between 1 and 50)
+    from unnest(v_registrations) r
+  ) or exists (
     select from unnest(v_registrations) r
     cross join lateral jsonb_array_elements(r.guests) g
-    where jsonb_array_length(r.guests) > 50 or not exists (
+    where not exists (
       select from public.ticket_types t
       where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
     )
@@ -7743,10 +7741,10 @@ begin
   v_orders := private.add_registrations(v_registrations);
   return array(
     select private.record_outcome(
-      c.idempotency_key, c.request_fingerprint, json_build_object('status', 201, 'data', v_orders[c.ordinality])
+      r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])
     )
-    from unnest(v_calls) with ordinality c
-    order by c.ordinality
+    from unnest(v_registrations) with ordinality r
+    order by r.ordinality
   );
 end
 $$;

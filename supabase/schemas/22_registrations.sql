@@ -2,6 +2,24 @@
 -- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
 -- row added in Studio meets the same ones.
 
+-- The external_ids that a registration gives to its order and its guests, with the key of the lock of each.
+create function private.external_ids_of(organisation_id uuid, order_external_id text, guests jsonb)
+returns table (kind text, external_id text, lock_key integer)
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  select i.kind, i.external_id, hashtext(concat_ws(' ', external_ids_of.organisation_id, i.kind, i.external_id))
+  from (
+    select 'order' as kind, order_external_id as external_id
+    union all
+    select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
+  ) i
+  where i.external_id is not null;
+end
+$$;
+grant execute on function private.external_ids_of(uuid, text, jsonb) to scope_attendees_write;
+
 -- Locks the external_ids of a registration in one global order: two groups that name the same ones crosswise would otherwise
 -- each wait for an index entry of the other. Taken before every other lock of a registration, so that the second finds what the
 -- first has added.
@@ -12,28 +30,23 @@ declare
   v_external_id record;
 begin
   for v_external_id in
-    select hashtext(concat_ws(' ', organisation_id, i.kind, i.external_id)) as key, count(*) as times
-    from (
-      select 'order' as kind, order_external_id as external_id
-      union all
-      select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
-    ) i
-    where i.external_id is not null
-    group by i.kind, i.external_id
-    order by 1
+    select i.lock_key, count(*) as times
+    from private.external_ids_of(organisation_id, order_external_id, guests) i
+    group by i.kind, i.external_id, i.lock_key
+    order by i.lock_key
   loop
     if v_external_id.times > 1 then
       perform private.refuse(
         409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
       );
     end if;
-    perform pg_advisory_xact_lock(6, v_external_id.key);
+    perform pg_advisory_xact_lock(6, v_external_id.lock_key);
   end loop;
 end
 $$;
 grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
 
--- A registration whose event and ticket types are known to be the caller's.
+-- The arguments of a call of register_attendee, with the id of its order, and its guests in one form.
 create type private.registration as (
   order_id uuid,
   event_id uuid,
@@ -46,11 +59,13 @@ create type private.registration as (
   promo_code text,
   send_email boolean,
   external_id text,
-  metadata jsonb
+  metadata jsonb,
+  idempotency_key text,
+  request_fingerprint text
 );
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. Answers an order for
--- each registration, in their order.
+-- each registration, in their order. The events and ticket types are known to be the caller's.
 create function private.add_registrations(registrations private.registration[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
@@ -173,7 +188,7 @@ begin
     request_fingerprint,
     json_build_object('status', 201, 'data', (private.add_registrations(array[row(
       private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
-      metadata
+      metadata, idempotency_key, request_fingerprint
     )::private.registration]))[1])
   );
 end
