@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
+import { pinoHttp } from 'pino-http'
 import { marker } from '../gateway/api-key.ts'
 import type { Caller } from '../gateway/calls.ts'
 import { serializers } from '../process/log.ts'
@@ -12,35 +13,28 @@ import { serializers } from '../process/log.ts'
 // A key sent as an id by mistake must not reach the log.
 const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !text.includes(marker)
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** The request id. */
-    id: string
-    log: Logger
-  }
-}
-
 /** Takes the request id from X-Request-Id if it is acceptable, else generates one; answers it in X-Request-Id. */
 export function logRequests(log: Logger): RequestHandler {
-  return (req, res, next) => {
-    const begun = Date.now()
-    const given = req.headers['x-request-id']
-    req.id = typeof given === 'string' && isAcceptableId(given) ? given : randomUUID()
-    req.log = log
-    res.setHeader('X-Request-Id', req.id)
-    let isLogged = false
-    const logOnce = (error?: unknown) => {
-      if (isLogged) return
-      isLogged = true
-      const level = error || res.statusCode >= 500 ? 'error' : 'info'
-      log[level]({ request_id: req.id, ...summarise(req, res, Date.now() - begun) }, 'request')
-    }
-    res.on('finish', logOnce)
-    // The client closed the connection before the whole answer was sent.
-    res.on('close', logOnce)
-    res.on('error', logOnce)
-    next()
-  }
+  return pinoHttp({
+    logger: log,
+    genReqId(req: IncomingMessage, res: ServerResponse) {
+      const given = req.headers['x-request-id']
+      const id = typeof given === 'string' && isAcceptableId(given) ? given : randomUUID()
+      res.setHeader('X-Request-Id', id)
+      return id
+    },
+    // Otherwise pino-http would apply its own serializers first.
+    serializers,
+    wrapSerializers: false,
+    quietReqLogger: true,
+    quietResLogger: true,
+    customAttributeKeys: { reqId: 'request_id' },
+    customLogLevel: (_req, res, error) => (error || res.statusCode >= 500 ? 'error' : 'info'),
+    customSuccessMessage: () => 'request',
+    customErrorMessage: () => 'request',
+    customSuccessObject: (req, res, { responseTime }) => summarise(req, res, responseTime),
+    customErrorObject: (req, res, _error, { responseTime }) => summarise(req, res, responseTime),
+  }) as unknown as RequestHandler
 }
 
 /** To be called by the route of a request: `pattern` is its whole path, with `{name}` for parameters. */
@@ -57,7 +51,7 @@ export function logError(req: Request, res: Response, error: unknown, message: s
     .filter((part) => part.length > 3 && !fixed.has(part) && !isUuid(part))
   const err = (error: unknown) =>
     typed.reduce<unknown>((described, part) => replaceIn(described, part), serializers.err(error))
-  req.log.child({ request_id: req.id }, { serializers: { err } }).error({ err: error }, message)
+  req.log.child({}, { serializers: { err } }).error({ err: error }, message)
 }
 
 function replaceIn(value: unknown, part: string): unknown {
