@@ -38,8 +38,11 @@ export type Operation = {
   output: z.ZodObject
   /** Images of the answer, by file extension: REST serves `path.png`; an MCP result includes the PNG. */
   pictures?: Record<string, Picture>
-  /** Behaviour hints for MCP clients, as in the specification's ToolAnnotations; reads need none. */
-  hints?: { destructive: boolean; idempotent: boolean }
+  /**
+   * Behaviour hints for MCP clients, as in the specification's ToolAnnotations; reads need none. `openWorld`: it may send something
+   * out of the house, an e-mail or a webhook.
+   */
+  hints?: { destructive: boolean; idempotent: boolean; openWorld: boolean }
 }
 
 /** `draw` takes the data of the answer. */

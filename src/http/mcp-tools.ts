@@ -1,34 +1,43 @@
 // Tools of MCP: how an operation is advertised as one, called as one, and answered as its result.
 
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
-import * as z from 'zod'
+import type * as z from 'zod'
 import type { ApiError } from '../gateway/api-error.ts'
 import { type Call, type Caller, IdempotencyKeySchema } from '../gateway/calls.ts'
-import { isRead, type Operation } from '../operation.ts'
+import { isList, isRead, type Operation } from '../operation.ts'
 import { ifVersion, itemsOnAPage } from '../operations/fields.ts'
+import { kindOf, toolInput, toolOutput } from './mcp-schemas.ts'
 
-/** As `tools/list` shows it. */
-export function toTool(operation: Operation): Tool {
-  const input = inputOf(operation)
-  const scope = operation.scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${operation.scope}.`
-  return {
-    name: operation.name,
-    title: operation.title,
-    description: `${operation.description} ${scope}`,
-    inputSchema: z.toJSONSchema(input, { io: 'input' }) as Tool['inputSchema'],
-    outputSchema: z.toJSONSchema(operation.output) as Tool['outputSchema'],
-    annotations: {
-      title: operation.title,
-      readOnlyHint: isRead(operation),
-      destructiveHint: operation.hints?.destructive ?? false,
-      idempotentHint: operation.hints?.idempotent ?? true,
-      openWorldHint: false,
-    },
-  }
+/**
+ * As `tools/list` shows them. Of a kind of object that is listed, the list names what is essential, and other tools that answer one
+ * name nothing; of any other, its tool names all fields of its own.
+ */
+export function toTools(operations: readonly Operation[]): Tool[] {
+  const listed = new Set(operations.filter(isList).map(({ output }) => kindOf(output)))
+  return operations.map((operation) => {
+    const { name, title, description, output, scope } = operation
+    const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${scope}.`
+    const detail = isList(operation) ? 'essential' : listed.has(kindOf(output)) ? 'none' : 'own'
+    return {
+      name,
+      title,
+      description: `${description} ${needs}`,
+      inputSchema: toolInput(inputOf(operation)),
+      outputSchema: toolOutput(output, detail),
+      annotations: annotationsOf(operation),
+    }
+  })
 }
 
-/** Extending drops the metadata of the whole input, such as anyOf, which MCP hosts reject. */
-function inputOf(operation: Operation): z.ZodObject {
+/** Hints that say what the protocol takes for granted are left out: a tool is not read-only, and not idempotent. */
+function annotationsOf(operation: Operation): Tool['annotations'] {
+  const { destructive = false, idempotent = false, openWorld = false } = operation.hints ?? {}
+  if (isRead(operation)) return { readOnlyHint: true, openWorldHint: openWorld }
+  return { destructiveHint: destructive, openWorldHint: openWorld, ...(idempotent && { idempotentHint: true }) }
+}
+
+/** The arguments of the tool. Extending drops the metadata of the whole input, such as anyOf, which MCP hosts reject. */
+export function inputOf(operation: Operation): z.ZodObject {
   const { input } = operation
   if (!isRead(operation)) {
     return input.safeExtend({

@@ -1,5 +1,5 @@
-// MCP: the operations as tools at POST /api/mcp, Streamable HTTP without sessions (docs/spec.md). Must know nothing
-// of an operation beyond its declaration.
+// MCP: the operations as tools at POST /api/mcp, Streamable HTTP without sessions (docs/spec.md), with prompts and guides beside
+// them. Must know nothing of an operation beyond its declaration.
 
 import {
   type CallToolResult,
@@ -8,6 +8,7 @@ import {
   type JSONRPCRequest,
   ProtocolError,
   ProtocolErrorCode,
+  ResourceNotFoundError,
   type Result,
   Server,
   type ServerContext,
@@ -15,17 +16,20 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
+import { LRUCache } from 'lru-cache'
 import packageJson from '../../package.json' with { type: 'json' }
 import { toApiError } from '../gateway/api-error.ts'
 import { type Call, type Caller, confirm } from '../gateway/calls.ts'
 import type { Principals } from '../gateway/principals.ts'
-import type { Operation } from '../operation.ts'
+import { type Operation, scopes } from '../operation.ts'
 import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
 import { isMalformed, readJson } from './json-body.ts'
 import { logError, noteRoute } from './log-requests.ts'
-import { answerOf, type Era, type PlainRequest, plainRequest, tailOf } from './mcp-plain.ts'
-import { callTool, toErrorResult, toTool } from './mcp-tools.ts'
+import { listedGuides, readGuide } from './mcp-guides.ts'
+import { answerOf, type PlainRequest, plainRequest, tailOf } from './mcp-plain.ts'
+import { getPrompt, listedPrompts } from './mcp-prompts.ts'
+import { callTool, toErrorResult, toTools } from './mcp-tools.ts'
 import { countAlso } from './rate-limit.ts'
 import { sendJson } from './send-json.ts'
 
@@ -40,6 +44,22 @@ const instructions = [
   'Before cancelling anything, call it with dry_run true and tell the person how many people it affects.',
   'An error is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900. Lists are pages: while has_more is true, send next_cursor as cursor.',
 ].join('\n')
+
+const capabilities = { tools: {}, prompts: {}, resources: {} }
+
+// What is listed depends on the scopes of the key, which may change; what is read does not depend on the key.
+const [listsFor, textsFor] = [
+  { ttlMs: 5 * 60_000, cacheScope: 'private' },
+  { ttlMs: 60 * 60_000, cacheScope: 'public' },
+] as const
+const cacheHints = {
+  'tools/list': listsFor,
+  'prompts/list': listsFor,
+  'resources/list': textsFor,
+  'resources/templates/list': textsFor,
+  'resources/read': textsFor,
+  'server/discover': textsFor,
+}
 
 type Context = {
   caller: Caller
@@ -92,13 +112,15 @@ export function mcpRouter(
 ): Router {
   const byName = new Map(operations.map((operation) => [operation.name, operation]))
   // On the first request, for it takes as long as the rest of a start.
-  let listed: { tools: Tool[]; size: number } | undefined
-  const listTools = () => {
-    if (listed === undefined) {
-      const tools = operations.map(toTool)
-      listed = { tools, size: JSON.stringify(tools).length }
-    }
-    return listed
+  let allTools: Tool[] | undefined
+
+  /** A tool whose scope the key lacks is not listed. */
+  function toolsFor({ principal }: Caller): Tool[] {
+    allTools ??= toTools(operations)
+    return allTools.filter((_, i) => {
+      const scope = operations[i]?.scope ?? null
+      return scope === null || principal.scopes.includes(scope)
+    })
   }
 
   async function resultOf(operation: Operation, sent: Record<string, unknown>, context: Context) {
@@ -112,17 +134,43 @@ export function mcpRouter(
   }
 
   function buildServer(context: Context): Server {
-    const server = new StrictServer(serverInfo, { capabilities: { tools: {} }, instructions })
-    server.setRequestHandler('tools/list', () => {
-      const { tools, size } = listTools()
-      return inTurn(context, async () => ({ tools }), size)
-    })
+    const server = new StrictServer(serverInfo, { capabilities, instructions, cacheHints })
+    const scopesOfKey = async () => {
+      await confirm(context.caller, principals)
+      return context.caller.principal.scopes
+    }
+    server.setRequestHandler('tools/list', () =>
+      inTurn(context, async () => {
+        await scopesOfKey()
+        return { tools: toolsFor(context.caller) }
+      }),
+    )
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
       const operation = byName.get(params.name)
       if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
       const sent = argumentsOf(context.body, mcpReq.id)
       return inTurn(context, () => resultOf(operation, sent, context))
     })
+    server.setRequestHandler('prompts/list', () =>
+      inTurn(context, async () => ({ prompts: listedPrompts(await scopesOfKey()) })),
+    )
+    server.setRequestHandler('prompts/get', ({ params }) =>
+      inTurn(context, async () => {
+        const prompt = getPrompt(params.name, params.arguments)
+        if (prompt !== undefined && typeof prompt !== 'string') return prompt
+        const message = prompt === undefined ? 'Unknown prompt.' : `The argument ${prompt} of the prompt is missing.`
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+      }),
+    )
+    server.setRequestHandler('resources/list', () => inTurn(context, async () => ({ resources: listedGuides })))
+    server.setRequestHandler('resources/templates/list', () => inTurn(context, async () => ({ resourceTemplates: [] })))
+    server.setRequestHandler('resources/read', ({ params }) =>
+      inTurn(context, async () => {
+        const guide = readGuide(params.uri)
+        if (guide === undefined) throw new ResourceNotFoundError(params.uri)
+        return guide
+      }),
+    )
     return server
   }
 
@@ -143,13 +191,14 @@ export function mcpRouter(
     }
   }
 
-  // The SDK's answers to tools/list up to their tail, which are the same for every key.
-  const lists: { [era in Era]?: Buffer } = {}
+  // The SDK's answers to tools/list up to their tail, by era and scopes of the key. All of them would be 10 MB.
+  const lists = new LRUCache<string, Buffer>({ max: 64 })
+  const nameOfList = ({ era }: PlainRequest, { principal }: Caller) =>
+    [era, ...scopes.filter((scope) => principal.scopes.includes(scope))].join()
 
   /** @returns whether the request is answered. */
   async function answerPlain(request: PlainRequest, context: Context, res: Response): Promise<boolean> {
     const operation = request.method === 'tools/call' ? byName.get(request.name) : undefined
-    const list = lists[request.era]
     if (request.method === 'tools/call') {
       if (operation === undefined) return false
       const result = await resultOf(operation, request.sent, context)
@@ -157,8 +206,9 @@ export function mcpRouter(
       sendJson(res, answerOf(request, result, serverInfo))
       return true
     }
-    if (list === undefined) return false
     await confirm(context.caller, principals)
+    const list = lists.get(nameOfList(request, context.caller))
+    if (list === undefined) return false
     const tail = tailOf(request.id)
     res.type('json').set('Content-Length', String(list.length + Buffer.byteLength(tail)))
     // Both in one packet, and the list is never copied.
@@ -191,12 +241,12 @@ export function mcpRouter(
       isBatch || (await isLegacyRequest(request, body))
         ? await legacy(request, body, context)
         : await modern.fetch(request, { authInfo: auth, parsedBody: body })
-    // Lists of tools and protocol errors are answered without the database.
+    // Guides and protocol errors are answered without the database.
     await confirm(caller, principals)
     res.status(response.status).set(Object.fromEntries(response.headers))
     const answer = await response.text()
     if (plain?.method === 'tools/list' && answer.endsWith(tailOf(plain.id))) {
-      lists[plain.era] = Buffer.from(answer.slice(0, -tailOf(plain.id).length))
+      lists.set(nameOfList(plain, caller), Buffer.from(answer.slice(0, -tailOf(plain.id).length)))
     }
     // The SDK answers a batch of one request like a single request.
     res.send(isBatch && answer.startsWith('{') && response.status === 200 ? `[${answer}]` : answer)
@@ -215,7 +265,7 @@ function argumentsOf(body: unknown, id: unknown): Record<string, unknown> {
 }
 
 /** Runs the requests of a batch one by one: a batch must not run many calls at once over one connection. */
-async function inTurn<T>({ batch }: Context, work: () => Promise<T>, size?: number): Promise<T> {
+async function inTurn<T>({ batch }: Context, work: () => Promise<T>): Promise<T> {
   if (batch === undefined) return work()
   const result = batch.previous.then(async () => {
     if (batch.answeredBytes >= maximumBatchBytes) {
@@ -225,7 +275,7 @@ async function inTurn<T>({ batch }: Context, work: () => Promise<T>, size?: numb
       )
     }
     const result = await work()
-    batch.answeredBytes += size ?? JSON.stringify(result).length
+    batch.answeredBytes += JSON.stringify(result).length
     return result
   })
   batch.previous = result.catch(() => {})

@@ -75,7 +75,7 @@ export const listAttendees = {
   name: 'list_attendees',
   title: 'List attendees',
   summary: 'Attendees of the organisation, newest first, with filters.',
-  description: `Lists attendees, newest first. Filter by event_id, by the e-mail address or order reference that a person gives you, by status, or with checked_in false to see who has not arrived. ${nextPage} ${forSync}`,
+  description: `Lists attendees, newest first: of an event, or of the e-mail address or order reference that a person gives you; checked_in false: who has not arrived. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/attendees',
   scope: 'attendees:read',
@@ -104,7 +104,7 @@ export const getAttendee = {
   name: 'get_attendee',
   title: 'Get an attendee',
   summary: 'One attendee.',
-  description: 'Returns one attendee by identifier. On not_found, find the identifier with list_attendees.',
+  description: 'Returns one attendee. On not_found find its id with list_attendees.',
   method: 'GET',
   path: '/attendees/{attendee_id}',
   scope: 'attendees:read',
@@ -125,7 +125,7 @@ export const getTicketQr = {
   title: 'Get the QR code of a ticket',
   summary: 'The QR code of a ticket.',
   description:
-    'Shows the ticket of one active attendee: its code, and an image of the QR code to be scanned at the door. Show it only to the attendee. On ticket_not_active the ticket is cancelled or its order unpaid. To e-mail a ticket use resend_ticket.',
+    'Shows the ticket of an attendee: its code, and an image of the QR code. Show it only to them; resend_ticket e-mails it. On ticket_not_active it is cancelled or unpaid.',
   method: 'GET',
   path: '/attendees/{attendee_id}/ticket',
   scope: 'attendees:read',
@@ -139,7 +139,7 @@ export const updateAttendee = {
   title: 'Change an attendee',
   summary: 'Correct an attendee, or transfer their ticket to another person.',
   description:
-    'Corrects the name, e-mail address or company of an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: the ticket gets a new code, e-mailed if tickets of the order are, and the old QR code stops working. On ticket_not_reissuable the ticket was used or cancelled; on version_mismatch read the attendee again.',
+    'Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: a new code is e-mailed, if those of the order are, and the old one stops working. On ticket_not_reissuable it was used or cancelled; on version_mismatch read the attendee again.',
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   scope: 'attendees:write',
@@ -158,7 +158,7 @@ export const updateAttendee = {
     if_version: ifVersions,
   }),
   output: one(AttendeeSchema),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const cancelAttendee = {
@@ -166,13 +166,13 @@ export const cancelAttendee = {
   title: 'Cancel an attendee',
   summary: 'Cancel one ticket permanently; its place becomes free.',
   description:
-    'Cancels the ticket of one attendee permanently and frees the place. Its price is deducted from the order, which is cancelled with its last ticket; any overpaid amount becomes refund_due. Confirm with the person, or call it with dry_run first. To cancel a whole order use cancel_order.',
+    'Cancels one ticket permanently. The order is cancelled with its last ticket; what is overpaid becomes refund_due. First call it with dry_run, and confirm with the person. For a whole order use cancel_order.',
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   scope: 'attendees:write',
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun }),
   output: one(AttendeeSchema).extend({ effect }),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const resendTicket = {
@@ -180,11 +180,11 @@ export const resendTicket = {
   title: 'Resend a ticket',
   summary: 'E-mail the ticket of an attendee again.',
   description:
-    'Queues the ticket e-mail of an active attendee again, to their current address. If the address was wrong, correct it with update_attendee first. On ticket_not_active the ticket is cancelled or unpaid.',
+    'E-mails an attendee their ticket again. Correct a wrong address with update_attendee first. On ticket_not_active the ticket is cancelled or unpaid.',
   method: 'POST',
   path: '/attendees/{attendee_id}/ticket-email',
   scope: 'attendees:write',
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation

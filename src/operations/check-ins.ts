@@ -48,18 +48,18 @@ export const checkIn = {
   title: 'Check a ticket in',
   summary: 'Admit a person by the code of their ticket, exactly once.',
   description:
-    'Checks a person in at an event by the code on their ticket. Admit them only on success. Every rejection is logged and names the ticket holder: already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled, and not_found when no ticket has this code. Never call it to look a ticket up: a success counts as an entry (undo_check_in reverts it).',
+    'Checks a person in by the code of their ticket. Admit them only on success; never call it to look a ticket up. It is rejected as already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled or not_found (no such code). undo_check_in reverts it.',
   method: 'POST',
   path: '/check-ins',
   batch: 'check_in_many',
   scope: 'checkin:write',
   input: z.strictObject({
     event_id: id('event at which the person is checked in'),
-    code: line(200).describe('Ticket code from the QR code; case, spaces and hyphens are ignored.'),
-    device: line(100).nullish().describe('Name of the scanner or entrance, for the log.'),
+    code: line(200).describe('Ticket code from the QR code.'),
+    device: line(100).nullish().describe('Scanner or entrance, for the log.'),
   }),
   output: one(CheckInSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const undoCheckIn = {
@@ -67,13 +67,13 @@ export const undoCheckIn = {
   title: 'Undo a check-in',
   summary: 'Revert an accepted check-in, so that the ticket can be scanned again.',
   description:
-    'Reverts an accepted check-in, by the id that check_in returned, so that the ticket can be scanned again. check_in_not_accepted: the scan was rejected, there is nothing to undo. check_in_already_undone: it was undone before.',
+    'Reverts a check-in, by the id that check_in answered: the ticket can be scanned again. On check_in_not_accepted or check_in_already_undone there is nothing to undo.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
   scope: 'checkin:write',
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
 const scanIds = (scans: { scan_id: string }[]) => new Set(scans.map(({ scan_id }) => scan_id))
@@ -83,7 +83,7 @@ export const checkInBatch = {
   title: 'Upload offline scans',
   summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
-    'Uploads up to 500 scans of a scanner that was offline. They are processed in the order of scanned_at, and each result is a check-in, accepted or rejected with a reason. A repeated scan_id returns its first result, so a batch may be sent again until it succeeds. For a live scan use check_in.',
+    'Uploads up to 500 scans made offline, each accepted or rejected in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result, so a batch can be sent again. For a live scan use check_in.',
   method: 'POST',
   path: '/check-ins/batch',
   scope: 'checkin:write',
@@ -95,7 +95,7 @@ export const checkInBatch = {
           scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
           code: line(200).describe('Ticket code from the QR code.'),
           scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
-          device: line(100).nullish().describe('Name of the scanner or entrance, for the log.'),
+          device: line(100).nullish().describe('Scanner or entrance, for the log.'),
         }),
         'must be a list of scans',
       )
@@ -121,14 +121,14 @@ export const checkInBatch = {
         .describe('In the order of scanned_at.'),
     }),
   ),
-  hints: { destructive: false, idempotent: true },
+  hints: { destructive: false, idempotent: true, openWorld: true },
 } satisfies Operation
 
 export const listCheckIns = {
   name: 'list_check_ins',
   title: 'List check-ins',
   summary: 'The log of scans, newest first, including rejected ones.',
-  description: `Lists scans, newest first, including rejected ones. Use attendee_id to see the scans of one ticket, or result rejected to see who was turned away and why. ${nextPage}`,
+  description: `Lists scans, newest first: of one ticket by attendee_id; who was turned away, and why, by result rejected. ${nextPage}`,
   method: 'GET',
   path: '/check-ins',
   scope: 'attendees:read',

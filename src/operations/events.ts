@@ -52,7 +52,7 @@ export const EventSchema = z.strictObject({
     })
     .nullable(),
   online_url: z.string().nullable(),
-  capacity: z.int().nullable().describe('Places over all ticket types; null: limited by ticket types only.'),
+  capacity: z.int().nullable().describe('Places over all ticket types; null: no limit.'),
   currency,
   published_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
@@ -68,7 +68,7 @@ export const listEvents = {
   name: 'list_events',
   title: 'List events',
   summary: 'Events of the organisation, newest first.',
-  description: `Lists the events of the organisation, newest first, optionally only those with one status or with your own external_id. Use it to find an event_id. ${nextPage}`,
+  description: `Lists events, newest first. Use it to find an event_id. ${nextPage}`,
   method: 'GET',
   path: '/events',
   scope: 'events:read',
@@ -84,7 +84,7 @@ export const getEvent = {
   name: 'get_event',
   title: 'Get an event',
   summary: 'One event.',
-  description: 'Returns one event by identifier. On not_found, find the identifier with list_events.',
+  description: 'Returns one event. On not_found find its id with list_events.',
   method: 'GET',
   path: '/events/{event_id}',
   scope: 'events:read',
@@ -101,7 +101,7 @@ const eventFields = {
     .describe('Short name for URLs, unique within the organisation.'),
   description: paragraphs(20_000).nullable().describe('Description of the event.'),
   starts_at: timestampInput.nullable().describe('When it starts: RFC 3339 with offset.'),
-  ends_at: timestampInput.nullable().describe('When it ends, after starts_at: RFC 3339 with offset.'),
+  ends_at: timestampInput.nullable().describe('When it ends: RFC 3339 with offset.'),
   timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),
   venue: z
     .strictObject({
@@ -115,13 +115,11 @@ const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe(
-      'Place of the event. In a change, members left out are unchanged, null clears one, and null for venue clears all.',
-    ),
+    .describe('Place of the event. In a change, members left out are unchanged; null clears.'),
   online_url: line(2000, new RegExp(String.raw`^https?://[^\s${control}]+$`), 'must be an http or https URL')
     .nullable()
     .describe('URL of an online event.'),
-  capacity: count(1).nullable().describe('Places over all ticket types; null: limited by ticket types only.'),
+  capacity: count(1).nullable().describe('Places over all ticket types; null: no limit.'),
   currency: currencyInput.describe('ISO 4217; cannot be changed once there is an order.'),
   external_id: externalIdInput,
   metadata: metadataInput,
@@ -132,13 +130,13 @@ export const createEvent = {
   title: 'Create an event',
   summary: 'Add an event, as a draft.',
   description:
-    'Creates an event as a draft. Only the name is needed; slug is derived from it, timezone defaults to UTC and currency to EUR. publish_event also needs starts_at, ends_at and a ticket type (create_ticket_type).',
+    'Creates an event as a draft. Only name is needed; timezone is UTC and currency EUR when left out. publish_event also needs starts_at, ends_at and a ticket type (create_ticket_type).',
   method: 'POST',
   path: '/events',
   scope: 'events:write',
   input: z.strictObject(eventFields).partial().required({ name: true }),
   output: one(EventSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: false },
 } satisfies Operation
 
 export const updateEvent = {
@@ -146,13 +144,13 @@ export const updateEvent = {
   title: 'Change an event',
   summary: 'Change fields of an event; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of an event. On capacity_below_sold ask for a higher number; on event_has_orders the currency cannot change; on version_mismatch read the event again. To change the status use publish_event, unpublish_event, cancel_event or complete_event.',
+    'Changes fields of an event. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again. Its status changes by publish_event, unpublish_event, cancel_event and complete_event.',
   method: 'PATCH',
   path: '/events/{event_id}',
   scope: 'events:write',
   input: z.strictObject({ event_id: id('event'), changes: changesOf(eventFields), if_version: ifVersions }),
   output: one(EventSchema),
-  hints: { destructive: true, idempotent: true },
+  hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
 
 export const publishEvent = {
@@ -160,13 +158,13 @@ export const publishEvent = {
   title: 'Publish an event',
   summary: 'Open a draft for registrations.',
   description:
-    'Opens a draft event for registrations. On event_not_publishable set what param names (dates with update_event, a ticket type with create_ticket_type) and call again.',
+    'Opens a draft for registrations. On event_not_publishable add what param names: dates (update_event) or a ticket type (create_ticket_type).',
   method: 'POST',
   path: '/events/{event_id}/publish',
   scope: 'events:write',
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const unpublishEvent = {
@@ -174,26 +172,26 @@ export const unpublishEvent = {
   title: 'Unpublish an event',
   summary: 'Return an event to draft while it has no orders.',
   description:
-    'Returns a published event to draft. On event_has_orders the event can only be cancelled. Call it with dry_run first.',
+    'Returns a published event to draft. On event_has_orders it can only be cancelled. First call it with dry_run.',
   method: 'POST',
   path: '/events/{event_id}/unpublish',
   scope: 'events:write',
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
   output: one(EventSchema).extend({ effect }),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const cancelEvent = {
   name: 'cancel_event',
   title: 'Cancel an event',
   summary: 'Cancel an event with all its orders and tickets, permanently.',
-  description: `Cancels a published event with all its orders and tickets, permanently; paid orders become refund_due. ${dryRunFirst}`,
+  description: `Cancels an event with all its orders and tickets, permanently; what was paid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/events/{event_id}/cancel',
   scope: 'events:write',
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
   output: one(EventSchema).extend({ effect }),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const completeEvent = {
@@ -201,11 +199,11 @@ export const completeEvent = {
   title: 'Complete an event',
   summary: 'Close an event for registrations.',
   description:
-    'Closes a published event, normally once it is over: no more registrations. It cannot be reopened, so confirm with the person first.',
+    'Closes a published event once it is over, permanently: no more registrations. Confirm with the person first.',
   method: 'POST',
   path: '/events/{event_id}/complete',
   scope: 'events:write',
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -78,9 +78,9 @@ export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 
 /** Sentences of descriptions. */
 export const dryRunFirst =
-  'Call it with dry_run first and tell the person how many orders and attendees effect counts; only then call it without.'
-export const nextPage = 'When has_more is true, call again with cursor set to next_cursor.'
-export const forSync = 'For a sync, remember when you started and pass it as updated_since the next time.'
+  'First call it with dry_run, and tell the person how many orders and attendees effect counts.'
+export const nextPage = 'While has_more is true, send next_cursor as cursor.'
+export const forSync = 'For a sync, pass when the last one started as updated_since.'
 
 // Inputs
 
@@ -152,7 +152,7 @@ export const metadataInput = z
   )
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 keys')
   .meta({ maxProperties: 50 })
-  .describe('Your own flat object, replaced as a whole: at most 50 keys, values of at most 500 characters.')
+  .describe('Your own flat object, replaced as a whole.')
 
 export const count = (min: number) =>
   z
@@ -163,7 +163,7 @@ export const count = (min: number) =>
 export const dryRun = z
   .boolean('must be true or false')
   .optional()
-  .describe('true: change nothing, only answer what would change and how many people are affected.')
+  .describe('true: change nothing, only answer what would change.')
 
 const versionInput = z
   .int('must be a whole number')
@@ -171,9 +171,7 @@ const versionInput = z
   .max(2_147_483_647, 'must be a version that a read answered')
 
 /** As published over MCP: one version. */
-export const ifVersion = versionInput
-  .optional()
-  .describe('Change the object only if it still has this version; else version_mismatch.')
+export const ifVersion = versionInput.optional().describe('Only if it still has this version; else version_mismatch.')
 
 /** How many ETags If-Match may list. */
 export const maximumTags = 20
@@ -193,7 +191,7 @@ export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>
     .partial()
     .refine((changes) => Object.keys(changes).length > 0, 'must name at least one field to change')
     .meta({ minProperties: 1 })
-    .describe('Fields to change. A field left out is unchanged; null clears one that may be empty.')
+    .describe('Fields left out are unchanged; null clears.')
 
 /** Beside the object as it is, or in a dry run would be. */
 export const effect = z

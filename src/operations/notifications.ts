@@ -50,7 +50,7 @@ export const listNotifications = {
   name: 'list_notifications',
   title: 'List notifications',
   summary: 'The log of notifications, oldest first, readable from the last one seen.',
-  description: `Lists notifications, oldest first: orders created, completed and cancelled, people checked in, attendees and events changed. To catch up, pass the id of the last one you saw (the webhook-id of a webhook) as after. ${nextPage} It shows what the key may read: order.* with orders:read, attendee.* with attendees:read, event.* with events:read. On not_found that notification is no longer kept: leave after out.`,
+  description: `Lists changes of what the key may read, oldest first. To catch up, pass the id of the last one you saw (the webhook-id of a webhook) as after. ${nextPage} On not_found it is no longer kept: leave after out.`,
   method: 'GET',
   path: '/notifications',
   scope: 'events:write',
@@ -66,8 +66,7 @@ export const listWebhookDeliveries = {
   name: 'list_webhook_deliveries',
   title: 'List webhook deliveries',
   summary: 'Deliveries to webhook endpoints, newest first, with filters.',
-  description:
-    'Lists deliveries to webhook endpoints, newest first, with the last response of the endpoint. Filter by webhook_endpoint_id, notification_id, type or status: pending ones are sent at next_attempt_at, failed ones are not retried; send one again with redeliver_webhook. It shows deliveries of what the key may read.',
+  description: `Lists deliveries of what the key may read, newest first, with the last response of the endpoint. Pending ones are sent at next_attempt_at, failed ones are not: redeliver_webhook sends one again. ${nextPage}`,
   method: 'GET',
   path: '/webhook-deliveries',
   scope: 'events:write',
@@ -86,13 +85,13 @@ export const redeliverWebhook = {
   title: 'Redeliver a webhook',
   summary: 'Send a delivery again, whatever its status.',
   description:
-    'Sends a delivery again, also one that was delivered, with the same webhook-id and body. Find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint first; on type_not_subscribed it is no longer subscribed to the type.',
+    'Sends a delivery again with the same webhook-id and body; find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint; on type_not_subscribed add the type to it.',
   method: 'POST',
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   scope: 'events:write',
   input: z.strictObject({ webhook_delivery_id: id('delivery') }),
   output: one(WebhookDeliverySchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const WebhookRedeliverySchema = z.strictObject({
@@ -106,7 +105,7 @@ export const redeliverWebhooks = {
   title: 'Redeliver webhooks',
   summary: 'Send an endpoint its failed deliveries since a time again.',
   description:
-    'Sends a webhook endpoint its deliveries since a time again, for example after an outage: by default the failed ones, of types it is subscribed to; with status delivered those that had arrived. At most 10,000 per call, oldest first: for failed ones, repeat it while redelivered is 10000; for others, use shorter periods. On webhook_endpoint_disabled enable the endpoint first.',
+    'Sends a webhook endpoint its deliveries of a period again, after an outage: those that failed, or with status delivered those that had arrived. At most 10,000 a call: repeat it while redelivered is 10000, or take shorter periods. On webhook_endpoint_disabled enable the endpoint.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   scope: 'events:write',
@@ -120,7 +119,7 @@ export const redeliverWebhooks = {
       .describe('Only deliveries with this status; failed when left out.'),
   }),
   output: one(WebhookRedeliverySchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const testWebhookEndpoint = {
@@ -128,11 +127,11 @@ export const testWebhookEndpoint = {
   title: 'Test a webhook endpoint',
   summary: 'Send a webhook of type webhook_endpoint.test.',
   description:
-    'Sends a webhook endpoint a notification of type webhook_endpoint.test, signed like any other. Returns the delivery; find the response of the endpoint with list_webhook_deliveries. On webhook_endpoint_disabled enable it first.',
+    'Sends a webhook endpoint a webhook_endpoint.test. Its response is in list_webhook_deliveries. On webhook_endpoint_disabled enable it first.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   scope: 'events:write',
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookDeliverySchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation

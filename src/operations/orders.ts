@@ -83,7 +83,7 @@ export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
   summary: 'Orders of the organisation with their attendees, newest first, with filters.',
-  description: `Lists orders with their attendees, newest first. Filter by event_id, by the reference or e-mail address that a person gives you, by status or payment_status (awaiting_payment, refund_due). ${nextPage} ${forSync}`,
+  description: `Lists orders with their attendees, newest first: of an event, of the reference or e-mail address that a person gives you, or by payment_status. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
@@ -104,7 +104,7 @@ export const getOrder = {
   name: 'get_order',
   title: 'Get an order',
   summary: 'One order with its attendees.',
-  description: 'Returns one order with its attendees. On not_found, find the identifier with list_orders.',
+  description: 'Returns one order with its attendees. On not_found find its id with list_orders.',
   method: 'GET',
   path: '/orders/{order_id}',
   scope: 'orders:read',
@@ -116,13 +116,13 @@ export const cancelOrder = {
   name: 'cancel_order',
   title: 'Cancel an order',
   summary: 'Cancel an order with all its tickets, permanently.',
-  description: `Cancels an order with all its tickets, permanently: the places become free, the tickets no longer scan, and the amount paid becomes refund_due. ${dryRunFirst}`,
+  description: `Cancels an order with all its tickets, permanently; what was paid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/orders/{order_id}/cancel',
   scope: 'orders:write',
   input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
   output: one(OrderSchema).extend({ effect }),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
 export const recordInvoicePayment = {
@@ -130,7 +130,7 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order, by default against an invoice. Partial payments add up; once nothing is due the order completes and its tickets become valid. amount is in minor units: 49.00 EUR is 4900. On overpayment details say what is due; on nothing_due the order is completed or cancelled; on wrong_currency check the amount. Always send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is completed or cancelled; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   scope: 'orders:write',
@@ -150,5 +150,5 @@ export const recordInvoicePayment = {
     external_reference: line(255).nullish().describe('Your reference of the payment, such as the invoice number.'),
   }),
   output: one(OrderSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation

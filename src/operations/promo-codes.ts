@@ -62,7 +62,7 @@ export const listPromoCodes = {
   name: 'list_promo_codes',
   title: 'List promo codes',
   summary: 'Promo codes of an event, newest first.',
-  description: `Lists the promo codes of an event, newest first. state valid means that it can be used now. ${nextPage}`,
+  description: `Lists promo codes of an event; state valid: can be used. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/promo-codes',
   scope: 'events:read',
@@ -74,7 +74,7 @@ export const getPromoCode = {
   name: 'get_promo_code',
   title: 'Get a promo code',
   summary: 'One promo code.',
-  description: 'Returns one promo code by identifier. On not_found, find the identifier with list_promo_codes.',
+  description: 'Returns one promo code. On not_found find its id with list_promo_codes.',
   method: 'GET',
   path: '/promo-codes/{promo_code_id}',
   scope: 'events:read',
@@ -87,7 +87,7 @@ export const createPromoCode = {
   title: 'Create a promo code',
   summary: 'Add a discount code to an event.',
   description:
-    'Adds a promo code to an event: percent_off off each ticket, for all ticket types or those in ticket_type_ids. On already_exists the event already has this code.',
+    'Adds a promo code to an event: percent_off each ticket, of all ticket types or those in ticket_type_ids. On already_exists choose another code.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
   scope: 'events:write',
@@ -96,7 +96,7 @@ export const createPromoCode = {
     .partial()
     .required({ event_id: true, code: true, percent_off: true }),
   output: one(PromoCodeSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: false },
 } satisfies Operation
 
 export const updatePromoCode = {
@@ -104,7 +104,7 @@ export const updatePromoCode = {
   title: 'Change a promo code',
   summary: 'Change or disable a promo code; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of a promo code. Set status to disabled to reject it from now on; orders that use it keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
+    'Changes a promo code. status disabled rejects it from now on; orders keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/promo-codes/{promo_code_id}',
   scope: 'events:write',
@@ -117,5 +117,5 @@ export const updatePromoCode = {
     if_version: ifVersions,
   }),
   output: one(PromoCodeSchema),
-  hints: { destructive: true, idempotent: true },
+  hints: { destructive: true, idempotent: true, openWorld: false },
 } satisfies Operation

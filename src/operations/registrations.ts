@@ -20,33 +20,24 @@ const Guest = z.strictObject({
 const Registration = z.strictObject({
   event_id: id('event'),
   ticket_type_id: id('ticket type, which must be one of the event').optional(),
-  name: line(200).optional().describe('Name of the attendee; of the buyer, if there is a list of attendees.'),
+  name: line(200).optional().describe('Name of the attendee, or of the buyer of a group.'),
   email: emailAddress.optional(),
-  company: company.describe('Company of the attendee; of the buyer, if there is a list of attendees.'),
+  company: company.describe('Company of the attendee, or of the buyer of a group.'),
   attendees: z
     .array(Guest)
     .min(1, 'must name at least one attendee')
     .max(50, 'must name at most 50 attendees')
     .optional()
     .describe(
-      'A group in one order, all or none: up to 50, each with ticket_type_id, name and email. name, email and company beside the list are then those of the buyer; default: the first attendee.',
+      'A group in one order. name, email and company beside the list are then those of the buyer; default: the first attendee.',
     ),
   payment_method: oneOf(paymentMethods)
     .optional()
-    .describe(
-      'Left out: the tickets are complimentary. Given, usually invoice: they have their prices, and the order is pending until record_invoice_payment covers it.',
-    ),
-  promo_code: line(50).optional().describe('Takes a percentage off; needs a payment_method. Case-insensitive.'),
-  send_email: z
-    .boolean('must be true or false')
-    .optional()
-    .describe('false: the tickets are not e-mailed. Default: they are, once the order is completed.'),
-  external_id: externalIdInput
-    .optional()
-    .describe('Your own identifier of the order, and of its attendee if there is no list.'),
-  metadata: metadataInput
-    .optional()
-    .describe('Your own flat object on the order, and on its attendee if there is no list.'),
+    .describe('Left out: complimentary. Given, usually invoice: the order is pending until it is paid.'),
+  promo_code: line(50).optional().describe('Takes a percentage off; needs a payment_method.'),
+  send_email: z.boolean('must be true or false').optional().describe('false: the tickets are not e-mailed.'),
+  external_id: externalIdInput.optional().describe('Your own identifier of the order, and of a single attendee.'),
+  metadata: metadataInput.optional().describe('Your own flat object on the order, and on a single attendee.'),
 })
 
 /** Required fields of the two forms: checked even if another field is bad, so that one answer names them all. */
@@ -57,7 +48,7 @@ export const registerAttendee = {
   title: 'Register attendees',
   summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
-    'Registers one guest (ticket_type_id, name, email) or a group (attendees, up to 50, all or none) and e-mails the tickets, unless send_email is false. Without a payment_method the tickets are complimentary and valid at once. With payment_method invoice they have their prices, less any promo_code, and become valid and are e-mailed once record_invoice_payment covers the order. Returns the order with its attendees; each has a ticket_code. The event must be published (event_not_published) and the ticket type on sale (see list_ticket_types). On sold_out choose another ticket type; on quantity_not_allowed change the number of tickets; on sales_not_started or sales_ended tell the person when; on an error about promo_code try without it. Send an idempotency_key so that repeating the call after a lost answer registers nobody twice.',
+    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets, unless send_email is false. Without payment_method the tickets are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. Answers the order; each attendee has a ticket_code. The event must be published and the ticket type on sale. On sold_out choose another ticket type; on quantity_not_allowed another number of tickets; on an error about promo_code leave it out. Send an idempotency_key, so that a repeated call registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   batch: 'register_attendees',
@@ -88,5 +79,5 @@ export const registerAttendee = {
       ],
     }),
   output: one(OrderSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation

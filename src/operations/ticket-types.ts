@@ -57,7 +57,7 @@ export const listTicketTypes = {
   title: 'List ticket types',
   summary: 'Ticket types of an event, with the availability of each.',
   description:
-    "Lists the ticket types of an event, including hidden and archived ones, in the organiser's order. Use it to find a ticket_type_id before register_attendee: sales_status on_sale means that it can be issued now, and quantity_available says how many are left (null: unlimited).",
+    'Lists ticket types of an event. Those with sales_status on_sale can be issued; quantity_available are left (null: unlimited).',
   method: 'GET',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:read',
@@ -73,7 +73,7 @@ export const getTicketType = {
   name: 'get_ticket_type',
   title: 'Get a ticket type',
   summary: 'One ticket type, with its availability.',
-  description: 'Returns one ticket type by identifier. On not_found, find the identifier with list_ticket_types.',
+  description: 'Returns one ticket type. On not_found find its id with list_ticket_types.',
   method: 'GET',
   path: '/ticket-types/{ticket_type_id}',
   scope: 'events:read',
@@ -106,7 +106,7 @@ export const createTicketType = {
   title: 'Create a ticket type',
   summary: 'Add a ticket type to an event.',
   description:
-    'Adds a ticket type to an event, even a published one. Only the name is needed: price defaults to 0 (free), quantity to unlimited, min_per_order to 1 and max_per_order to no limit. Prices are in minor units: 49.00 EUR is 4900.',
+    'Adds a ticket type to an event, also a published one. Only name is needed: it is free and unlimited when price and quantity are left out. price is in minor units: 49.00 EUR is 4900.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
   scope: 'events:write',
@@ -115,7 +115,7 @@ export const createTicketType = {
     .partial()
     .required({ event_id: true, name: true }),
   output: one(TicketTypeSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: false },
 } satisfies Operation
 
 export const updateTicketType = {
@@ -123,7 +123,7 @@ export const updateTicketType = {
   title: 'Change a ticket type',
   summary: 'Change or archive a ticket type; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of a ticket type. Set status to archived to stop issuing it; tickets already issued stay valid. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
+    'Changes a ticket type; price is in minor units. status archived stops issuing it; its tickets stay valid. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/ticket-types/{ticket_type_id}',
   scope: 'events:write',
@@ -136,5 +136,5 @@ export const updateTicketType = {
     if_version: ifVersions,
   }),
   output: one(TicketTypeSchema),
-  hints: { destructive: true, idempotent: true },
+  hints: { destructive: true, idempotent: true, openWorld: false },
 } satisfies Operation

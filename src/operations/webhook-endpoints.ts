@@ -58,15 +58,13 @@ const endpointFields = {
     .describe('Types to subscribe to; each needs the scope to read its object.'),
 }
 
-const needsScopes =
-  'order.* types also need orders:read, attendee.* attendees:read and event.* events:read: on missing_scope details.scope names it.'
+const needsScopes = 'Types also need the scope to read their objects: on missing_scope details.scope names it.'
 
 export const listWebhookEndpoints = {
   name: 'list_webhook_endpoints',
   title: 'List webhook endpoints',
   summary: 'Webhook endpoints of the organisation, newest first.',
-  description:
-    'Lists webhook endpoints, newest first, with the types each is subscribed to and whether it is enabled. Secrets are not shown.',
+  description: 'Lists webhook endpoints, with their types and whether they are enabled, but without secrets.',
   method: 'GET',
   path: '/webhook-endpoints',
   scope: 'events:write',
@@ -78,8 +76,7 @@ export const getWebhookEndpoint = {
   name: 'get_webhook_endpoint',
   title: 'Get a webhook endpoint',
   summary: 'One webhook endpoint, without its secret.',
-  description:
-    'Returns one webhook endpoint by identifier. On not_found, find the identifier with list_webhook_endpoints.',
+  description: 'Returns one webhook endpoint. On not_found find its id with list_webhook_endpoints.',
   method: 'GET',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -91,7 +88,7 @@ export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
   summary: 'Send webhooks of chosen types to a URL.',
-  description: `Adds a URL that receives future notifications as signed webhooks (Standard Webhooks). The secret is shown only in this answer: store it where the receiver verifies signatures. ${needsScopes} Try it with test_webhook_endpoint. The limit is 50: on too_many_webhook_endpoints delete one.`,
+  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint. On too_many_webhook_endpoints delete one.`,
   method: 'POST',
   path: '/webhook-endpoints',
   scope: 'events:write',
@@ -101,14 +98,14 @@ export const createWebhookEndpoint = {
     description: endpointFields.description.optional(),
   }),
   output: one(WebhookEndpointSchema),
-  hints: { destructive: false, idempotent: false },
+  hints: { destructive: false, idempotent: false, openWorld: false },
 } satisfies Operation
 
 export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
   summary: 'Change URL, description or types of a webhook endpoint; disable or enable it.',
-  description: `Changes a webhook endpoint. status disabled stops sending, enabled resumes with the deliveries pending before; what happened in between is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
+  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -121,7 +118,7 @@ export const updateWebhookEndpoint = {
     if_version: ifVersions,
   }),
   output: one(WebhookEndpointSchema),
-  hints: { destructive: true, idempotent: true },
+  hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
 
 export const deleteWebhookEndpoint = {
@@ -129,7 +126,7 @@ export const deleteWebhookEndpoint = {
   title: 'Delete a webhook endpoint',
   summary: 'Delete a webhook endpoint with its secret and its deliveries.',
   description:
-    'Deletes a webhook endpoint with its secret and its deliveries, permanently. To pause it, set status to disabled with update_webhook_endpoint instead.',
+    'Deletes a webhook endpoint with its secret and deliveries, permanently. update_webhook_endpoint can pause it instead.',
   method: 'DELETE',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   scope: 'events:write',
@@ -137,14 +134,14 @@ export const deleteWebhookEndpoint = {
   output: one(
     z.strictObject({ object: z.literal('webhook_endpoint'), id: webhookEndpointId, deleted: z.literal(true) }),
   ),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: false },
 } satisfies Operation
 
 export const rotateWebhookSecret = {
   name: 'rotate_webhook_secret',
   title: 'Rotate a webhook secret',
   summary: 'Give a webhook endpoint a new secret; for a time webhooks are signed with both.',
-  description: `Gives a webhook endpoint a new secret, shown only in this answer. Webhooks are also signed with the previous one for overlap_hours, so that the receiver can be changed meanwhile; any older one stops now. ${needsScopes}`,
+  description: `Gives a webhook endpoint a new secret, in this answer only. For overlap_hours webhooks are signed with the previous one as well. ${needsScopes}`,
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
   scope: 'events:write',
@@ -159,5 +156,5 @@ export const rotateWebhookSecret = {
       .describe('Hours for which both sign, up to a week; 24 when left out. Use 0 if the old one has leaked.'),
   }),
   output: one(WebhookEndpointSchema),
-  hints: { destructive: true, idempotent: false },
+  hints: { destructive: true, idempotent: false, openWorld: false },
 } satisfies Operation

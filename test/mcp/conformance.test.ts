@@ -87,11 +87,14 @@ test.each([
   expect(status).toBe(expected)
 })
 
-test.each(clients)('$client speaking $revision is offered tools, and no extension', async ({ connect }) => {
-  const organisation = await createOrganisation()
-  const { capabilities } = await connect(await organisation.key())
-  expect(capabilities).toEqual({ tools: {} })
-})
+test.each(clients)(
+  '$client speaking $revision is offered tools, prompts and resources, and no extension',
+  async ({ connect }) => {
+    const organisation = await createOrganisation()
+    const { capabilities } = await connect(await organisation.key())
+    expect(capabilities).toEqual({ tools: {}, prompts: {}, resources: {} })
+  },
+)
 
 function saidBy({ errorMessage, details }: Check): string {
   return [errorMessage, JSON.stringify(details)].join(' ')

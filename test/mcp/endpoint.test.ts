@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextproto
 import { expect, inject, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { listEvents } from '../../src/operations/events.ts'
+import { studio } from '../support/database.ts'
 import { bearing, type HttpAnswer, jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
@@ -165,9 +166,11 @@ test('each request of a batch counts against the rate limit', async () => {
 })
 
 test('a batch whose answers grow large is not gone on with', async () => {
-  const { key } = await arrange()
+  const { organisation, key } = await arrange()
+  const { id } = await organisation.event()
+  await studio.query(`update public.events set description = repeat('"', 20000) where id = $1`, [id])
   const { body } = await post(
-    Array.from({ length: 20 }, (_, id) => ask(id, 'tools/list')),
+    Array.from({ length: 20 }, (_, n) => callOf(n, 'get_event', { event_id: id })),
     jsonHeaders(key),
   )
   const answers = body as { result?: unknown; error?: { code: number } }[]

@@ -291,6 +291,6 @@ test.each([
 
 test('a method there is not is answered as a JSON-RPC error', async () => {
   const { key } = await arrange()
-  const { body } = await post({ jsonrpc: '2.0', id: 7, method: 'resources/list' }, jsonHeaders(key))
+  const { body } = await post({ jsonrpc: '2.0', id: 7, method: 'resources/subscribe' }, jsonHeaders(key))
   expect(body).toMatchObject({ id: 7, error: { code: -32601 } })
 })

@@ -1,6 +1,6 @@
 // What of the official conformance suite says nothing about Usher, and why. The suite is made for SDKs: most of its
-// scenarios call tools, prompts and resources that a server made for it would have. Usher has its operations as tools, and
-// nothing else. Each entry says what the suite reports in consequence, so an entry whose reason has gone is noticed.
+// scenarios call tools, prompts and resources that a server made for it would have. Usher has its operations as tools, and a few
+// prompts and guides. Each entry says what the suite reports in consequence, so an entry whose reason has gone is noticed.
 
 import type { Revision } from '../support/conformance-suite.ts'
 
@@ -51,23 +51,19 @@ const inapplicable: Inapplicable[] = [
     ],
   },
   {
-    because: 'Usher has no resources',
-    reported: /Method not found|got -32601/,
-    scenarios: [
-      'resources-list',
-      'resources-read-text',
-      'resources-read-binary',
-      'resources-templates-read',
-      'resources-subscribe',
-      'resources-unsubscribe',
-      'sep-2164-resource-not-found',
-    ],
+    because: "it reads a resource of the suite's own reference server",
+    reported: /Resource not found/,
+    scenarios: ['resources-read-text', 'resources-read-binary', 'resources-templates-read'],
   },
   {
-    because: 'Usher has no prompts',
+    because: 'the guides are the same for as long as the server runs',
     reported: /Method not found/,
+    scenarios: ['resources-subscribe', 'resources-unsubscribe'],
+  },
+  {
+    because: "it gets a prompt of the suite's own reference server",
+    reported: /Unknown prompt/,
     scenarios: [
-      'prompts-list',
       'prompts-get-simple',
       'prompts-get-with-args',
       'prompts-get-embedded-resource',
@@ -76,7 +72,7 @@ const inapplicable: Inapplicable[] = [
     ],
   },
   {
-    because: 'completion is of arguments to prompts and resources, and Usher has neither',
+    because: 'the arguments of prompts are names and free text, of which Usher completes nothing',
     reported: /Method not found/,
     scenarios: ['completion-complete'],
   },
@@ -122,22 +118,11 @@ export const inapplicableChecks: Array<{ scenario: string; because: string; repo
   },
   {
     scenario: 'server-stateless',
-    because: 'the tools are the same for as long as the server runs, and there are no prompts',
+    because: 'tools and prompts of a key change only with its scopes',
     reported: /did not declare (tools|prompts)\.listChanged capability/,
     checks: [
       'sep-2575-server-sends-prompts-list-changed-on-subscription',
       'sep-2575-server-sends-tools-list-changed-on-subscription',
-    ],
-  },
-  {
-    scenario: 'caching',
-    because: 'Usher has no prompts and no resources',
-    reported: /Method not found|resources\/list failed or returned no resources/,
-    checks: [
-      'sep-2549-prompts-list-caching-hints',
-      'sep-2549-resources-list-caching-hints',
-      'sep-2549-resources-templates-list-caching-hints',
-      'sep-2549-resources-read-caching-hints',
     ],
   },
 ]
@@ -155,7 +140,7 @@ export const extensionScenarios = [
   'tasks-status-notifications',
   'tasks-required-task-error',
   'tasks-mrtr-composition',
-  // Skills (SEP-2640): read as resources, of which there are none.
+  // Skills (SEP-2640): read as resources; the guides are no skills.
   'sep-2640-skills-directory',
   'sep-2640-skills-enumeration',
   'sep-2640-skills-manifest',

@@ -4,11 +4,12 @@
 import { beforeAll, expect, inject, test } from 'vitest'
 import { createOrganisation } from '../support/organisation.ts'
 
-let key: string
+const keys: Record<string, string> = {}
 let event: string
 beforeAll(async () => {
   const organisation = await createOrganisation()
-  key = await organisation.key()
+  keys.full = await organisation.key()
+  keys.narrow = await organisation.key('checkin:write', 'events:read')
   event = (await organisation.event()).id
 })
 
@@ -30,7 +31,14 @@ const eras = {
 }
 type Params = { name?: string; arguments?: object; _meta?: object }
 
-async function answerTo(era: keyof typeof eras, method: string, params: Params | undefined, id: unknown, own: object) {
+async function answerTo(
+  key: string | undefined,
+  era: keyof typeof eras,
+  method: string,
+  params: Params | undefined,
+  id: unknown,
+  own: object,
+) {
   const _meta = { ...eras[era].meta, ...own }
   const sent = Object.keys(_meta).length > 0 ? { ...params, _meta } : params
   const response = await fetch(`${inject('apiUrl')}/api/mcp`, {
@@ -64,11 +72,13 @@ const calls: [string, string, () => Params | undefined][] = [
 
 for (const era of ['legacy', 'modern'] as const) {
   test.each(calls)(`${era}: %s`, async (_what, method, params) => {
-    for (const id of [7, -1, 'a "quoted" ïd']) {
-      const bySdk = await answerTo(era, method, params(), id, { 'example.com/own': 1 })
-      // The second time, a list is known.
-      for (const own of [{}, {}, { progressToken: 1 }]) {
-        expect(await answerTo(era, method, params(), id, own)).toEqual(bySdk)
+    for (const key of [keys.full, keys.narrow]) {
+      for (const id of [7, 'a "quoted" ïd']) {
+        const bySdk = await answerTo(key, era, method, params(), id, { 'example.com/own': 1 })
+        // The second time, a list is known.
+        for (const own of [{}, {}, { progressToken: 1 }]) {
+          expect(await answerTo(key, era, method, params(), id, own)).toEqual(bySdk)
+        }
       }
     }
   })

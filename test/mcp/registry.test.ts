@@ -1,27 +1,62 @@
 // What must hold for every tool, whichever operation it is made from: a model sees nothing but this list.
 
-import { expect, test } from 'vitest'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect, inject, test } from 'vitest'
+import { successesOf } from '../../src/http/openapi/examples.ts'
+import { isRead, type Scope, scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
 import { studio } from '../support/database.ts'
-import { clients, type Tool } from '../support/mcp.ts'
+import { clients, jsonHeaders, type Tool } from '../support/mcp.ts'
+import { examples } from '../support/operation-arguments.ts'
 import { createOrganisation } from '../support/organisation.ts'
 
 const [current = clients[0]] = clients.filter(({ revision }) => revision === '2026-07-28')
 
-async function toolsOf(connect = current?.connect): Promise<Tool[]> {
+async function toolsOf(connect = current?.connect, ...chosen: Scope[]): Promise<Tool[]> {
   const organisation = await createOrganisation()
-  const mcp = await connect?.(await organisation.key('events:read'))
+  const mcp = await connect?.(await organisation.key(...chosen))
   return mcp?.tools ?? []
 }
 
-type Property = { description?: unknown }
+type Property = { description?: unknown; type?: unknown; enum?: unknown }
+const propertiesOf = ({ inputSchema }: Tool) =>
+  Object.entries((inputSchema.properties ?? {}) as Record<string, Property>)
 
-test('the tools are the operations, in the same order, whatever the scopes of the key', async () => {
-  expect((await toolsOf()).map(({ name }) => name)).toEqual(operations.map(({ name }) => name))
+test.each([
+  [[...scopes]],
+  ...scopes.map((scope): [Scope[]] => [[scope]]),
+  [['events:read', 'checkin:write'] as Scope[]],
+])('a key with %j is shown the tools that it may call, in the order of the operations', async (chosen) => {
+  const expected = operations.filter(({ scope }) => scope === null || chosen.includes(scope))
+  expect((await toolsOf(current?.connect, ...chosen)).map(({ name }) => name)).toEqual(expected.map(({ name }) => name))
 })
 
 test.each(clients)('the list is the same for $client speaking $revision', async ({ connect }) => {
   expect(await toolsOf(connect)).toEqual(await toolsOf())
+})
+
+const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
+
+test('the list fits into a context window', async () => {
+  const all = await toolsOf()
+  expect(bytes(all)).toBeLessThanOrEqual(48 * 1024)
+  expect(bytes(await toolsOf(current?.connect, 'events:read', 'checkin:write'))).toBeLessThanOrEqual(8 * 1024)
+  for (const tool of all) expect(bytes(tool), tool.name).toBeLessThanOrEqual(2.5 * 1024)
+})
+
+test('a host may keep the list for a while, for this key alone', async () => {
+  const key = await (await createOrganisation()).key()
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const response = await fetch(`${inject('apiUrl')}/api/mcp`, {
+    method: 'POST',
+    headers: { ...jsonHeaders(key), 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } }),
+  })
+  expect(await response.json()).toMatchObject({ result: { ttlMs: 300_000, cacheScope: 'private' } })
 })
 
 test('every tool has a title, and a description that names the scope it needs', async () => {
@@ -35,13 +70,33 @@ test('every tool has a title, and a description that names the scope it needs', 
   }
 })
 
-test('every tool takes an object of known fields, each with a description', async () => {
-  for (const { name, inputSchema } of await toolsOf()) {
-    expect(inputSchema.type, name).toBe('object')
-    expect(inputSchema.additionalProperties, name).toBe(false)
-    for (const [field, property] of Object.entries((inputSchema.properties ?? {}) as Record<string, Property>)) {
-      expect(property.description, `${name}.${field}`).toEqual(expect.stringMatching(/^\S.{9,}/))
+test('every tool takes an object of known fields, each with its type, and described unless its name says it all', async () => {
+  for (const tool of await toolsOf()) {
+    expect(tool.inputSchema.type, tool.name).toBe('object')
+    for (const [field, property] of propertiesOf(tool)) {
+      expect(property.type, `${tool.name}.${field}`).toBeDefined()
+      const isPlain = /(^|_)(id|name|reference|status|type|result|cursor|limit|idempotency_key)$/.test(field)
+      if (!isPlain) expect(property.description, `${tool.name}.${field}`).toEqual(expect.stringMatching(/^\S.{9,}/))
     }
+  }
+})
+
+test('schemas hold what helps a model, and nothing that only the validation needs', async () => {
+  const schemas = JSON.stringify((await toolsOf()).map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema]))
+  for (const keyword of ['$schema', '$ref', 'pattern', 'format', 'maxLength', 'maximum', 'anyOf']) {
+    expect(schemas).not.toContain(`"${keyword}"`)
+  }
+})
+
+test('a host that checks arguments by the list lets all recorded requests pass', async () => {
+  const ajv = new Ajv2020()
+  for (const { name, inputSchema } of await toolsOf()) {
+    const takes = ajv.compile(inputSchema)
+    const operation = operations.find((operation) => operation.name === name)
+    for (const { input } of operation ? successesOf(operation) : []) {
+      expect(takes(input), `${name} ${JSON.stringify(takes.errors)}`).toBe(true)
+    }
+    expect(takes(null)).toBe(false)
   }
 })
 
@@ -104,15 +159,54 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   redeliver_webhooks: [false, false, false],
 }
 
-test('every tool says what it does to the world: only what the database calls stable is read-only', async () => {
+test('every tool says what it changes: only what the database calls stable is read-only', async () => {
   const { rows } = await studio.query<{ name: string; stable: boolean }>(
     `select p.proname as name, p.provolatile = 's' as stable
      from pg_proc p where p.pronamespace = 'api'::regnamespace`,
   )
-  for (const { name, title, annotations } of await toolsOf()) {
+  // What the protocol takes for granted is left out.
+  const granted = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
+  for (const { name, annotations } of await toolsOf()) {
     const stable = rows.find((fn) => fn.name === name)?.stable
-    const [readOnlyHint, destructiveHint, idempotentHint] = writes[name] ?? [true, false, true]
+    const [readOnlyHint, destructiveHint, idempotentHint] = writes[name] ?? [true]
     expect(readOnlyHint, `${name} is stable in SQL; a write has a line in writes in this file`).toBe(stable)
-    expect(annotations, name).toEqual({ title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint: false })
+    expect({ ...granted, ...annotations }, name).toMatchObject({
+      readOnlyHint,
+      ...(!readOnlyHint && { destructiveHint, idempotentHint }),
+    })
   }
 })
+
+// What the examples do not show.
+const sendsAtTimes: Record<string, string> = {
+  record_invoice_payment: 'the payment that covers the order completes it',
+  resend_ticket: 'the ticket of the example is to be e-mailed already',
+  update_webhook_endpoint: 'an endpoint that is enabled again is sent what was pending',
+  redeliver_webhooks: 'nothing has failed in the example',
+}
+
+test.each(operations.filter((operation) => !isRead(operation)).map(({ name }) => name))(
+  '%s says whether it may send an e-mail or a webhook, which is what it does',
+  async (name) => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event()
+    const mcp = await current?.connect(await organisation.key())
+    // A dry run sends nothing.
+    const { dry_run: _, ...args } = (await examples[name]?.(event)) ?? {}
+    const outgoing = async () =>
+      (
+        await studio.query(
+          `select jsonb_build_array(
+             (select count(*) from public.notifications n where n.organisation_id = o.id),
+             (select jsonb_agg(d order by d.id) from public.webhook_deliveries d where d.organisation_id = o.id),
+             (select jsonb_agg(e order by e.id) from public.ticket_emails e where e.organisation_id = o.id)) as queued
+           from public.organisations o where o.id = $1`,
+          [organisation.id],
+        )
+      ).rows
+    const before = await outgoing()
+    await mcp?.call(name, args)
+    const sends = JSON.stringify(await outgoing()) !== JSON.stringify(before) || name in sendsAtTimes
+    expect(mcp?.tools.find((tool) => tool.name === name)?.annotations).toMatchObject({ openWorldHint: sends })
+  },
+)

@@ -1,17 +1,18 @@
-// The published schemas held against the validation: whatever the server refuses for its form, the tool's inputSchema and the
-// OpenAPI document refuse too, so that a caller who checks before sending is told nothing new. Refusals are in our own words.
+// The published schemas held against the validation: whatever the server refuses for its form, the OpenAPI document refuses too, and so
+// do the arguments of the tool, of which tools/list shows a shorter form. So a caller who checks before sending is told nothing new.
+// Refusals are in our own words.
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { describe, expect, test } from 'vitest'
 import type { ApiError } from '../../../src/gateway/api-error.ts'
 import { parseInput } from '../../../src/gateway/validation.ts'
-import { toTool } from '../../../src/http/mcp-tools.ts'
+
 import { describeApi } from '../../../src/http/openapi/document.ts'
 import { successesOf } from '../../../src/http/openapi/examples.ts'
 import { isRead, type Operation, pathParameters } from '../../../src/operation.ts'
 import { operations } from '../../../src/operations/index.ts'
-import { describedOperations } from './support.ts'
+import { argumentsOf, describedOperations } from './support.ts'
 
 type Input = Record<string, unknown>
 type Schema = { properties?: Record<string, Schema>; items?: Schema; anyOf?: Schema[] }
@@ -124,7 +125,7 @@ function overRest(operation: Operation): (input: Input) => boolean {
 const raw = /invalid|expected|received|too (big|small)|unrecognized|undefined|NaN/i
 
 describe.each(operations.map((operation) => [operation.name, operation] as const))('%s', (_name, operation) => {
-  const schema = toTool(operation).inputSchema
+  const schema = argumentsOf(operation)
   const toolTakes = ajv.compile(schema)
   const restTakes = overRest(operation)
   // If-Match is a header over REST, and described as one.
@@ -184,7 +185,7 @@ function refusalOf(operation: Operation, input: Input): ApiError | undefined {
 test('the schemas of lists of the same scan, and of neither form of a registration, are looser where JSON Schema or hosts end', () => {
   const takes = (name: string) => {
     const operation = operations.find((o) => o.name === name) as Operation
-    return { tool: ajv.compile(toTool(operation).inputSchema), rest: overRest(operation), operation }
+    return { tool: ajv.compile(argumentsOf(operation)), rest: overRest(operation), operation }
   }
   const id = '01926b5c-0000-7000-8000-000000000000'
   const scan = { scan_id: 'a', code: 'b', scanned_at: '2027-01-01T00:00:00Z' }
@@ -220,7 +221,7 @@ test('the schemas of lists of the same scan, and of neither form of a registrati
 })
 
 test('patterns keep to what other languages read', () => {
-  const published = JSON.stringify([operations.map((o) => toTool(o).inputSchema), describeApi(operations)])
+  const published = JSON.stringify([operations.map(argumentsOf), describeApi(operations)])
   const patterns = [...published.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(([, text = '""']) => JSON.parse(text))
   expect(patterns.length).toBeGreaterThan(100)
   for (const pattern of new Set(patterns)) expect(pattern).not.toMatch(/\(\?[=!<]|\\[pPu]|\\\d/)
@@ -231,7 +232,7 @@ test('an idempotency key and an ETag are described as they are taken', () => {
   const takes = (header: string) => ajv.compile(parameters.find(({ name }) => name === header)?.schema ?? false)
   for (const bad of ['', 'k'.repeat(256), 'a\nb', 'a\u0085b', 7]) {
     expect(takes('Idempotency-Key')(bad), String(bad)).toBe(false)
-    const tool = ajv.compile(toTool(operations.find(({ name }) => name === 'publish_event') as Operation).inputSchema)
+    const tool = ajv.compile(argumentsOf(operations.find(({ name }) => name === 'publish_event') as Operation))
     expect(tool({ event_id: '01926b5c-0000-7000-8000-000000000000', idempotency_key: bad })).toBe(false)
   }
   for (const bad of ['two', '1', '"a"', '"1" "2"', '"1",', Array(21).fill('"1"').join(', ')]) {

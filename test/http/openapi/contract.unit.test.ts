@@ -1,13 +1,14 @@
 // REST held against MCP held against OpenAPI: three projections of one list must say the same of every operation.
 
 import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
 import { errorCodes } from '../../../src/gateway/error-codes.ts'
-import { toTool } from '../../../src/http/mcp-tools.ts'
+
 import { describeApi } from '../../../src/http/openapi/document.ts'
 import { isRead, type Operation, pathParameters } from '../../../src/operation.ts'
 import { operations } from '../../../src/operations/index.ts'
 import { notificationTypes } from '../../../src/operations/webhook-endpoints.ts'
-import { describedOperations } from './support.ts'
+import { argumentsOf, describedOperations } from './support.ts'
 
 const document = describeApi(operations)
 const described = describedOperations(document)
@@ -25,7 +26,7 @@ test('every operation is one path and method, every picture of it another path, 
 
 describe.each(operations.map((operation) => [operation.name, operation] as const))('%s', (_name, operation) => {
   const { parameters = [], requestBody } = describedAs(operation) ?? {}
-  const tool = toTool(operation)
+  const tool = { inputSchema: argumentsOf(operation), outputSchema: z.toJSONSchema(operation.output) }
   const fields = tool.inputSchema.properties as Record<string, Record<string, unknown>>
   const required = tool.inputSchema.required ?? []
   const body = requestBody?.content['application/json']?.schema
@@ -64,7 +65,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
   })
 
   test('answers what its tool answers', () => {
-    const { $schema: _, ...output } = tool.outputSchema ?? {}
+    const { $schema: _, ...output } = tool.outputSchema
     const successes = Object.entries(describedAs(operation)?.responses ?? {}).filter(([status]) => Number(status) < 400)
     expect(successes.map(([, { content }]) => content['application/json']?.schema)).toEqual([output])
   })

@@ -1,6 +1,9 @@
 // The OpenAPI document as a reader of it sees it: references followed, operations by their method and path.
 
+import * as z from 'zod'
+import { inputOf } from '../../../src/http/mcp-tools.ts'
 import type { OpenApiDocument } from '../../../src/http/openapi/document.ts'
+import type { Operation } from '../../../src/operation.ts'
 
 type Json = Record<string, unknown>
 type Schema = { properties?: Record<string, unknown>; required?: string[]; additionalProperties?: unknown } & Json
@@ -42,4 +45,9 @@ function referred($ref: string, document: OpenApiDocument): unknown {
   const found = steps.reduce<unknown>((value, step) => (value as Json | undefined)?.[step], document)
   if (root !== '#' || found === undefined) throw new Error(`${$ref} refers to nothing`)
   return found
+}
+
+/** The arguments of a tool as they are validated: `tools/list` shows them without what only the validation needs. */
+export function argumentsOf(operation: Operation) {
+  return z.toJSONSchema(inputOf(operation), { io: 'input' })
 }

@@ -1,0 +1,96 @@
+// JSON Schemas as `tools/list` shows them: what a model needs to choose a tool and to fill it in. Patterns, bounds and formats are
+// left to the validation and to the OpenAPI document: a schema here allows whatever the operation accepts, and more.
+
+import type { Tool } from '@modelcontextprotocol/server'
+import * as z from 'zod'
+
+type Value = string | number | boolean | null
+
+export type Schema = {
+  type?: string | string[]
+  const?: Value
+  enum?: Value[]
+  default?: Value
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+// Says no more than the name of the field does.
+const formulaic =
+  /^(Identifier of the [a-z -]+|Name of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|next_cursor .*|Any text .*)\.$/
+
+/** The members of a field are named only: what they mean, the description of the tool or of the field says. */
+export function toolInput(input: z.ZodObject): Tool['inputSchema'] {
+  const { properties = {}, required } = z.toJSONSchema(input, { io: 'input' }) as Schema
+  return {
+    type: 'object',
+    properties: mapValues(properties, (property) => {
+      const { description = '' } = property
+      return { ...namesAndTypes(property), ...(!formulaic.test(description) && { description }) }
+    }),
+    ...(required !== undefined && { required }),
+  }
+}
+
+function namesAndTypes(schema: Schema): Schema {
+  const form = nonNull(schema)
+  const { enum: values, properties, required, items } = form
+  return {
+    ...typeOf(schema),
+    ...(values !== undefined && { enum: form === schema ? values : [...values, null] }),
+    ...(schema.default !== undefined && { default: schema.default }),
+    ...(properties !== undefined && { properties: mapValues(properties, namesAndTypes) }),
+    ...(required !== undefined && { required }),
+    ...(items !== undefined && { items: namesAndTypes(items) }),
+  }
+}
+
+// What people and calls refer to an object by, and its statuses; and what all objects have.
+const essential = /^(id|name|email|code|reference|url|type)$|status$/
+const common = /^(object|external_id|metadata|(created|updated)_at)$/
+
+/** How many fields of the object under `data` are named: its own, the essential ones, or none. */
+export type Detail = 'own' | 'essential' | 'none'
+
+/** Beside `data` there is what says whether a list goes on, which the description of its tool explains. */
+export function toolOutput(output: z.ZodObject, detail: Detail): Tool['outputSchema'] {
+  const { data = {} } = (z.toJSONSchema(output) as Schema).properties ?? {}
+  const isShown = (name: string) =>
+    detail === 'own' ? !common.test(name) : detail === 'essential' && essential.test(name)
+  const named = ({ properties: fields = {} }: Schema): Schema => {
+    const shown = Object.entries(fields).filter(([name]) => isShown(name))
+    return { type: 'object', ...(shown.length > 0 && { properties: mapValues(Object.fromEntries(shown), typeOf) }) }
+  }
+  return {
+    type: 'object',
+    properties: { data: data.items === undefined ? named(data) : { type: 'array', items: named(data.items) } },
+    required: ['data'],
+  }
+}
+
+/** The kind of object that it answers, alone or in a list: the constant `object`. */
+export function kindOf(output: z.ZodObject): unknown {
+  const { data } = (z.toJSONSchema(output) as Schema).properties ?? {}
+  return (data?.items ?? data)?.properties?.object?.const
+}
+
+/** Of a type and null, the type; else the schema itself. */
+function nonNull(schema: Schema): Schema {
+  const [form, ...others] = (schema.anyOf ?? []).filter(({ type }) => type !== 'null')
+  return form !== undefined && others.length === 0 ? form : schema
+}
+
+/** One name where there is one: some hosts take a list only where null is possible. */
+function typeOf({ type, const: value, anyOf = [] }: Schema): Schema {
+  const ofValue = value === undefined ? [] : [typeof value]
+  const types = [...new Set([type ?? ofValue, ...anyOf.map((form) => typeOf(form).type ?? [])].flat())]
+  const [only, ...others] = types
+  return only === undefined ? {} : { type: others.length === 0 ? only : types }
+}
+
+function mapValues<From, To>(record: Record<string, From>, map: (value: From, name: string) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]))
+}
