@@ -1,4 +1,4 @@
-// Adds demo data and an API key on the first start of an embedded stack, and describes them by two curl commands that work as pasted.
+// Adds demo data and an API key on the first start of an embedded stack, and describes them by commands that work as pasted.
 // It must never run on a Supabase project.
 
 import { readFile } from 'node:fs/promises'
@@ -42,5 +42,9 @@ Check Ada Lovelace in, who is registered already (your guest's ticket_code, in t
   curl -X POST ${url}/api/v1/check-ins \\
     -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
     -d '{"event_id":"${eventId}","code":"${ticketCode}"}'
+
+Connect Claude Code (other MCP clients: docs/mcp.md):
+
+  claude mcp add --transport http usher ${url}/api/mcp --header 'Authorization: Bearer ${key}'
 `
 }
