@@ -176,6 +176,9 @@ test('PUBLIC_URL is the base of every link that is printed, and its host is one 
   expect(posted).toEqual([expect.stringMatching(`^${base}/api/v1/events/`), `${base}/api/v1/check-ins`])
 
   const key = /usher_live_\w+/.exec(usher.stdout())?.[0]
+  expect(usher.stdout()).toContain(
+    `claude mcp add --transport http usher ${base}/api/mcp --header 'Authorization: Bearer ${key}'\n`,
+  )
   const ask = (host: string) =>
     new Promise<number>((resolve, reject) => {
       const headers = { Host: host, Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }

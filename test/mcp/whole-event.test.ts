@@ -2,7 +2,7 @@
 // they answer. Once with each official client.
 
 import { expect, test } from 'vitest'
-import { clients, type McpCaller } from '../support/mcp.ts'
+import { clients, type McpCaller, negotiating } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { fanOut } from '../support/outbox.ts'
 import { readPng } from '../support/qr.ts'
@@ -67,6 +67,65 @@ test.each(clients)('$client speaking $revision runs an event from draft to end',
     code: 'event_not_published',
   })
 })
+
+// What a model reads: the list of tools once, and each call with its answer.
+const budget = 80 * 1024
+const names = ['Ada', 'Barbara', 'Chien', 'Dorothy', 'Edsger', 'Frances', 'Grace', 'Hedy', 'Ida', 'Joan']
+
+test('an assistant sets an event up, registers ten, checks three in by name and sums up, within its context', async ({
+  annotate,
+}) => {
+  const organisation = await createOrganisation()
+  const key = await organisation.key(
+    'events:read',
+    'events:write',
+    'attendees:read',
+    'attendees:write',
+    'checkin:write',
+  )
+  const mcp = await negotiating(key)
+  let bytes = Buffer.byteLength(JSON.stringify(mcp.tools))
+  const listed = bytes
+  const data: Ask = async (name, args) => {
+    const answer = await mcp.call(name, { ...args })
+    bytes += Buffer.byteLength(JSON.stringify([name, args, answer]))
+    return answer.data
+  }
+
+  const event = await data('create_event', {
+    name: 'Reading Evening',
+    starts_at: '2027-06-12T18:00:00+02:00',
+    ends_at: '2027-06-12T21:00:00+02:00',
+    timezone: 'Europe/Berlin',
+  })
+  const { id: ticket_type_id } = await data('create_ticket_type', { event_id: event.id, name: 'Guest', quantity: 20 })
+  await data('publish_event', { event_id: event.id })
+  await data('register_attendee', {
+    event_id: event.id,
+    ticket_type_id,
+    attendees: names.map((name) => ({ name: `${name} Reader`, email: `${name.toLowerCase()}@example.com` })),
+    idempotency_key: 'reading-evening',
+  })
+  for (const name of ['Ada', 'Grace', 'Joan']) await checkInByName(data, event.id, name)
+  expect(await sumUp(data, event.id)).toEqual({ registered: 10, arrived: 3 })
+
+  await annotate(`${listed} bytes of tools and ${bytes - listed} bytes of calls and answers`)
+  expect(bytes).toBeLessThan(budget)
+})
+
+/** Find the person, then admit them. */
+async function checkInByName(data: Ask, eventId: string, name: string): Promise<void> {
+  const found: Data[] = await data('list_attendees', { event_id: eventId, checked_in: false })
+  const [person] = found.filter((attendee) => attendee.name.startsWith(name))
+  const { attendee } = await data('check_in', { event_id: eventId, code: person.ticket_code })
+  expect(attendee).toMatchObject({ id: person.id, checked_in_at: expect.any(String) })
+}
+
+async function sumUp(data: Ask, eventId: string): Promise<{ registered: number; arrived: number }> {
+  const [type] = await data('list_ticket_types', { event_id: eventId })
+  const missing: Data[] = await data('list_attendees', { event_id: eventId, checked_in: false })
+  return { registered: type.quantity_sold, arrived: type.quantity_sold - missing.length }
+}
 
 type Ask = (name: string, args: object) => Promise<Data>
 
