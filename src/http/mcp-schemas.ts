@@ -6,7 +6,7 @@ import * as z from 'zod'
 
 type Value = string | number | boolean | null
 
-export type Schema = {
+type Schema = {
   type?: string | string[]
   const?: Value
   enum?: Value[]
@@ -53,7 +53,7 @@ const essential = /^(id|name|email|code|reference|url|type)$|status$/
 const common = /^(object|external_id|metadata|(created|updated)_at)$/
 
 /** How many fields of the object under `data` are named: its own, the essential ones, or none. */
-export type Detail = 'own' | 'essential' | 'none'
+type Detail = 'own' | 'essential' | 'none'
 
 /** Beside `data` there is what says whether a list goes on, which the description of its tool explains. */
 export function toolOutput(output: z.ZodObject, detail: Detail): Tool['outputSchema'] {
@@ -83,7 +83,7 @@ function nonNull(schema: Schema): Schema {
   return form !== undefined && others.length === 0 ? form : schema
 }
 
-/** One name where there is one: some hosts take a list only where null is possible. */
+/** The name of a type, or a list where null or another type is possible. */
 function typeOf({ type, const: value, anyOf = [] }: Schema): Schema {
   const ofValue = value === undefined ? [] : [typeof value]
   const types = [...new Set([type ?? ofValue, ...anyOf.map((form) => typeOf(form).type ?? [])].flat())]
