@@ -2,6 +2,7 @@
 // document are made. Its name is the name of its SQL function in schema `api`.
 
 import type * as z from 'zod'
+import type { ErrorCode } from './error-codes.ts'
 
 /** The scopes of an API key (docs/spec.md, "Scopes"). Each is a database role: `events:read` is `scope_events_read`. */
 export const scopes = [
@@ -28,12 +29,16 @@ export type Operation = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below /api/v1, with `{name}` for path parameters. */
   path: `/${string}`
+  /** Codes of its own refusals, as in the comment on its function. Those that every operation has are added by rule. */
+  errors?: readonly ErrorCode[]
   /** The function in schema `api` that takes a list of its calls, for calls that arrive together. */
   batch?: 'register_attendees' | 'check_in_many'
   /** Null: any valid key will do. */
   scope: Scope | null
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
   input: z.ZodObject
+  /** The body over REST as published, where it has one of several forms: its name, and theirs. `input` validates it. */
+  body?: { name: string; forms: Record<string, z.ZodObject> }
   /** The whole body of a successful answer. */
   output: z.ZodObject
   /** Images of the answer, by file extension: REST serves `path.png`; an MCP result includes the PNG. */

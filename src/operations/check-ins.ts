@@ -51,6 +51,7 @@ export const checkIn = {
     'Checks a person in by the code of their ticket. Admit them only on success; never call it to look a ticket up. It is rejected as already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled or not_found (no such code). undo_check_in reverts it.',
   method: 'POST',
   path: '/check-ins',
+  errors: ['not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
   batch: 'check_in_many',
   scope: 'checkin:write',
   input: z.strictObject({
@@ -70,6 +71,7 @@ export const undoCheckIn = {
     'Reverts a check-in, by the id that check_in answered: the ticket can be scanned again. On check_in_not_accepted or check_in_already_undone there is nothing to undo.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
+  errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone'],
   scope: 'checkin:write',
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),
@@ -86,6 +88,7 @@ export const checkInBatch = {
     'Uploads up to 500 scans made offline, each accepted or rejected in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result, so a batch can be sent again. For a live scan use check_in.',
   method: 'POST',
   path: '/check-ins/batch',
+  errors: ['not_found'],
   scope: 'checkin:write',
   input: z.strictObject({
     event_id: id('event at which the scans were made'),

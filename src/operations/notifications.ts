@@ -53,6 +53,7 @@ export const listNotifications = {
   description: `Lists changes of what the key may read, oldest first. To catch up, pass the id of the last one you saw (the webhook-id of a webhook) as after. ${nextPage} On not_found it is no longer kept: leave after out.`,
   method: 'GET',
   path: '/notifications',
+  errors: ['not_found'],
   scope: 'events:write',
   input: z.strictObject({
     type: typeFilter,
@@ -88,6 +89,7 @@ export const redeliverWebhook = {
     'Sends a delivery again with the same webhook-id and body; find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint; on type_not_subscribed add the type to it.',
   method: 'POST',
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
+  errors: ['not_found', 'webhook_endpoint_disabled', 'type_not_subscribed'],
   scope: 'events:write',
   input: z.strictObject({ webhook_delivery_id: id('delivery') }),
   output: one(WebhookDeliverySchema),
@@ -108,6 +110,7 @@ export const redeliverWebhooks = {
     'Sends a webhook endpoint its deliveries of a period again, after an outage: those that failed, or with status delivered those that had arrived. At most 10,000 a call: repeat it while redelivered is 10000, or take shorter periods. On webhook_endpoint_disabled enable the endpoint.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
+  errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
@@ -130,6 +133,7 @@ export const testWebhookEndpoint = {
     'Sends a webhook endpoint a webhook_endpoint.test. Its response is in list_webhook_deliveries. On webhook_endpoint_disabled enable it first.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
+  errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookDeliverySchema),

@@ -107,6 +107,7 @@ export const getOrder = {
   description: 'Returns one order with its attendees. On not_found find its id with list_orders.',
   method: 'GET',
   path: '/orders/{order_id}',
+  errors: ['not_found'],
   scope: 'orders:read',
   input: z.strictObject({ order_id: id('order') }),
   output: one(OrderSchema),
@@ -119,6 +120,7 @@ export const cancelOrder = {
   description: `Cancels an order with all its tickets, permanently; what was paid becomes refund_due. ${dryRunFirst}`,
   method: 'POST',
   path: '/orders/{order_id}/cancel',
+  errors: ['not_found', 'invalid_transition'],
   scope: 'orders:write',
   input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
   output: one(OrderSchema).extend({ effect }),
@@ -133,6 +135,7 @@ export const recordInvoicePayment = {
     'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is completed or cancelled; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
+  errors: ['not_found', 'nothing_due', 'wrong_currency', 'overpayment'],
   scope: 'orders:write',
   input: z.strictObject({
     order_id: id('order'),

@@ -65,6 +65,7 @@ export const listPromoCodes = {
   description: `Lists promo codes of an event; state valid: can be used. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/promo-codes',
+  errors: ['not_found'],
   scope: 'events:read',
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(PromoCodeSchema),
@@ -77,6 +78,7 @@ export const getPromoCode = {
   description: 'Returns one promo code. On not_found find its id with list_promo_codes.',
   method: 'GET',
   path: '/promo-codes/{promo_code_id}',
+  errors: ['not_found'],
   scope: 'events:read',
   input: z.strictObject({ promo_code_id: id('promo code') }),
   output: one(PromoCodeSchema),
@@ -90,6 +92,7 @@ export const createPromoCode = {
     'Adds a promo code to an event: percent_off each ticket, of all ticket types or those in ticket_type_ids. On already_exists choose another code.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
+  errors: ['not_found', 'already_exists'],
   scope: 'events:write',
   input: z
     .strictObject({ event_id: id('event'), ...promoCodeFields })
@@ -107,6 +110,7 @@ export const updatePromoCode = {
     'Changes a promo code. status disabled rejects it from now on; orders keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/promo-codes/{promo_code_id}',
+  errors: ['not_found', 'limit_below_redeemed', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
   input: z.strictObject({
     promo_code_id: id('promo code'),

@@ -40,6 +40,11 @@ const Registration = z.strictObject({
   metadata: metadataInput.optional().describe('Your own flat object on the order, and on a single attendee.'),
 })
 
+// The two forms, as published. That each guest of a group needs a ticket type, their own or the one beside the list, no form says.
+const body = Registration.omit({ event_id: true })
+const ofOneGuest = body.omit({ attendees: true }).required({ ticket_type_id: true, name: true, email: true })
+const ofAGroup = body.required({ attendees: true })
+
 /** Required fields of the two forms: checked even if another field is bad, so that one answer names them all. */
 const always = { when: () => true }
 
@@ -51,6 +56,22 @@ export const registerAttendee = {
     'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets, unless send_email is false. Without payment_method the tickets are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. Answers the order; each attendee has a ticket_code. The event must be published and the ticket type on sale. On sold_out choose another ticket type; on quantity_not_allowed another number of tickets; on an error about promo_code leave it out. Send an idempotency_key, so that a repeated call registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
+  errors: [
+    'not_found',
+    'event_not_published',
+    'event_ended',
+    'sold_out',
+    'quantity_not_allowed',
+    'ticket_type_archived',
+    'sales_not_started',
+    'sales_ended',
+    'promo_code_disabled',
+    'promo_code_not_started',
+    'promo_code_expired',
+    'promo_code_used_up',
+    'promo_code_not_applicable',
+    'already_exists',
+  ],
   batch: 'register_attendees',
   scope: 'attendees:write',
   input: Registration.refine((input) => input.attendees || input.ticket_type_id !== undefined, {
@@ -67,17 +88,11 @@ export const registerAttendee = {
     .refine((input) => input.ticket_type_id !== undefined || !input.attendees?.some((guest) => !guest.ticket_type_id), {
       path: ['attendees'],
       error: 'must each name their ticket_type_id, or there must be one beside the list',
-    })
-    .meta({
-      anyOf: [
-        { required: ['ticket_type_id', 'name', 'email'] },
-        { required: ['ticket_type_id', 'attendees'] },
-        {
-          required: ['attendees'],
-          properties: { attendees: { items: { required: ['ticket_type_id'], properties: { ticket_type_id: {} } } } },
-        },
-      ],
     }),
+  body: {
+    name: 'RegistrationRequest',
+    forms: { GuestRegistration: ofOneGuest, GroupRegistration: ofAGroup },
+  },
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -60,6 +60,7 @@ export const listTicketTypes = {
     'Lists ticket types of an event. Those with sales_status on_sale can be issued; quantity_available are left (null: unlimited).',
   method: 'GET',
   path: '/events/{event_id}/ticket-types',
+  errors: ['not_found'],
   scope: 'events:read',
   input: z.strictObject({
     event_id: id('event'),
@@ -76,6 +77,7 @@ export const getTicketType = {
   description: 'Returns one ticket type. On not_found find its id with list_ticket_types.',
   method: 'GET',
   path: '/ticket-types/{ticket_type_id}',
+  errors: ['not_found'],
   scope: 'events:read',
   input: z.strictObject({ ticket_type_id: id('ticket type') }),
   output: one(TicketTypeSchema),
@@ -109,6 +111,7 @@ export const createTicketType = {
     'Adds a ticket type to an event, also a published one. Only name is needed: it is free and unlimited when price and quantity are left out. price is in minor units: 49.00 EUR is 4900.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
+  errors: ['not_found', 'already_exists'],
   scope: 'events:write',
   input: z
     .strictObject({ event_id: id('event'), ...ticketTypeFields })
@@ -126,6 +129,7 @@ export const updateTicketType = {
     'Changes a ticket type; price is in minor units. status archived stops issuing it; its tickets stay valid. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/ticket-types/{ticket_type_id}',
+  errors: ['not_found', 'quantity_below_sold', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
   input: z.strictObject({
     ticket_type_id: id('ticket type'),

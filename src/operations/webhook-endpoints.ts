@@ -79,6 +79,7 @@ export const getWebhookEndpoint = {
   description: 'Returns one webhook endpoint. On not_found find its id with list_webhook_endpoints.',
   method: 'GET',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
+  errors: ['not_found'],
   scope: 'events:write',
   input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
   output: one(WebhookEndpointSchema),
@@ -91,6 +92,7 @@ export const createWebhookEndpoint = {
   description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint. On too_many_webhook_endpoints delete one.`,
   method: 'POST',
   path: '/webhook-endpoints',
+  errors: ['too_many_webhook_endpoints'],
   scope: 'events:write',
   input: z.strictObject({
     url: endpointFields.url,
@@ -108,6 +110,7 @@ export const updateWebhookEndpoint = {
   description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
+  errors: ['not_found', 'version_mismatch'],
   scope: 'events:write',
   input: z.strictObject({
     webhook_endpoint_id: webhookEndpointId,
@@ -129,6 +132,7 @@ export const deleteWebhookEndpoint = {
     'Deletes a webhook endpoint with its secret and deliveries, permanently. update_webhook_endpoint can pause it instead.',
   method: 'DELETE',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
+  errors: ['not_found'],
   scope: 'events:write',
   input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
   output: one(
@@ -144,6 +148,7 @@ export const rotateWebhookSecret = {
   description: `Gives a webhook endpoint a new secret, in this answer only. For overlap_hours webhooks are signed with the previous one as well. ${needsScopes}`,
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
+  errors: ['not_found'],
   scope: 'events:write',
   input: z.strictObject({
     webhook_endpoint_id: webhookEndpointId,

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { errorCodes } from '../../src/gateway/error-codes.ts'
+import { errorCodes, errorStatuses } from '../../src/error-codes.ts'
 import { checkInReasons } from '../../src/operations/check-ins.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -43,6 +43,10 @@ test('every code that can be answered is documented, and nothing else is', () =>
 
 test('the list that the OpenAPI document is made from is the same', () => {
   expect(errorCodes.toSorted()).toEqual([...documented.keys()].sort())
+})
+
+test('each has one status over the interface', () => {
+  for (const [code, status] of Object.entries(errorStatuses)) expect(answered.get(code), code).toContain(String(status))
 })
 
 test.each([...answered])('%s is documented with its statuses', (code, statuses) => {

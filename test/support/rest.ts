@@ -1,9 +1,10 @@
 // A caller over REST. Every answer of every test is held against what the operation declares: a success by its output
-// schema, a refusal by the one shape of errors.
+// schema, a refusal by the one shape of errors and by the codes that the operation is described with.
 
 import { expect, inject } from 'vitest'
 import * as z from 'zod'
 import { operations } from '../../src/operations/index.ts'
+import { codesOf } from '../http/openapi/support.ts'
 
 export type RestAnswer = {
   status: number
@@ -24,10 +25,9 @@ const ErrorAnswer = z.strictObject({
   }),
 })
 
-const shapes = operations.map(({ method, path, output }) => ({
-  method,
-  path: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
-  output,
+const shapes = operations.map((operation) => ({
+  operation,
+  path: new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`),
 }))
 
 /** `send('POST', '/check-ins', { … })` below /api/v1, as JSON. A body of type string is sent as it is. */
@@ -60,10 +60,12 @@ export function rest(key: string | undefined, apiUrl = inject('apiUrl')) {
 
 function holdAgainstSchema(method: string, path: string, { status, headers, body }: RestAnswer): void {
   expect(headers.get('x-request-id')).toBeTruthy()
+  const found = shapes.find((s) => s.operation.method === method && s.path.test(path.split('?', 1)[0] as string))
   if (status >= 400) {
-    expect(ErrorAnswer.parse(body).error.request_id).toBe(headers.get('x-request-id'))
+    const { code, request_id } = ErrorAnswer.parse(body).error
+    expect(request_id).toBe(headers.get('x-request-id'))
+    if (found) expect(codesOf(found.operation).get(status), `${found.operation.name}: ${code}`).toContain(code)
     return
   }
-  const shape = shapes.find((s) => s.method === method && s.path.test(path.split('?', 1)[0] as string))
-  if (shape) shape.output.parse(body)
+  found?.operation.output.parse(body)
 }

@@ -7,7 +7,7 @@ import { wordsFor } from '../../gateway/header-names.ts'
 import type { Operation } from '../../operation.ts'
 import { namedObjects } from './objects.ts'
 import { requestOf } from './requests.ts'
-import { ErrorSchema, headers, pictureResponses, responsesOf, sharedErrorResponses } from './responses.ts'
+import { errorSchemas, headers, pictureResponses, responsesOf, sharedErrorResponses } from './responses.ts'
 import { tagOf, tags } from './tags.ts'
 import { describeWebhooks } from './webhooks.ts'
 
@@ -21,7 +21,7 @@ One object is returned as \`{ "data": … }\`, a list as \`{ "data": […], "has
 \`cursor\` for the next page. Money is an integer in minor units beside its currency, times are RFC 3339 in UTC. Unknown fields
 are rejected.
 
-An error has the shape of \`Error\`: act on \`code\`, show \`message\`, and send the request again only when \`retryable\` is
+An error has the shape of \`ApiError\`: act on \`code\`, show \`message\`, and send the request again only when \`retryable\` is
 true. Give every write an \`Idempotency-Key\`, and repeat it when repeating the request: nothing then happens twice.
 
 AI assistants find every operation as a tool of the same name at the MCP endpoint, \`POST /api/mcp\`, with the same key.
@@ -52,7 +52,7 @@ export function describeApi(operations: readonly Operation[]): OpenApiDocument {
           description: 'An API key of the organisation. It is shown once, at creation.',
         },
       },
-      schemas: { ...namedObjects(operations), Error: ErrorSchema },
+      schemas: { ...namedObjects(operations), ...errorSchemas(operations) },
       headers,
       responses: sharedErrorResponses(),
     },

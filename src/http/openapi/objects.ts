@@ -1,43 +1,85 @@
-// The objects that operations answer, as named components of the OpenAPI document: `Event`, `TicketType`, … An object is identified
-// by its constant `object`, so there is no list to maintain.
+// The objects of the interface, as named components of the OpenAPI document: `Event`, `CreateEventRequest`, `EventVenue`, … Names are
+// made from what is there, so there is no list to maintain.
 
 import * as z from 'zod'
-import type { Operation } from '../../operation.ts'
+import { isRead, type Operation } from '../../operation.ts'
+import { bodyOf } from './requests.ts'
+
+type Schema = z.core.$ZodType
+type Names = Map<string, Schema>
 
 /** The object that an operation answers, one or a page of them. */
-export function answeredObject({ output }: Operation): z.core.$ZodType {
+export function answeredObject({ output }: Operation): Schema {
   const { data } = output.shape
   return data instanceof z.ZodArray ? data.element : data
 }
 
 /** The constant `object` of a schema: `ticket_type`. */
-export function kindOf(schema: z.core.$ZodType): string | undefined {
+export function kindOf(schema: Schema): string | undefined {
   const constant = schema instanceof z.ZodObject ? schema.shape.object : undefined
   return constant instanceof z.ZodLiteral ? String(constant.value) : undefined
 }
 
+export const pascal = (name: string): string =>
+  name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+
 /**
- * A name goes to the schema that an operation answers, else to the first of its kind. Another form of the object, such as the
- * attendee inside a check-in, is inlined.
+ * An object has the name of its kind. Another form of the same kind, or an object without one, is named after where it is:
+ * `CheckInAttendee`, `EventVenue`; the answer of an operation after that: `DeleteWebhookEndpointResult`.
  */
-export function namedObjects(operations: readonly Operation[]): Record<string, z.core.$ZodType> {
-  const answered = operations.map(answeredObject)
-  const schemas = new Map<string, z.core.$ZodType>()
-  for (const schema of [...answered, ...answered.flatMap(partsOf)]) {
-    const kind = kindOf(schema)
-    if (kind !== undefined && !schemas.has(pascal(kind))) schemas.set(pascal(kind), schema)
+export function namedObjects(operations: readonly Operation[]): Record<string, Schema> {
+  const names: Names = new Map()
+  for (const operation of operations) {
+    const object = answeredObject(operation)
+    name(names, object, [pascal(kindOf(object) ?? operation.name), `${pascal(operation.name)}Result`])
   }
-  return Object.fromEntries(schemas)
+  for (const operation of operations) {
+    nameParts(names, answeredObject(operation), (owner, field, part) => [
+      pascal(kindOf(part) ?? `${owner}_${field}`),
+      `${owner}${pascal(field)}`,
+    ])
+    const { effect } = operation.output.shape
+    if (effect !== undefined) name(names, effect, ['Effect'])
+  }
+  for (const operation of operations.filter((o) => !isRead(o))) {
+    const body = bodyOf(operation)
+    if (body === undefined) continue
+    for (const [form, schema] of Object.entries(operation.body?.forms ?? {})) name(names, schema, [form])
+    name(names, body.schema, [body.name])
+    nameParts(names, body.schema, (_, field) => [`${pascal(field)}Input`])
+  }
+  return Object.fromEntries(names)
 }
 
-function partsOf(schema: z.core.$ZodType): z.core.$ZodType[] {
-  if (schema instanceof z.ZodArray) return [schema.element, ...partsOf(schema.element)]
-  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional) {
-    return [schema.def.innerType, ...partsOf(schema.def.innerType)]
-  }
-  if (!(schema instanceof z.ZodObject)) return []
-  const fields: z.core.$ZodType[] = Object.values(schema.shape)
-  return fields.flatMap((field) => [field, ...partsOf(field)])
+function name(names: Names, schema: Schema, candidates: string[]): void {
+  if ([...names.values()].includes(schema)) return
+  const free = candidates.find((candidate) => !names.has(candidate))
+  if (free !== undefined) names.set(free, schema)
 }
 
-const pascal = (kind: string): string => kind.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+/** Names the objects inside a schema, the outer ones first. */
+function nameParts(
+  names: Names,
+  schema: Schema,
+  candidates: (owner: string, field: string, part: Schema) => string[],
+): void {
+  if (schema instanceof z.ZodUnion) {
+    for (const option of schema.options) nameParts(names, option as Schema, candidates)
+  }
+  if (!(schema instanceof z.ZodObject)) return
+  const [owner = ''] = [...names].find(([, named]) => named === schema) ?? []
+  for (const [field, value] of Object.entries(schema.shape)) {
+    const { inner, many } = unwrap(value as Schema)
+    if (!(inner instanceof z.ZodObject)) continue
+    name(names, inner, candidates(owner, many ? field.replace(/s$/, '') : field, inner))
+    nameParts(names, inner, candidates)
+  }
+}
+
+function unwrap(schema: Schema, many = false): { inner: Schema; many: boolean } {
+  if (schema instanceof z.ZodArray) return unwrap(schema.element, true)
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional || schema instanceof z.ZodNonOptional) {
+    return unwrap(schema.def.innerType, many)
+  }
+  return { inner: schema, many }
+}

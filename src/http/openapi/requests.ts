@@ -7,8 +7,10 @@ import { IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { isRead, type Operation, pathParameters } from '../../operation.ts'
 import { maximumTags } from '../../operations/fields.ts'
 import { type Example, named, successesOf } from './examples.ts'
+import { pascal } from './objects.ts'
 
 type Fields = Record<string, z.core.$ZodType>
+type Body = { name: string; schema: z.ZodType }
 type Request = Pick<ZodOpenApiOperationObject, 'requestParams' | 'parameters' | 'requestBody'>
 
 // No example values for the headers: Swagger UI would send them.
@@ -27,31 +29,43 @@ const ifMatch = z
   .meta({ param: { id: 'IfMatch', in: 'header', name: 'If-Match' } })
 
 export function requestOf(operation: Operation): Request {
-  const { path, query, body } = locationsOf(operation)
+  const { path, query } = parametersOf(operation)
+  const body = bodyOf(operation)
   const [example] = successesOf(operation)
   const headers = [...(isRead(operation) ? [] : [idempotencyKey]), ...(takesVersion(operation) ? [ifMatch] : [])]
   return {
     requestParams: { path: z.object(withExamples(path, example)), query: z.object(withExamples(query, example)) },
     ...(headers.length > 0 && { parameters: headers }),
-    ...(body !== undefined && { requestBody: bodyOf(operation, body) }),
+    ...(body !== undefined && { requestBody: requestBodyOf(operation, body.schema) }),
   }
 }
 
-export const takesBody = (operation: Operation): boolean => locationsOf(operation).body !== undefined
-
 export const takesVersion = ({ input }: Operation): boolean => 'if_version' in input.shape
 
-/** Where each input is sent: in the path, in the query of a read, else in the body; the body of a PATCH is its `changes`. */
-function locationsOf(operation: Operation): { path: Fields; query: Fields; body?: z.ZodType } {
-  const { shape } = operation.input
+/** Inputs in the path; the others are the query of a read, or else the body. */
+function parametersOf(operation: Operation): { path: Fields; query: Fields; rest: Fields } {
   const inPath = pathParameters(operation)
-  const path = Object.fromEntries(inPath.map((name) => [name, shape[name] as z.core.$ZodType]))
-  const rest = Object.fromEntries(Object.entries(shape).filter(([name]) => !inPath.includes(name)))
-  if (isRead(operation)) return { path, query: rest }
-  if (operation.method === 'PATCH') return { path, query: {}, body: shape.changes as z.ZodType }
-  if (Object.keys(rest).length === 0) return { path, query: {} }
-  // The metadata of the whole input applies to the body: none of it concerns the path.
-  return { path, query: {}, body: z.strictObject(rest).meta(operation.input.meta() ?? {}) }
+  const fields = Object.entries(operation.input.shape) as [string, z.core.$ZodType][]
+  const path = Object.fromEntries(fields.filter(([name]) => inPath.includes(name)))
+  const rest = Object.fromEntries(fields.filter(([name]) => !inPath.includes(name)))
+  return { path, query: isRead(operation) ? rest : {}, rest }
+}
+
+const bodies = new WeakMap<Operation, Body | undefined>()
+
+/** The body and the name of its component; of a PATCH its `changes`. The same each time: a component is known by its schema. */
+export function bodyOf(operation: Operation): Body | undefined {
+  if (!bodies.has(operation)) bodies.set(operation, makeBody(operation))
+  return bodies.get(operation)
+}
+
+function makeBody(operation: Operation): Body | undefined {
+  if (isRead(operation)) return undefined
+  const name = operation.body?.name ?? `${pascal(operation.name)}Request`
+  if (operation.body !== undefined) return { name, schema: z.xor(Object.values(operation.body.forms)) }
+  if (operation.method === 'PATCH') return { name, schema: operation.input.shape.changes as z.ZodType }
+  const { rest } = parametersOf(operation)
+  return Object.keys(rest).length === 0 ? undefined : { name, schema: z.strictObject(rest) }
 }
 
 function withExamples(fields: Fields, example: Example | undefined): Fields {
@@ -63,14 +77,14 @@ function withExamples(fields: Fields, example: Example | undefined): Fields {
   )
 }
 
-function bodyOf(operation: Operation, schema: z.ZodType): ZodOpenApiRequestBodyObject {
-  const fields = Object.keys((schema as z.ZodObject).shape)
+function requestBodyOf(operation: Operation, schema: z.ZodType): ZodOpenApiRequestBodyObject {
+  const { rest } = parametersOf(operation)
   const sent = ({ input }: Example) =>
     operation.method === 'PATCH'
       ? input.changes
-      : Object.fromEntries(Object.entries(input).filter(([name]) => fields.includes(name)))
+      : Object.fromEntries(Object.entries(input).filter(([name]) => name in rest))
   return {
-    required: !schema.safeParse({}).success || 'anyOf' in (schema.meta() ?? {}),
+    required: !schema.safeParse({}).success,
     content: { 'application/json': { schema, examples: named(successesOf(operation), sent) } },
   }
 }

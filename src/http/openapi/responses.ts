@@ -4,20 +4,16 @@
 import { STATUS_CODES } from 'node:http'
 import * as z from 'zod'
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
+import { type ErrorCode, errorCodes, errorStatuses } from '../../error-codes.ts'
 import type { ErrorBody } from '../../gateway/api-error.ts'
-import { errorCodes } from '../../gateway/error-codes.ts'
 import { isList, isRead, type Operation, pathParameters } from '../../operation.ts'
-import { type Example, examples, isError, named, successesOf } from './examples.ts'
-import { answeredObject } from './objects.ts'
-import { takesBody, takesVersion } from './requests.ts'
-
-// No `enum`: a client made from the document must still read an answer with a code that was added later.
-const codeDescription = `The code to act on. One of ${errorCodes.join(', ')}. More may be added: treat an unknown one by its status.`
+import { type Example, examples, named, successesOf } from './examples.ts'
+import { answeredObject, pascal } from './objects.ts'
 
 /** The body of every error. */
 export const ErrorSchema = z.strictObject({
   error: z.strictObject({
-    code: z.string().describe(codeDescription).meta({ 'x-extensible-enum': errorCodes }),
+    code: z.enum(errorCodes).describe('The code to act on. Each operation says which it answers.'),
     message: z.string().describe('For people.'),
     param: z.string().optional().describe('The field or header that the error is about.'),
     details: z
@@ -44,39 +40,144 @@ type HeaderName = keyof typeof headers
 
 const always: HeaderName[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy']
 
-/** Errors by status: which operations can answer them, and with which headers. */
-const errors: Record<
-  number,
-  { description: string; appliesTo: (operation: Operation) => boolean; headers?: HeaderName[] }
-> = {
-  400: { description: 'The request cannot be read.', appliesTo: (o) => takesBody(o) || pathParameters(o).length > 0 },
-  401: {
+type CommonError = {
+  status: number
+  codes: readonly ErrorCode[]
+  description: string
+  appliesTo: (operation: Operation) => boolean
+  headers?: HeaderName[]
+}
+
+const isWrite = (operation: Operation) => !isRead(operation)
+
+/** Errors that operations have by rule, by the name of the component. What else an operation answers it declares in `errors`. */
+const commonErrors: Record<string, CommonError> = {
+  BadRequest: {
+    status: 400,
+    codes: ['malformed_json', 'bad_request'],
+    description: 'The request cannot be read.',
+    appliesTo: isWrite,
+  },
+  BadPath: {
+    status: 400,
+    codes: ['bad_request'],
+    description: 'The path cannot be read.',
+    appliesTo: (o) => isRead(o) && pathParameters(o).length > 0,
+  },
+  Unauthorized: {
+    status: 401,
+    codes: ['missing_api_key', 'invalid_api_key', 'api_key_revoked', 'api_key_expired'],
     description: 'The API key is missing or not valid.',
     appliesTo: () => true,
     headers: ['X-Request-Id', 'WWW-Authenticate'],
   },
-  403: { description: 'The key lacks the scope.', appliesTo: ({ scope }) => scope !== null },
-  404: { description: 'There is no such object in your organisation.', appliesTo: namesAnObject },
-  409: { description: 'A rule forbids it in the current state; the code says which.', appliesTo: (o) => !isRead(o) },
-  412: { description: 'The object was changed since it was read.', appliesTo: takesVersion },
-  413: { description: 'The body is too large.', appliesTo: takesBody },
-  415: { description: 'The body is not JSON in UTF-8, or its compression is unknown.', appliesTo: takesBody },
-  422: { description: 'Fields are wrong, or the idempotency key was used for another request.', appliesTo: () => true },
-  429: { description: 'Too many requests.', appliesTo: () => true, headers: [...always, 'Retry-After'] },
-  500: { description: 'An error in Usher.', appliesTo: () => true },
-  503: {
+  Forbidden: {
+    status: 403,
+    codes: ['missing_scope', 'forbidden'],
+    description: 'The key lacks the scope.',
+    appliesTo: ({ scope }) => scope !== null,
+  },
+  NotFound: {
+    status: 404,
+    codes: ['not_found'],
+    description: 'There is no such object in your organisation.',
+    appliesTo: ({ errors = [] }) => errors.includes('not_found'),
+  },
+  PreconditionFailed: {
+    status: 412,
+    codes: ['version_mismatch'],
+    description: 'The object was changed since it was read.',
+    appliesTo: ({ errors = [] }) => errors.includes('version_mismatch'),
+  },
+  PayloadTooLarge: {
+    status: 413,
+    codes: ['payload_too_large'],
+    description: 'The body is too large.',
+    appliesTo: isWrite,
+  },
+  UnsupportedMediaType: {
+    status: 415,
+    codes: ['unsupported_media_type'],
+    description: 'The body is not JSON in UTF-8, or its compression is unknown.',
+    appliesTo: isWrite,
+  },
+  UnprocessableContent: {
+    status: 422,
+    codes: ['validation_failed', 'idempotency_key_reused'],
+    description: 'Fields are wrong, or the idempotency key was used for another request.',
+    appliesTo: isWrite,
+  },
+  InvalidParameters: {
+    status: 422,
+    codes: ['validation_failed'],
+    description: 'Parameters are wrong.',
+    appliesTo: isRead,
+  },
+  TooManyRequests: {
+    status: 429,
+    codes: ['rate_limited', 'too_many_failures'],
+    description: 'Too many requests.',
+    appliesTo: () => true,
+    headers: [...always, 'Retry-After'],
+  },
+  InternalServerError: {
+    status: 500,
+    codes: ['internal_error'],
+    description: 'An error in Usher.',
+    appliesTo: () => true,
+  },
+  ServiceUnavailable: {
+    status: 503,
+    codes: ['temporarily_unavailable', 'outcome_unknown'],
     description: 'Unavailable, or the outcome is unknown: `retryable` says whether to send the same request again.',
     appliesTo: () => true,
     headers: [...always, 'Retry-After'],
   },
 }
 
+/** The codes that an operation declares beyond those it has by rule; all are answered with 409. */
+const conflictsOf = ({ errors = [] }: Operation) => errors.filter((code) => errorStatuses[code] === 409)
+
+const conflictName = (operation: Operation) => `${pascal(operation.name)}Conflict`
+
+/** `NotFoundError`; `InternalServerError` is one already. */
+const errorName = (name: string) => name.replace(/(Error)?$/, 'Error')
+
+const schemaOf = (name: string): oas31.ReferenceObject => ({ $ref: `#/components/schemas/${name}` })
+
+/** `ApiError` with the codes of one answer. */
+const errorOf = (codes: readonly ErrorCode[]): oas31.SchemaObject => ({
+  allOf: [
+    schemaOf('ApiError'),
+    {
+      type: 'object',
+      required: ['error'],
+      properties: {
+        error: { type: 'object', required: ['code'], properties: { code: { type: 'string', enum: [...codes] } } },
+      },
+    },
+  ],
+})
+
+/** Every error by its name: `NotFoundError`, `RegisterAttendeeConflict`. */
+export function errorSchemas(operations: readonly Operation[]): Record<string, z.core.$ZodType | oas31.SchemaObject> {
+  return {
+    ApiError: ErrorSchema,
+    ...Object.fromEntries(Object.entries(commonErrors).map(([name, { codes }]) => [errorName(name), errorOf(codes)])),
+    ...Object.fromEntries(
+      operations
+        .filter((operation) => conflictsOf(operation).length > 0)
+        .map((operation) => [conflictName(operation), errorOf(conflictsOf(operation))]),
+    ),
+  }
+}
+
 /** Shared by all operations. */
 export function sharedErrorResponses(): Record<string, ZodOpenApiResponseObject> {
   return Object.fromEntries(
-    Object.keys(errors).map((status) => {
-      const recorded = examples.filter((example) => example.status === Number(status))
-      return [nameOf(Number(status)), errorResponse(Number(status), recorded)]
+    Object.entries(commonErrors).map(([name, { status, codes, description, headers }]) => {
+      const [example] = examples.filter((e) => e.status === status && codes.some((code) => code === codeOf(e)))
+      return [name, errorResponse(errorName(name), codes, description, example, headers)]
     }),
   )
 }
@@ -102,41 +203,44 @@ export function pictureResponses(operation: Operation, mediaType: string): ZodOp
   }
 }
 
-/** The shared responses, except where an error of the operation itself was recorded. */
+/** The shared responses, and the conflicts of the operation itself. */
 function errorResponsesOf(operation: Operation): ZodOpenApiResponsesObject {
-  return Object.fromEntries(
-    Object.entries(errors).flatMap(([status, { appliesTo }]) => {
-      const own = examples.filter((e) => e.operation === operation.name && e.status === Number(status))
-      if (own.length === 0 && !appliesTo(operation)) return []
-      const shared = { $ref: `#/components/responses/${nameOf(Number(status))}` }
-      return [[status, own.length > 0 ? errorResponse(Number(status), own) : shared]]
-    }),
-  )
+  const common = Object.entries(commonErrors).filter(([, { appliesTo }]) => appliesTo(operation))
+  const codes = conflictsOf(operation)
+  const example = examples.find((e) => e.operation === operation.name && e.status === 409)
+  const description = 'A rule forbids it in the current state; the code says which.'
+  return {
+    ...Object.fromEntries(common.map(([name, { status }]) => [status, { $ref: `#/components/responses/${name}` }])),
+    ...(codes.length > 0 && { 409: errorResponse(conflictName(operation), codes, description, example) }),
+  }
 }
 
-function errorResponse(status: number, recorded: readonly Example[]): ZodOpenApiResponseObject {
+function errorResponse(
+  schema: string,
+  codes: readonly ErrorCode[],
+  description: string,
+  example: Example | undefined,
+  names: readonly HeaderName[] = always,
+): ZodOpenApiResponseObject {
   return {
-    description: errors[status]?.description ?? '',
-    headers: refer(errors[status]?.headers ?? always),
+    description: `${description} ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    headers: refer(names),
     content: {
-      'application/json': { schema: ErrorSchema, examples: named(recorded.filter(isError), ({ body }) => body) },
+      'application/json': {
+        schema: schemaOf(schema),
+        ...(example !== undefined && { examples: named([example], ({ body }) => body) }),
+      },
     },
   }
 }
+
+const codeOf = ({ body }: Example): unknown => (body.error as { code?: string } | undefined)?.code
 
 function headersOf(operation: Operation): HeaderName[] {
   const object = answeredObject(operation)
   const hasVersion = !isList(operation) && object instanceof z.ZodObject && 'version' in object.shape
   return [...(hasVersion ? (['ETag'] as const) : []), ...(isRead(operation) ? [] : (['Idempotent-Replayed'] as const))]
 }
-
-/** Whether its path names an object, or it requires an identifier. */
-function namesAnObject(operation: Operation): boolean {
-  const needed = Object.entries(operation.input.shape).filter(([, field]) => !z.safeParse(field, undefined).success)
-  return pathParameters(operation).length > 0 || needed.some(([name]) => name.endsWith('_id'))
-}
-
-const nameOf = (status: number): string => (STATUS_CODES[status] ?? String(status)).replaceAll(' ', '')
 
 const refer = (names: readonly HeaderName[]): oas31.HeadersObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))

@@ -2,11 +2,16 @@
 
 import * as z from 'zod'
 import { inputOf } from '../../../src/http/mcp-tools.ts'
-import type { OpenApiDocument } from '../../../src/http/openapi/document.ts'
+import { describeApi, type OpenApiDocument } from '../../../src/http/openapi/document.ts'
 import type { Operation } from '../../../src/operation.ts'
+import { operations } from '../../../src/operations/index.ts'
 
 type Json = Record<string, unknown>
-type Schema = { properties?: Record<string, unknown>; required?: string[]; additionalProperties?: unknown } & Json
+export type Schema = {
+  properties?: Record<string, unknown>
+  required?: string[]
+  additionalProperties?: unknown
+} & Json
 type Content = Record<string, { schema?: Schema; examples?: Record<string, { value: unknown }> }>
 type Answer = { description: string; headers: Json; content: Content }
 
@@ -51,3 +56,18 @@ function referred($ref: string, document: OpenApiDocument): unknown {
 export function argumentsOf(operation: Operation) {
   return z.toJSONSchema(inputOf(operation), { io: 'input' })
 }
+let described: Map<string, DescribedOperation> | undefined
+
+/** The codes of its errors, by status. */
+export function codesOf({ method, path }: Operation): Map<number, string[]> {
+  described ??= describedOperations(describeApi(operations))
+  const { responses = {} } = described.get(`${method} ${path}`) ?? {}
+  return new Map(
+    Object.entries(responses).flatMap(([status, { content }]) => {
+      const [, narrowed] = (content['application/json']?.schema?.allOf ?? []) as NarrowedError[]
+      return narrowed === undefined ? [] : [[Number(status), narrowed.properties.error.properties.code.enum] as const]
+    }),
+  )
+}
+
+type NarrowedError = { properties: { error: { properties: { code: { enum: string[] } } } } }
