@@ -38,7 +38,7 @@ export function describeApi(operations: readonly Operation[]): OpenApiDocument {
       contact: { name: 'The operator of this server, who issued your API key' },
       license: { name: 'All rights reserved', identifier: 'LicenseRef-UNLICENSED' },
     },
-    servers: [{ url: '/api/v1', description: 'This server.' }],
+    servers: [{ url: '/api/v1', description: 'This server: in production, or local.', 'x-internal': false }],
     security: [{ api_key: [] }],
     tags: [...tags],
     paths: pathsOf(operations),
