@@ -9,7 +9,7 @@ import { createCourierRpc } from './courier/courier-rpc.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
 import type { OwnPorts } from './courier/own-ports.ts'
 import { openQueues } from './courier/queues.ts'
-import { type Demo, seedDemo } from './embedded/demo.ts'
+import { type Demo, type DemoEvent, findDemo, seedDemo } from './embedded/demo.ts'
 import { portsOf } from './embedded/run-record.ts'
 import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from './embedded/stack.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
@@ -42,7 +42,10 @@ export type Running = {
 type Backend = {
   address: DataApiAddress
   signingKey: SigningKey
+  /** Of the first start. */
   demo: Demo | null
+  /** What the documentation page fills in. */
+  demoEvent: DemoEvent | undefined
   /** Records where the API and its metrics listen, for other commands. */
   note(listeners: { api: HttpListener; metrics: HttpListener | undefined }): void
   /** Ports of this machine that Postgres and PostgREST use. */
@@ -106,6 +109,7 @@ export async function start(
           postmark: { secret: config.postmarkWebhookSecret, rpc },
         }),
         ...(mailFolder !== undefined && { mailFolder }),
+        ...(backend.demoEvent && { demo: backend.demoEvent }),
         onWritten: courier.wake,
         ...(metrics && { measure: metrics.requests }),
       }),
@@ -239,7 +243,10 @@ async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<Li
 
 /** A database that others keep running: a Supabase project, or the stack of scripts/dev.ts. */
 export async function joinRunning(config: Config): Promise<Backend> {
-  return { ...(await joinBackend(config)), demo: null, note: () => {}, failed: never, stop: async () => {} }
+  const { database } = config
+  const stack = database.kind === 'supabase' ? null : await findRunningStack(database.dataDir)
+  const demoEvent = stack === null ? undefined : await withDatabase(stack.databaseUrl, findDemo)
+  return { ...(await joinBackend(config)), demo: null, demoEvent, note: () => {}, failed: never, stop: async () => {} }
 }
 
 async function connectBackend(config: Config, log: Logger, progress: Say): Promise<Backend> {
@@ -248,10 +255,15 @@ async function connectBackend(config: Config, log: Logger, progress: Say): Promi
   const report = (message: string) => log.warn(message)
   const stack = await startEmbeddedStack({ dataDir: database.dataDir, progress, report })
   try {
+    const [demo, demoEvent] = await withDatabase(stack.databaseUrl, async (client) => [
+      await seedDemo(client),
+      await findDemo(client),
+    ])
     return {
       address: { url: stack.dataApiUrl },
       signingKey: { secret: stack.jwtSecret },
-      demo: await withDatabase(stack.databaseUrl, seedDemo),
+      demo,
+      demoEvent,
       note({ api, metrics }) {
         stack.note({
           api: { host: config.host, port: portOf(api), forThisMachine: isForThisMachine(config) },

@@ -6,7 +6,8 @@ import type pg from 'pg'
 import { issueKey } from '../admin.ts'
 import { scopes } from '../operation.ts'
 
-export type Demo = { key: string; eventId: string; ticketTypeId: string; ticketCode: string }
+export type DemoEvent = { eventId: string; ticketTypeId: string; ticketCode: string }
+export type Demo = DemoEvent & { key: string }
 
 const seed = new URL('../../supabase/seed.sql', import.meta.url)
 
@@ -17,11 +18,18 @@ export async function seedDemo(client: pg.ClientBase): Promise<Demo | null> {
 
   await client.query(await readFile(seed, 'utf8'))
   const key = await issueKey(client, { organisation: 'demo', name: 'First steps', scopes })
-  const { rows } = await client.query<Omit<Demo, 'key'>>(`
+  return { key, ...((await findDemo(client)) as DemoEvent) }
+}
+
+/** Undefined once it is no longer as it was added. */
+export async function findDemo(client: pg.ClientBase): Promise<DemoEvent | undefined> {
+  const { rows } = await client.query<DemoEvent>(`
     select a.event_id as "eventId", a.ticket_type_id as "ticketTypeId", a.ticket_code as "ticketCode"
-    from public.attendees a join public.orders o on o.id = a.order_id
-    where o.external_id = 'demo-guest-1'`)
-  return { key, ...(rows[0] as Omit<Demo, 'key'>) }
+    from public.attendees a
+    join public.orders o on o.id = a.order_id
+    join public.organisations n on n.id = a.organisation_id
+    where o.external_id = 'demo-guest-1' and n.slug = 'demo'`)
+  return rows[0]
 }
 
 /** What `usher start` prints below the ready line. */

@@ -1,4 +1,4 @@
-// The public routes: the index, the OpenAPI document and the documentation page. Swagger UI is served from its npm package, so the
+// The public routes: the index, the OpenAPI document, the documentation page and the guides. Swagger UI is served from its npm package, so the
 // page loads nothing from elsewhere. No key is required, so an answer must not allocate memory of its own.
 
 import { createHash } from 'node:crypto'
@@ -11,7 +11,9 @@ import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Operation } from '../operation.ts'
+import { guideLinks, guides, renderGuide } from './guides.ts'
 import { describeApi } from './openapi/document.ts'
+import { storyIds } from './openapi/examples.ts'
 
 const ownFiles = join(import.meta.dirname, 'docs-page')
 const swaggerFiles = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
@@ -35,7 +37,10 @@ const index = {
   health: '/health',
 }
 
-export function publicRouter(operations: readonly Operation[]): Router {
+/** An event that exists, for the identifiers that the page fills in; without it they are examples. */
+export type Demo = { eventId: string; ticketTypeId: string }
+
+export function publicRouter(operations: readonly Operation[], demo?: Demo): Router {
   const router = Router()
   const file = (root: string, name: string, maxAge: number) =>
     serveContent(() => readFileSync(join(root, name)), extname(name), maxAge)
@@ -45,13 +50,24 @@ export function publicRouter(operations: readonly Operation[]): Router {
     const asJson = () => json(req, res, next)
     res.format({ json: asJson, html: () => res.redirect('/docs'), default: asJson })
   })
-  const openApi = () => Buffer.from(JSON.stringify(describeApi(operations)))
+  const openApi = () => Buffer.from(withDemo(JSON.stringify(describeApi(operations)), demo))
   router.get('/openapi.json', serveContent(openApi, 'json', 300))
   router.use('/docs', restrictPage)
-  router.get('/docs', file(ownFiles, 'page.html', 0))
+  const read = (name: string) => readFileSync(join(ownFiles, name), 'utf8')
+  const page = () => Buffer.from(read('page.html').replace('<!-- guides -->', guideLinks()))
+  router.get('/docs', serveContent(page, 'html', 0))
+  for (const name of guides) {
+    const guide = () => Buffer.from(renderGuide(name, read('guide.html')))
+    router.get(`/docs/guides/${name}`, serveContent(guide, 'html', 300))
+  }
   for (const [name, root] of Object.entries(assets)) router.get(`/docs/${name}`, file(root, name, 3600))
   return router
 }
+
+const withDemo = (document: string, demo: Demo | undefined): string =>
+  demo === undefined
+    ? document
+    : document.replaceAll(storyIds.eventId, demo.eventId).replaceAll(storyIds.ticketTypeId, demo.ticketTypeId)
 
 const compress = promisify(gzip)
 // Bytes; a smaller answer fits into one packet, compressed or not.

@@ -15,7 +15,7 @@ import { createPrincipals, type Principals } from '../gateway/principals.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { operations } from '../operations/index.ts'
 import { authenticate, limitFailures } from './authenticate.ts'
-import { publicRouter } from './docs-page.ts'
+import { type Demo, publicRouter } from './docs-page.ts'
 import { apiErrorOfExpress } from './errors.ts'
 import { createKeyAttempts } from './key-attempts.ts'
 import { logError, logRequests } from './log-requests.ts'
@@ -41,6 +41,8 @@ export type AppParts = {
   postmark?: { secret: string; rpc: CourierRpc }
   /** The folder that e-mails are written to, for the mail preview. */
   mailFolder?: string
+  /** What calls of the documentation page are about. */
+  demo?: Demo
   /** Called after each committed write. */
   onWritten?: () => void
   /** Middleware that measures requests. */
@@ -57,6 +59,7 @@ export function createApp({
   stores,
   postmark,
   mailFolder,
+  demo,
   onWritten,
   measure,
 }: AppParts): Express {
@@ -85,7 +88,7 @@ export function createApp({
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   if (health !== undefined) app.get('/ready', answerReadiness(health))
-  app.use(publicRouter(operations))
+  app.use(publicRouter(operations, demo))
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
   if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
 

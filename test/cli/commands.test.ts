@@ -64,6 +64,12 @@ describe('the first start', () => {
     expect(statuses).toEqual(['201', '200'])
   })
 
+  test('fills the event of the printed commands into its documentation', async () => {
+    const [, eventId = 'none'] = /events\/([\w-]+)\/registrations/.exec(running.stdout()) ?? []
+    const document = await fetch(`${running.url}/openapi.json`)
+    expect(await document.text()).toContain(eventId)
+  })
+
   test('prints one key, of the organisation demo and with every scope', async () => {
     const keys = running.stdout().match(/usher_live_\w+/g) ?? []
     expect(new Set(keys).size).toBe(1)

@@ -10,7 +10,7 @@ import { openMail } from '../../src/courier/mail/index.ts'
 import { ticketEmail } from '../../src/courier/ticket-email.ts'
 import { pendingTicket, sender } from '../courier/pending-ticket.ts'
 import { ownApp } from '../support/own-app.ts'
-import { atWidth, expectScheme, faintTexts, outline, schemes, widths } from './accessibility.ts'
+import { atWidth, expectScheme, obstacles, outline, schemes, widths } from './accessibility.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -52,7 +52,7 @@ const longAddress = `${'a'.repeat(60)}@${'b'.repeat(60)}.example`
 async function expectReadable(page: Page, width: number): Promise<void> {
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme })
-    expect(await faintTexts(page), `${width} ${colorScheme}`).toEqual([])
+    expect(await obstacles(page), `${width} ${colorScheme}`).toEqual([])
     await expectScheme(page, colorScheme)
   }
 }

@@ -6,12 +6,74 @@ const followColorScheme = () => document.documentElement.classList.toggle('dark-
 followColorScheme()
 dark.addEventListener('change', followColorScheme)
 
+/** What is short for a phone, and can be read by a screen reader. */
+const plugin = ({ React, getComponent }) => {
+  const create = React.createElement
+
+  /** An error: its codes, and one example to open. */
+  function Refusal({ code, response }) {
+    const [example] = response.getIn(['content', 'application/json', 'examples'])?.valueSeq() ?? []
+    const Markdown = getComponent('Markdown', true)
+    return create(
+      'tr',
+      { className: 'response', 'data-code': code },
+      create('td', { className: 'response-col_status' }, code),
+      create(
+        'td',
+        { className: 'response-col_description' },
+        create(Markdown, { source: response.get('description') }),
+        example &&
+          create(
+            'details',
+            null,
+            create('summary', null, example.get('summary')),
+            create('pre', { className: 'example', tabIndex: 0 }, JSON.stringify(example.get('value'), null, 2)),
+          ),
+      ),
+    )
+  }
+
+  return {
+    wrapComponents: {
+      response: (Response) => (props) => create(Number(props.code) < 400 ? Response : Refusal, props),
+      // A link inside the button that opens the same operation, whose address the button sets as well.
+      DeepLink:
+        () =>
+        ({ text }) =>
+          create('span', null, text),
+      // There is one server: this one.
+      ServersContainer: () => () => null,
+    },
+  }
+}
+
+// Attributes that Swagger UI leaves out, for a screen reader and for the keyboard.
+const attributes = [
+  ['.examples-select-element', 'aria-label', 'Example'],
+  ['.body-param textarea', 'aria-label', 'Request body'],
+  ['.close-modal', 'aria-label', 'Close'],
+  // It names another word than the button shows.
+  ['.auth-btn-wrapper [type=submit]', 'aria-label', 'Authorize'],
+  // Long lines are scrolled.
+  ['.microlight, .curl', 'tabindex', '0'],
+]
+const complete = () => {
+  for (const [selector, name, value] of attributes) {
+    for (const element of document.querySelectorAll(selector)) {
+      if (element.getAttribute(name) !== value) element.setAttribute(name, value)
+    }
+  }
+}
+new MutationObserver(complete).observe(document.getElementById('swagger-ui'), { childList: true, subtree: true })
+
 window.SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
+  plugins: [plugin],
   deepLinking: true,
   displayRequestDuration: true,
   filter: true,
+  tryItOutEnabled: true,
   // The list of objects is collapsed: each operation shows its own.
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 3,

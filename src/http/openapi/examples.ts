@@ -17,6 +17,15 @@ export type Example = {
 
 export const examples: readonly Example[] = recorded
 
+/** The event that the examples are about, and the ticket type of its first guest. */
+export const storyIds = idsOf(
+  examples.find(({ operation, status }) => operation === 'register_attendee' && status === 201),
+)
+
+function idsOf({ input }: Pick<Example, 'input'> = { input: {} }) {
+  return { eventId: String(input.event_id), ticketTypeId: String(input.ticket_type_id) }
+}
+
 export const isError = ({ status }: Example): boolean => status >= 400
 
 export function successesOf(operation: Operation): Example[] {

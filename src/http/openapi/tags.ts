@@ -4,45 +4,66 @@
 import type { Operation } from '../../operation.ts'
 import { answeredObject, kindOf } from './objects.ts'
 
-type Tag = { name: string; description: string; kinds: string[] }
+/** `guide` is a part of a guide: see ../guides.ts. */
+type Tag = { name: string; description: string; guide: string; kinds: string[] }
 
 const chapters: readonly Tag[] = [
-  { name: 'API key', description: 'The calling key: its organisation and its scopes.', kinds: ['api_key'] },
+  {
+    name: 'API key',
+    description: 'The calling key: its organisation and its scopes.',
+    guide: 'integrators',
+    kinds: ['api_key'],
+  },
   {
     name: 'Events',
     description:
       'Drafts are published, and finally completed or cancelled. People can be registered while an event is published.',
+    guide: 'integrators#changing-things',
     kinds: ['event'],
   },
   {
     name: 'Ticket types',
     description: 'The kinds of tickets of an event, with their prices and availability.',
+    guide: 'integrators#changing-things',
     kinds: ['ticket_type'],
   },
-  { name: 'Promo codes', description: 'Discount codes of an event.', kinds: ['promo_code'] },
+  {
+    name: 'Promo codes',
+    description: 'Discount codes of an event.',
+    guide: 'integrators#registering',
+    kinds: ['promo_code'],
+  },
   {
     name: 'Orders',
     description: 'Registrations with their attendees, and the payments that complete them.',
+    guide: 'integrators#payments',
     kinds: ['order'],
   },
   {
     name: 'Attendees',
     description: 'People and their tickets: correct, transfer, resend, cancel.',
+    guide: 'integrators#registering',
     kinds: ['attendee', 'ticket_qr'],
   },
   {
     name: 'Check-ins',
     description: 'Scans at the door: each is accepted or rejected, and logged; each ticket admits once.',
+    guide: 'integrators#checking-in',
     kinds: ['check_in', 'check_in_batch'],
   },
   {
     name: 'Webhooks',
     description: 'Endpoints that receive notifications, their deliveries, and the log of all notifications.',
+    guide: 'integrators#webhooks-and-notifications',
     kinds: ['webhook_endpoint', 'webhook_delivery', 'webhook_redelivery', 'notification'],
   },
 ]
 
-export const tags = chapters.map(({ name, description }) => ({ name, description }))
+export const tags = chapters.map(({ name, description, guide }) => ({
+  name,
+  description,
+  externalDocs: { description: 'Guide', url: `/docs/guides/${guide}` },
+}))
 
 export function tagOf(operation: Operation): string {
   const kind = kindOf(answeredObject(operation)) ?? operation.name

@@ -4,6 +4,7 @@ import { expect, inject, test } from 'vitest'
 import { describeApi } from '../../../src/http/openapi/document.ts'
 import { operations } from '../../../src/operations/index.ts'
 import { createOrganisation } from '../../support/organisation.ts'
+import { ownApp } from '../../support/own-app.ts'
 import { rest } from '../../support/rest.ts'
 import { describedOperations } from './support.ts'
 
@@ -16,6 +17,16 @@ test('the document is served to anybody, and may be kept for a while', async () 
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(response.headers.get('cache-control')).toBe('public, max-age=300')
   expect(await response.json()).toEqual(JSON.parse(JSON.stringify(describeApi(operations))))
+})
+
+test('where there is demo data, its examples are of that', async () => {
+  const demo = { eventId: '01926b5c-0000-7000-8000-0000000000e1', ticketTypeId: '01926b5c-0000-7000-8000-0000000000t1' }
+  const { url } = await ownApp({ demo })
+  const text = await (await fetch(`${url}/openapi.json`)).text()
+  const described = describedOperations(JSON.parse(text)).get('POST /events/{event_id}/registrations')
+  expect(described?.parameters?.[0]).toMatchObject({ name: 'event_id', example: demo.eventId })
+  const [first] = Object.values(described?.requestBody?.content['application/json']?.examples ?? {})
+  expect(first?.value).toMatchObject({ ticket_type_id: demo.ticketTypeId })
 })
 
 test('its server is this one: every path of it wants a key', async () => {
@@ -66,6 +77,7 @@ test('the page may speak to this server alone, and runs no script that stands in
 })
 
 const mediaTypes: Record<string, string> = {
+  html: 'text/html; charset=utf-8',
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
@@ -80,10 +92,35 @@ test('all that the page is made of is here', async () => {
     expect(link).toMatch(/^\/(?!\/)/)
     const response = await get(link)
     expect(response.status, link).toBe(200)
-    if (link === '/docs') continue
-    expect(response.headers.get('content-type'), link).toBe(mediaTypes[link.split('.').at(-1) ?? ''])
+    const ending = /\.(\w+)$/.exec(link)?.[1] ?? 'html'
+    expect(response.headers.get('content-type'), link).toBe(mediaTypes[ending])
   }
 })
+
+test('each chapter links to a part of a guide, and the guides to one another', async () => {
+  const { tags = [] } = describeApi(operations)
+  const ofChapters = tags.map(({ externalDocs }) => externalDocs?.url ?? 'none')
+  const pages = new Map<string, string>()
+  for (const link of new Set(ofChapters)) pages.set(link, await guide(link))
+  const ofGuides = [...pages.values()].flatMap((html) => [...html.matchAll(/href="(\/docs\/guides\/[^"]+)"/g)])
+  expect(ofGuides.length).toBeGreaterThan(5)
+  for (const link of new Set(ofGuides.map(([, link = '']) => link))) await guide(link)
+  // What is not served has no link.
+  expect([...pages.values()].join('')).not.toMatch(/href="[^"]*\.md/)
+})
+
+/** The page at a link, which has the part that it names. */
+async function guide(link: string): Promise<string> {
+  const [path = '', part] = link.split('#')
+  const response = await get(path)
+  expect([response.status, response.headers.get('content-security-policy')], link).toEqual([
+    200,
+    expect.stringContaining("script-src 'self'"),
+  ])
+  const html = await response.text()
+  if (part !== undefined) expect(html, link).toContain(` id="${part}"`)
+  return html
+}
 
 test('its scripts and styles of ours ask nobody else, and its styles load nothing', async () => {
   const script = await (await get('/docs/page.js')).text()
@@ -99,6 +136,9 @@ test('its scripts and styles of ours ask nobody else, and its styles load nothin
 test.each([
   '/docs/page.html',
   '/docs/package.json',
+  '/docs/guide.html',
+  '/docs/guides/decisions',
+  '/docs/guides/..%2farchitecture',
   '/docs/swagger-ui-bundle.js.map',
   '/docs/%2e%2e%2fserver.ts',
   '/docs/..%2f..%2fpackage.json',
