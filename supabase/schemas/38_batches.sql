@@ -20,39 +20,51 @@ grant execute on function private.calls_of_batch(jsonb) to api_key;
 
 -- Answers each call with { outcome }, or { error } as the Data API reports it, or {}: the call is to be sent on its own, because
 -- what refused it may be another call of the batch, or passing. `operation` names a function in schema private that answers an
--- outcome for each call, or raises. The batch is tried as a whole, and divided when something in it is refused.
+-- outcome for each call, or raises. The batch is tried as a whole; when something in it is refused, the next try is of one call,
+-- and of twice as many after each success. So a call is tried twice where all are refused, as once tickets are sold out, and
+-- hardly three times where one is.
 create function private.answer_calls(operation text, calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_half integer := cardinality(calls) / 2;
+  v_answers json[] := '{}';
+  v_size integer := cardinality(calls);
+  v_tried jsonb[];
   v_outcomes json[];
   v_message text;
   v_detail text;
   v_hint text;
 begin
-  begin
-    set constraints all deferred;
-    execute format('select private.%I($1)', operation) into v_outcomes using calls;
-    -- What deferred triggers do, or refuse, is part of the attempt.
-    set constraints all immediate;
-    return array(select json_build_object('outcome', o.outcome) from unnest(v_outcomes) with ordinality o (outcome, place) order by o.place);
-  exception
-    when serialization_failure or deadlock_detected or lock_not_available then
-      raise;
-    when others then
-      if cardinality(calls) = 1 then
-        get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
-        -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
-        if sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null then
-          return array['{}'::json];
+  while cardinality(v_answers) < cardinality(calls) loop
+    v_tried := calls[cardinality(v_answers) + 1:cardinality(v_answers) + v_size];
+    begin
+      set constraints all deferred;
+      execute format('select private.%I($1)', operation) into v_outcomes using v_tried;
+      -- What deferred triggers do, or refuse, is part of the attempt.
+      set constraints all immediate;
+      v_answers := v_answers || array(
+        select json_build_object('outcome', o.outcome) from unnest(v_outcomes) with ordinality o (outcome, place) order by o.place
+      );
+      v_size := 2 * v_size;
+    exception
+      when serialization_failure or deadlock_detected or lock_not_available then
+        raise;
+      when others then
+        v_size := 1;
+        if cardinality(v_tried) = 1 then
+          get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
+          v_answers := v_answers || case
+            when sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null
+              then '{}'::json
+            else json_build_object('error', json_build_object(
+              'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
+            ))
+          end;
         end if;
-        return array[json_build_object('error', json_build_object(
-          'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
-        ))];
-      end if;
-  end;
-  return private.answer_calls(operation, calls[:v_half]) || private.answer_calls(operation, calls[v_half + 1:]);
+    end;
+  end loop;
+  return v_answers;
 end
 $$;
 grant execute on function private.answer_calls(text, jsonb[]) to api_key;
