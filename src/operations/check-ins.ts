@@ -16,25 +16,25 @@ export const checkInReasons = [
 
 const checkInResults = ['accepted', 'rejected'] as const
 
+/** An attendee as the door sees them: without e-mail address and ticket code. */
+export const DoorAttendeeSchema = z.strictObject({
+  object: z.literal('door_attendee'),
+  id: id('attendee'),
+  event_id: id('event'),
+  name: z.string(),
+  company: z.string().nullable(),
+  status: z.enum(attendeeStatuses),
+  ticket_type: z.strictObject({ object: z.literal('ticket_type'), id: id('ticket type'), name: z.string() }),
+  checked_in_at: timestamp.nullable().describe('When they were checked in.'),
+})
+
 export const CheckInSchema = z.strictObject({
   object: z.literal('check_in'),
   id: id('check-in'),
   event_id: id('event'),
   result: z.enum(checkInResults),
   reason: z.enum(checkInReasons).nullable(),
-  attendee: z
-    .strictObject({
-      object: z.literal('attendee'),
-      id: id('attendee'),
-      event_id: id('event'),
-      name: z.string(),
-      company: z.string().nullable(),
-      status: z.enum(attendeeStatuses),
-      ticket_type: z.strictObject({ object: z.literal('ticket_type'), id: id('ticket type'), name: z.string() }),
-      checked_in_at: timestamp.nullable().describe('When they were checked in.'),
-    })
-    .nullable()
-    .describe('The holder of the ticket; null when no ticket has the code.'),
+  attendee: DoorAttendeeSchema.nullable().describe('The holder of the ticket; null when no ticket was found.'),
   device: z.string().nullable(),
   scan_id: z.string().nullable().describe('Identifier of the scan given by an offline scanner.'),
   scanned_at: timestamp,
@@ -43,22 +43,40 @@ export const CheckInSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const ticket = {
+  code: line(200).optional().describe('Ticket code from the QR code; case, spaces and hyphens are ignored.'),
+  attendee_id: id('attendee, in place of the code: see find_attendees').optional(),
+}
+type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
+
+// Exactly one of the two, as the trigger of check_ins has it; checked even if another field is bad.
+const always = { when: () => true }
+const hasTicket = (scan?: Ticket) => scan?.code !== undefined || scan?.attendee_id !== undefined
+const withoutTicket = { path: ['code'], error: 'is required, or attendee_id in its place', ...always }
+const hasOneTicket = (scan?: Ticket) => scan?.code === undefined || scan?.attendee_id === undefined
+const withTwoTickets = { path: ['attendee_id'], error: 'must not stand beside code: give one of them', ...always }
+const eitherTicket = { anyOf: [{ required: ['code'] }, { required: ['attendee_id'] }] }
+
 export const checkIn = {
   name: 'check_in',
   title: 'Check a ticket in',
-  summary: 'Admit a person by the code of their ticket, exactly once.',
+  summary: 'Admit a person by the code of their ticket or by their attendee_id, exactly once.',
   description:
-    'Checks a person in by the code of their ticket. Admit them only on success; never call it to look a ticket up. It is rejected as already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled or not_found (no such code). undo_check_in reverts it.',
+    'Checks a person in by the code of their ticket, or by the attendee_id that find_attendees gives. Admit them only on success; never call it to look somebody up. It is rejected as already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled or not_found. undo_check_in reverts it.',
   method: 'POST',
   path: '/check-ins',
   errors: ['not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
   batch: 'check_in_many',
   scope: 'checkin:write',
-  input: z.strictObject({
-    event_id: id('event at which the person is checked in'),
-    code: line(200).describe('Ticket code from the QR code.'),
-    device: line(100).nullish().describe('Scanner or entrance, for the log.'),
-  }),
+  input: z
+    .strictObject({
+      event_id: id('event at which the person is checked in'),
+      ...ticket,
+      device: line(100).nullish().describe('Scanner or entrance, for the log.'),
+    })
+    .refine(hasTicket, withoutTicket)
+    .refine(hasOneTicket, withTwoTickets)
+    .meta(eitherTicket),
   output: one(CheckInSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
@@ -94,12 +112,15 @@ export const checkInBatch = {
     event_id: id('event at which the scans were made'),
     scans: z
       .array(
-        z.strictObject({
-          scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
-          code: line(200).describe('Ticket code from the QR code.'),
-          scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
-          device: line(100).nullish().describe('Scanner or entrance, for the log.'),
-        }),
+        z
+          .strictObject({
+            scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
+            ...ticket,
+            scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
+            device: line(100).nullish().describe('Scanner or entrance, for the log.'),
+          })
+          .refine(hasTicket, withoutTicket)
+          .refine(hasOneTicket, withTwoTickets),
         'must be a list of scans',
       )
       .min(1, 'must hold at least 1 scan')

@@ -1,5 +1,5 @@
--- Check-ins: every scan is a row that holds its verdict. A caller adds event and code, through the API or in Studio; the
--- trigger finds the attendee, locks them, and sets accepted, or rejected with a reason.
+-- Check-ins: every scan is a row that holds its verdict. A caller adds the event, and a code or an attendee, through the API or in
+-- Studio; the trigger finds the attendee, locks them, and sets accepted, or rejected with a reason.
 -- Append-only: an acceptance can be undone once, and no row is ever deleted.
 
 create type public.check_in_result as enum ('accepted', 'rejected');
@@ -12,7 +12,7 @@ create table public.check_ins (
   organisation_id uuid not null,
   event_id uuid not null,
   attendee_id uuid,
-  code text not null,
+  code text,
   result public.check_in_result not null,
   reason public.check_in_reason,
   device text,
@@ -35,8 +35,10 @@ create table public.check_ins (
   constraint check_ins_accepted_have_an_attendee check (result = 'rejected' or attendee_id is not null),
   constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
 );
-comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id and code to scan by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code.';
+comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
+-- Not filled in from the attendee: whoever names an attendee learns no ticket code.
+comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code. Empty where the attendee was named instead.';
+comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 
@@ -60,7 +62,7 @@ end
 $$;
 grant execute on function private.as_ticket_code(text) to scope_checkin_write;
 
--- Security definer: it updates the attendee, which a key with checkin:write may not.
+-- Security definer: it locks the attendee and reads its ticket code, which a key with checkin:write may not.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -68,17 +70,30 @@ declare
   v_event public.events;
   v_attendee public.attendees;
 begin
+  if new.code is null and new.attendee_id is null then
+    perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
+  elsif new.code is not null and new.attendee_id is not null then
+    perform private.refuse_value('attendee_id', 'Give either the code of the ticket or attendee_id, not both.');
+  end if;
+
   select e.* into v_event from public.events e where e.id = new.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
   -- A scanner's clock may be ahead: no scan is later than now.
   new.scanned_at := least(new.scanned_at, now());
 
-  select a.* into v_attendee
-  from public.attendees a
-  where a.organisation_id = new.organisation_id
-    and a.ticket_code = private.as_ticket_code(new.code)
-  for no key update;
+  if new.code is null then
+    -- Not `=`: the planner might prefer an index that begins with the organisation.
+    select a.* into v_attendee
+    from public.attendees a
+    where a.id = new.attendee_id and a.organisation_id is not distinct from new.organisation_id
+    for no key update;
+  else
+    select a.* into v_attendee
+    from public.attendees a
+    where a.organisation_id = new.organisation_id and a.ticket_code = private.as_ticket_code(new.code)
+    for no key update;
+  end if;
 
   new.attendee_id := v_attendee.id;
   new.reason := case
@@ -89,18 +104,44 @@ begin
     when v_attendee.status = 'awaiting_payment' then 'unpaid'
     when v_attendee.checked_in_at is not null then 'already_checked_in'
   end::public.check_in_reason;
+  -- The same statement may hold an earlier scan of the ticket: in the log already, while the attendee is updated at its end.
+  if new.reason is null and exists (
+    select from public.check_ins c
+    where c.attendee_id = new.attendee_id and c.result = 'accepted' and c.undone_at is null
+  ) then
+    new.reason := 'already_checked_in';
+  end if;
   new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
   new.undone_at := null;
-
-  -- Before the insert, so that a second scan in the same statement sees the first.
-  if new.result = 'accepted' then
-    update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
-  end if;
   return new;
 end
 $$;
 create trigger check_ins_100_judge before insert on public.check_ins
   for each row execute function private.tg_check_ins__judge();
+
+-- Once a statement, so that a batch is one update of its attendees. Security definer: a key with checkin:write may not update them.
+-- By their ids rather than by a join, whose plan would be that of the first call.
+create function private.tg_check_ins__admit() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_attendee_ids uuid[];
+  v_times timestamptz[];
+begin
+  select array_agg(n.attendee_id), array_agg(n.scanned_at) into v_attendee_ids, v_times
+  from new_rows n
+  where n.result = 'accepted';
+  if v_attendee_ids is not null then
+    update public.attendees a
+    set checked_in_at = v_times[array_position(v_attendee_ids, a.id)]
+    where a.id = any (v_attendee_ids);
+  end if;
+  return null;
+end
+$$;
+create trigger check_ins_500_admit after insert on public.check_ins
+  referencing new table as new_rows
+  for each statement execute function private.tg_check_ins__admit();
 
 create function private.tg_check_ins__guard() returns trigger
 language plpgsql volatile set search_path = ''
@@ -139,7 +180,7 @@ create trigger check_ins_100_no_truncate before truncate on public.check_ins
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 
--- Security definer, as tg_check_ins__judge.
+-- Security definer, as tg_check_ins__admit.
 create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -168,8 +209,8 @@ create policy check_ins_insert_membership on public.check_ins for insert to auth
 create policy check_ins_update_membership on public.check_ins for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.check_ins to scope_checkin_write, scope_attendees_read, authenticated;
-grant insert (event_id, code, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
-grant insert (event_id, code, device) on public.check_ins to authenticated;
+grant insert (id, event_id, code, attendee_id, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
+grant insert (event_id, code, attendee_id, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
 create function private.check_in_json(check_in public.check_ins) returns json
@@ -184,7 +225,7 @@ begin
     'reason', check_in.reason,
     'attendee', (
       select json_build_object(
-        'object', 'attendee',
+        'object', 'door_attendee',
         'id', a.id,
         'event_id', a.event_id,
         'name', a.name,

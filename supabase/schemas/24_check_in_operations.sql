@@ -97,28 +97,35 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
   'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
--- The outcome of a rejected scan, with the message that is read at the door. The transaction commits, for the scan is logged;
--- the status is not 2xx, so that a client that checks only the status admits no guest.
-create function private.rejected_check_in(check_in json) returns json
-language plpgsql immutable set search_path = ''
+-- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
+-- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
+-- Built after the insert, so that it shows the attendee as updated by the scan.
+create function private.check_in_outcome(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
 as $$
+declare
+  v_json json := private.check_in_json(check_in);
+  v_param text := case when check_in.code is null then 'attendee_id' else 'code' end;
 begin
+  if check_in.result = 'accepted' then
+    return json_build_object('status', 200, 'data', v_json);
+  end if;
   return json_build_object(
-    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
+    'status', case check_in.reason when 'not_found' then 404 else 409 end,
     'error', json_build_object(
-      'code', check_in ->> 'reason',
-      'message', case check_in ->> 'reason'
-        when 'not_found' then 'No ticket has this code.'
+      'code', check_in.reason,
+      'message', case check_in.reason
+        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
         when 'wrong_event' then 'This ticket is for another event.'
         when 'already_checked_in' then 'This ticket was checked in before.'
         when 'cancelled' then 'This ticket was cancelled.'
         when 'unpaid' then 'This ticket is not paid for yet.'
         when 'event_cancelled' then 'The event was cancelled.'
       end,
-      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
-      'details', json_build_object('check_in', check_in),
-      'hint', case check_in ->> 'reason'
-        when 'not_found' then 'Scan again, or look the person up by name.'
+      'param', case check_in.reason when 'event_cancelled' then 'event_id' else v_param end,
+      'details', json_build_object('check_in', v_json),
+      'hint', case check_in.reason
+        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
         when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
         when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
         when 'cancelled' then 'The person needs a new ticket.'
@@ -129,11 +136,12 @@ begin
   );
 end
 $$;
-grant execute on function private.rejected_check_in(json) to scope_checkin_write;
+grant execute on function private.check_in_outcome(public.check_ins) to scope_checkin_write;
 
 create function api.check_in(
   event_id uuid,
-  code text,
+  code text default null,
+  attendee_id uuid default null,
   device text default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -143,7 +151,6 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_check_in public.check_ins;
-  v_json json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -153,51 +160,47 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
 
-  insert into public.check_ins (event_id, code, device)
-  values (check_in.event_id, check_in.code, check_in.device)
+  insert into public.check_ins (event_id, code, attendee_id, device)
+  values (check_in.event_id, check_in.code, check_in.attendee_id, check_in.device)
   returning * into v_check_in;
-
-  -- Built after the insert, so that it shows the attendee as updated by the scan.
-  v_json := private.check_in_json(v_check_in);
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    case v_check_in.result
-      when 'accepted' then json_build_object('status', 200, 'data', v_json)
-      else private.rejected_check_in(v_json)
-    end
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
 end
 $$;
-comment on function api.check_in(uuid, text, text, text, text) is
-  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
-grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
+comment on function api.check_in(uuid, text, uuid, text, text, text) is
+  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details; 422 validation_failed.';
+grant execute on function api.check_in(uuid, text, uuid, text, text, text) to scope_checkin_write;
 
 -- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
 -- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
 -- order of their ids, before it judges the first scan: two batches, even of two events, take theirs in one order.
--- Security definer: a key with checkin:write has no right to orders.
-create function private.lock_orders_of(event_id uuid, codes text[]) returns void
+-- `scans` have a code or an attendee_id each. Security definer: a key with checkin:write has no right to orders.
+create function private.lock_orders_of(event_id uuid, scans jsonb[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_codes text[] := array(select private.as_ticket_code(s ->> 'code') from unnest(scans) s);
+  v_attendee_ids uuid[] := array(
+    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
+  ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
 begin
   perform private.lock_event_shared(event_id);
   perform 1
   from public.orders o
-  where o.id in (
+  where o.id = any (array(
     select a.order_id from public.attendees a
-    where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
-  )
+    where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  ))
   order by o.id
   for share;
   perform 1
   from public.attendees a
-  where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
   order by a.id
   for no key update;
 end
 $$;
-grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
+grant execute on function private.lock_orders_of(uuid, jsonb[]) to scope_checkin_write;
 
 -- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
 -- one is answered again, so the same batch may be sent until it arrives.
@@ -211,11 +214,9 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_scan record;
-  v_check_in public.check_ins;
-  v_known boolean;
-  v_results json[] := '{}';
-  v_accepted integer := 0;
+  v_known_ids text[];
+  v_results json;
+  v_accepted integer;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -226,31 +227,35 @@ begin
 
   -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
   perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
-  perform private.lock_orders_of(
-    event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
+  perform private.lock_orders_of(event_id, array(select s from jsonb_array_elements(scans) s));
+  v_known_ids := array(
+    select c.scan_id
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id
+      and c.scan_id = any (array(select s ->> 'scan_id' from jsonb_array_elements(scans) s))
   );
 
-  for v_scan in
-    select s.*
-    from jsonb_to_recordset(scans) as s (scan_id text, code text, scanned_at timestamptz, device text)
-    order by s.scanned_at, s.scan_id
-  loop
-    select c.* into v_check_in
-    from public.check_ins c
-    where c.event_id = check_in_batch.event_id and c.scan_id = v_scan.scan_id;
-    v_known := found;
-    if not v_known then
-      insert into public.check_ins (event_id, code, device, scan_id, scanned_at)
-      values (check_in_batch.event_id, v_scan.code, v_scan.device, v_scan.scan_id, v_scan.scanned_at)
-      returning * into v_check_in;
-    end if;
-    v_accepted := v_accepted + (v_check_in.result = 'accepted')::integer;
-    v_results := v_results || json_build_object(
-      'scan_id', v_check_in.scan_id,
-      'replayed', v_known,
-      'check_in', private.check_in_json(v_check_in)
-    );
-  end loop;
+  insert into public.check_ins (event_id, code, attendee_id, device, scan_id, scanned_at)
+  select check_in_batch.event_id, s.code, s.attendee_id, s.device, s.scan_id, s.scanned_at
+  from jsonb_to_recordset(scans) s (scan_id text, code text, attendee_id uuid, scanned_at timestamptz, device text)
+  where s.scan_id <> all (v_known_ids)
+  order by s.scanned_at, s.scan_id;
+
+  select
+    json_agg(
+      json_build_object(
+        'scan_id', s.scan_id,
+        'replayed', s.scan_id = any (v_known_ids),
+        'check_in', private.check_in_json(row(c.*)::public.check_ins)
+      )
+      order by s.scanned_at, s.scan_id
+    ),
+    count(*) filter (where c.result = 'accepted')
+  into v_results, v_accepted
+  from jsonb_to_recordset(scans) s (scan_id text, scanned_at timestamptz)
+  cross join lateral (
+    select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
+  ) c;
 
   return private.record_outcome(
     idempotency_key,
@@ -261,8 +266,8 @@ begin
         'object', 'check_in_batch',
         'event_id', check_in_batch.event_id,
         'accepted', v_accepted,
-        'rejected', cardinality(v_results) - v_accepted,
-        'results', to_json(v_results)
+        'rejected', json_array_length(v_results) - v_accepted,
+        'results', v_results
       )
     )
   );

@@ -125,24 +125,37 @@ create trigger attendees_350_notify_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_attendees__notify_update();
 
-create function private.tg_check_ins__notify() returns trigger
+create function private.tg_check_ins__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data)
-  select
-    a.organisation_id,
-    case tg_op when 'INSERT' then 'attendee.checked_in' else 'attendee.check_in_undone' end::public.notification_type,
-    private.attendee_json(a)
+  select n.organisation_id, 'attendee.checked_in', private.attendee_json(row(a.*)::public.attendees)
+  from new_rows n
+  -- One index look-up per row under any plan.
+  cross join lateral (select a.* from public.attendees a where a.id = n.attendee_id offset 0) a
+  where n.result = 'accepted'
+  order by n.id;
+  return null;
+end
+$$;
+create trigger check_ins_600_notify_insert after insert on public.check_ins
+  referencing new table as new_rows
+  for each statement execute function private.tg_check_ins__notify_insert();
+
+create function private.tg_check_ins__notify_undo() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select a.organisation_id, 'attendee.check_in_undone', private.attendee_json(a)
   from public.attendees a
   where a.id = new.attendee_id;
   return null;
 end
 $$;
-create trigger check_ins_600_notify_insert after insert on public.check_ins
-  for each row when (new.result = 'accepted') execute function private.tg_check_ins__notify();
-create trigger check_ins_600_notify_update after update on public.check_ins
-  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify();
+create trigger check_ins_600_notify_undo after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify_undo();
 
 create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''

@@ -167,7 +167,7 @@ declare
 begin
   -- As check_in_batch does: tickets are locked in one order before the first is judged.
   for v_event_id in select distinct (c ->> 'event_id')::uuid from unnest(v_calls) c order by 1 loop
-    perform private.lock_orders_of(v_event_id, array(select private.as_ticket_code(c ->> 'code') from unnest(v_calls) c));
+    perform private.lock_orders_of(v_event_id, v_calls);
   end loop;
   return to_json(private.answer_calls('check_in_calls', v_calls));
 end
@@ -176,26 +176,63 @@ comment on function api.check_in_many(jsonb) is
   'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
 grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
 
+-- The arguments of a call of check_in, with the id of its check-in.
+create type private.scan as (
+  id uuid,
+  event_id uuid,
+  code text,
+  attendee_id uuid,
+  device text,
+  idempotency_key text,
+  request_fingerprint text
+);
+
+-- Raises as register_attendee_calls does. All scans are one statement, judged in the order of the calls.
 create function private.check_in_calls(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_call record;
-  v_outcomes json[];
-begin
-  for v_call in
-    select r.*
+  v_scans private.scan[] := array(
+    select jsonb_populate_record(null::private.scan, c.call || jsonb_build_object('id', private.uuid_v7()))
     from unnest(calls) with ordinality c (call, place)
-    cross join lateral jsonb_to_record(c.call) r (
-      event_id uuid, code text, device text, idempotency_key text, request_fingerprint text
-    )
     order by c.place
-  loop
-    v_outcomes := v_outcomes || api.check_in(
-      v_call.event_id, v_call.code, v_call.device, v_call.idempotency_key, v_call.request_fingerprint
-    );
-  end loop;
-  return v_outcomes;
+  );
+  v_one private.scan := v_scans[1];
+  v_check_ins public.check_ins[];
+begin
+  if cardinality(calls) = 1 then
+    return array[api.check_in(
+      v_one.event_id, v_one.code, v_one.attendee_id, v_one.device, v_one.idempotency_key, v_one.request_fingerprint
+    )];
+  end if;
+
+  -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
+  if (
+    select count(s.idempotency_key) <> count(distinct s.idempotency_key)
+      or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
+    from unnest(v_scans) s
+  ) or exists (
+    select from (select distinct s.event_id from unnest(v_scans) s) s
+    where not exists (select from public.events e where e.id = s.event_id)
+  ) then
+    raise exception 'divide';
+  end if;
+
+  with added as (
+    insert into public.check_ins (id, event_id, code, attendee_id, device)
+    select s.id, s.event_id, s.code, s.attendee_id, s.device from unnest(v_scans) with ordinality s order by s.ordinality
+    returning *
+  )
+  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
+
+  return array(
+    select private.record_outcome(
+      s.idempotency_key, s.request_fingerprint, private.check_in_outcome(row(c.*)::public.check_ins)
+    )
+    from unnest(v_scans) with ordinality s
+    join unnest(v_check_ins) c on c.id = s.id
+    order by s.ordinality
+  );
 end
 $$;
 grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;

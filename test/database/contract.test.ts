@@ -151,6 +151,7 @@ const enumOf: Record<string, string | null> = {
   'payment.method': 'payment_method',
   'payment.source': 'request_source',
   'attendee.status': 'attendee_status',
+  'door_attendee.status': 'attendee_status',
   'attendee.ticket_email.status': 'ticket_email_status',
   'check_in.result': 'check_in_result',
   'check_in.reason': 'check_in_reason',

@@ -152,9 +152,13 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_orders_write: { select: '*', insert: paymentColumns },
   },
   'public.check_ins': {
-    authenticated: { select: '*', insert: 'event_id, code, device', update: 'undone_at' },
+    authenticated: { select: '*', insert: 'event_id, code, attendee_id, device', update: 'undone_at' },
     scope_attendees_read: { select: '*' },
-    scope_checkin_write: { select: '*', insert: 'event_id, code, device, scan_id, scanned_at', update: 'undone_at' },
+    scope_checkin_write: {
+      select: '*',
+      insert: 'id, event_id, code, attendee_id, device, scan_id, scanned_at',
+      update: 'undone_at',
+    },
   },
   'public.webhook_endpoints': {
     authenticated: {

@@ -56,12 +56,28 @@ describe('a scan by hand', () => {
   test('judges for itself, whatever verdict comes with it', async () => {
     const { event, guest } = await door()
     const forged = await row(
-      `insert into public.check_ins (event_id, code, result, reason, attendee_id, undone_at)
-       values ($1, 'nobody', 'accepted', null, $2, now()) returning result, reason, attendee_id, undone_at`,
-      [event.id, guest.attendeeId],
+      `insert into public.check_ins (event_id, code, result, reason, undone_at)
+       values ($1, 'nobody', 'accepted', null, now()) returning result, reason, attendee_id, undone_at`,
+      [event.id],
     )
     expect(forged).toEqual({ result: 'rejected', reason: 'not_found', attendee_id: null, undone_at: null })
     expect(await read('attendees', guest.attendeeId, 'checked_in_at')).toEqual({ checked_in_at: null })
+  })
+
+  test('takes attendee_id in place of the code, but not both, nor neither', async () => {
+    const { event, guest } = await door()
+    const add = (code: string | null, attendeeId: string | null) =>
+      row('insert into public.check_ins (event_id, code, attendee_id) values ($1, $2, $3) returning result, code', [
+        event.id,
+        code,
+        attendeeId,
+      ])
+    expect(await refusalOf(add(null, null))).toMatchObject({ code: 'validation_failed', param: 'code' })
+    expect(await refusalOf(add(guest.code, guest.attendeeId))).toMatchObject({
+      code: 'validation_failed',
+      param: 'attendee_id',
+    })
+    expect(await add(null, guest.attendeeId)).toEqual({ result: 'accepted', code: null })
   })
 
   test("knows no code of another organisation's", async () => {

@@ -204,7 +204,7 @@ async function stateOf({ organisation }: Pick<Twin, 'organisation'>): Promise<un
        'redeemed', (select jsonb_agg(c.times_redeemed order by c.id) from public.promo_codes c where c.organisation_id = $1),
        'notifications', (select jsonb_agg(jsonb_build_array(n.type, n.data ->> 'status', jsonb_array_length((n.data -> 'attendees')::jsonb)) order by n.data ->> 'object', n.data ->> 'id', n.transaction_id, n.id) from public.notifications n where n.organisation_id = $1),
        'emails', (select count(*) from public.ticket_emails e where e.organisation_id = $1),
-       'check_ins', (select jsonb_agg(jsonb_build_array(i.result, i.reason) order by i.id) from public.check_ins i where i.organisation_id = $1),
+       'check_ins', (select jsonb_agg(jsonb_build_array(i.result, i.reason, i.code is null, i.attendee_id is null) order by i.id) from public.check_ins i where i.organisation_id = $1),
        'idempotency', (select jsonb_agg(jsonb_build_array(r.idempotency_key, r.outcome ->> 'status') order by r.idempotency_key) from private.idempotency_records r where r.organisation_id = $1)
      ) as state`,
     [organisation.id],
@@ -243,6 +243,7 @@ test(
 const scan = fc.record({
   code: fc.constantFrom('valid', 'valid', 'valid', 'cancelled', 'unpaid', 'none', 'elsewhere'),
   ticket: fc.integer({ min: 0, max: 2 }),
+  by: often<'code' | 'attendee_id' | 'both' | 'neither'>('code', 'attendee_id', 'attendee_id', 'both', 'neither'),
   event: often<'event' | 'unknown'>('event', 'unknown'),
   key: often<number | undefined>(undefined, 1, 2),
 })
@@ -253,11 +254,15 @@ test('a batch of check-ins answers and does what they do one by one', patience(u
     fc.asyncProperty(fc.array(scan, { minLength: 2, maxLength: 12 }), async (scans) => {
       const [alone, together] = await Promise.all([createDoor(), createDoor()])
       const calls = (door: Awaited<ReturnType<typeof createDoor>>) =>
-        scans.map(({ code, ticket, event, key }) => ({
-          event_id: event === 'event' ? door.eventId : unknown,
-          code: code === 'valid' ? door.valid[ticket] : door.other[code as keyof typeof door.other],
-          ...(key && { idempotency_key: `key-${key}`, request_fingerprint: `${code} ${ticket} ${event}` }),
-        }))
+        scans.map(({ code, ticket, by, event, key }) => {
+          const scanned = code === 'valid' ? door.valid[ticket] : door.other[code as keyof typeof door.other]
+          return {
+            event_id: event === 'event' ? door.eventId : unknown,
+            ...((by === 'code' || by === 'both') && { code: scanned?.code }),
+            ...((by === 'attendee_id' || by === 'both') && { attendee_id: scanned?.attendeeId }),
+            ...(key && { idempotency_key: `key-${key}`, request_fingerprint: `${code} ${ticket} ${by} ${event}` }),
+          }
+        })
       const token = (door: { holder: Twin['holder'] }) => tokens.forPrincipal(door.holder, 'scope_checkin_write', 'api')
       const { answers, order } = await asABatch('check_in', 'check_in_many', calls(together), await token(together))
       const expected = await oneByOne('check_in', calls(alone), order, await token(alone))
@@ -277,7 +282,7 @@ async function createDoor() {
   return {
     ...twin,
     eventId: event.id,
-    valid: guests.map(({ code }) => code),
-    other: { cancelled: cancelled.code, unpaid: unpaid.code, none: '0000000000000000', elsewhere: elsewhere.code },
+    valid: guests,
+    other: { cancelled, unpaid, none: { code: '0000000000000000', attendeeId: unknown }, elsewhere },
   }
 }

@@ -39,6 +39,28 @@ test('offline scans are judged in the order in which they were made, a verdict e
   })
 })
 
+test('offline scans by code and by attendee_id are judged alike', async () => {
+  const { event, upload } = await door()
+  const [one, other] = [await event.guest(), await event.guest()]
+  const { body } = await upload([
+    { scan_id: 'a', attendee_id: one.attendeeId, scanned_at: at(1) },
+    { scan_id: 'b', code: one.code, scanned_at: at(2) },
+    { scan_id: 'c', code: other.code, scanned_at: at(3) },
+    { scan_id: 'd', attendee_id: other.attendeeId, scanned_at: at(4) },
+  ])
+  expect(
+    body.data.results.map(({ check_in }: { check_in: { reason: string; attendee: { checked_in_at: string } } }) => [
+      check_in.reason,
+      check_in.attendee.checked_in_at,
+    ]),
+  ).toEqual([
+    [null, '2026-11-01T10:01:00.000Z'],
+    ['already_checked_in', '2026-11-01T10:01:00.000Z'],
+    [null, '2026-11-01T10:03:00.000Z'],
+    ['already_checked_in', '2026-11-01T10:03:00.000Z'],
+  ])
+})
+
 test('a batch sent twice, or in parts that overlap, counts each scan once', async () => {
   const { event, upload, scans } = await door()
   const { code } = await event.guest()
@@ -86,6 +108,12 @@ test.each([
   [[{ scan_id: 'a', code: 'x', scanned_at: 'now' }], 'scans.0.scanned_at'],
   [[{ scan_id: 'a', code: 'x' }], 'scans.0.scanned_at'],
   [[{ scan_id: 'a', code: 'x', scanned_at: at(1), gate: 1 }], 'scans.0.gate'],
+  [[{ scan_id: 'a', scanned_at: at(1) }], 'scans.0.code'],
+  [
+    [{ scan_id: 'a', code: 'x', attendee_id: '00000000-0000-4000-8000-000000000000', scanned_at: at(1) }],
+    'scans.0.attendee_id',
+  ],
+  [[null], 'scans.0'],
   [Array(2).fill({ scan_id: 'a', code: 'x', scanned_at: at(1) }), 'scans'],
 ])('a batch of %j is refused, naming %s, and nothing is logged', async (scans, param) => {
   const it = await door()

@@ -69,6 +69,60 @@ test('an unknown code is rejected as not_found with 404, and logged as it was sc
   ])
 })
 
+test('whoever has no code is checked in by attendee_id, once, and the answer tells no code', async () => {
+  const { event, guest, send, scan, log } = await door()
+  const byId = () => send('POST', '/check-ins', { event_id: event.id, attendee_id: guest.attendeeId })
+  const first = await byId()
+  expect([first.status, first.body.data.result, first.body.data.attendee.id]).toEqual([
+    200,
+    'accepted',
+    guest.attendeeId,
+  ])
+  expect(JSON.stringify(first.body)).not.toContain(guest.code)
+  const second = await byId()
+  expect([second.status, second.body.error.code, second.body.error.param]).toEqual([
+    409,
+    'already_checked_in',
+    'attendee_id',
+  ])
+  expect((await scan(guest.code)).body.error.code).toBe('already_checked_in')
+  expect((await log()).map((l) => [l.code, l.attendee_id])).toEqual([
+    [null, guest.attendeeId],
+    [null, guest.attendeeId],
+    [guest.code, guest.attendeeId],
+  ])
+})
+
+test("an unknown attendee_id, and one of another organisation's, are rejected as not_found alike, and logged", async () => {
+  const [ours, theirs] = [await door(), await door()]
+  const answers = []
+  for (const attendee_id of [randomUUID(), theirs.guest.attendeeId]) {
+    const { status, body } = await ours.send('POST', '/check-ins', { event_id: ours.event.id, attendee_id })
+    expect([status, body.error.code, body.error.param]).toEqual([404, 'not_found', 'attendee_id'])
+    const { id, created_at, updated_at, scanned_at, ...checkIn } = body.error.details.check_in
+    answers.push({ ...body.error, request_id: null, details: checkIn })
+  }
+  expect(answers[1]).toEqual(answers[0])
+  expect((await ours.log()).map((l) => [l.reason, l.attendee_id])).toEqual(Array(2).fill(['not_found', null]))
+  expect(await row('select checked_in_at from public.attendees where id = $1', [theirs.guest.attendeeId])).toEqual({
+    checked_in_at: null,
+  })
+})
+
+test('a scan of both a code and an attendee_id, or of neither, is refused by name and not logged', async () => {
+  const { event, guest, send, log } = await door()
+  const post = (ticket: object) => send('POST', '/check-ins', { event_id: event.id, ...ticket })
+  const both = await post({ code: guest.code, attendee_id: guest.attendeeId })
+  expect([both.status, both.body.error.code, both.body.error.param]).toEqual([422, 'validation_failed', 'attendee_id'])
+  const neither = await post({})
+  expect([neither.status, neither.body.error.code, neither.body.error.param]).toEqual([
+    422,
+    'validation_failed',
+    'code',
+  ])
+  expect(await log()).toEqual([])
+})
+
 type Door = Awaited<ReturnType<typeof door>>
 
 /** Each spoils the ticket, or answers another event to scan it at. */
