@@ -50,10 +50,10 @@ const ticket = {
 type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
 
 // Exactly one of the two, as the trigger of check_ins has it; checked even if another field is bad.
-const always = { when: () => true }
-const hasTicket = (scan?: Ticket) => scan?.code !== undefined || scan?.attendee_id !== undefined
+const always = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null }
+const hasTicket = (scan: Ticket) => scan.code !== undefined || scan.attendee_id !== undefined
 const withoutTicket = { path: ['code'], error: 'is required, or attendee_id in its place', ...always }
-const hasOneTicket = (scan?: Ticket) => scan?.code === undefined || scan?.attendee_id === undefined
+const hasOneTicket = (scan: Ticket) => scan.code === undefined || scan.attendee_id === undefined
 const withTwoTickets = { path: ['attendee_id'], error: 'must not stand beside code: give one of them', ...always }
 const eitherTicket = { anyOf: [{ required: ['code'] }, { required: ['attendee_id'] }] }
 
