@@ -47,9 +47,9 @@ const statusOf = (path: string) => fetch(`${usher.url}${path}`).then(({ status }
 const pidOf = (part: 'postgres' | 'postgrest') => recordOfRunningStack(dataDir)?.[part]?.pid ?? 0
 
 let guests = 0
-async function register() {
-  guests += 1
-  const email = `guest-${guests}@example.com`
+async function register(again?: string) {
+  if (again === undefined) guests += 1
+  const email = again ?? `guest-${guests}@example.com`
   const guest = { ticket_type_id: usher.demo?.ticketTypeId, name: 'Mary Jackson', email }
   const { status, body } = await send('POST', `/events/${usher.demo?.eventId}/registrations`, guest, {
     'Idempotency-Key': email,
@@ -101,6 +101,41 @@ describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
   })
 })
 
+test('an on-sale in which PostgREST is killed registers once whoever was told so, and whoever repeats', {
+  timeout,
+}, async () => {
+  await query('update public.events set capacity = null')
+  await query('update public.ticket_types set quantity = null')
+  const answers: Awaited<ReturnType<typeof register>>[] = []
+  const callers = Array.from({ length: 64 }, async () => {
+    for (let i = 0; i < 4; i++) answers.push(await register())
+  })
+  // In the middle: a quarter is answered, and all callers wait for a batch.
+  await expect.poll(() => answers.length, { interval: 1, timeout: 15_000 }).toBeGreaterThanOrEqual(64)
+  const killed = pidOf('postgrest')
+  process.kill(killed, 'SIGKILL')
+  await Promise.all(callers)
+  await expect.poll(() => pidOf('postgrest'), { timeout: 15_000 }).not.toBe(killed)
+  await expect.poll(() => statusOf('/ready'), { timeout: 15_000 }).toBe(200)
+
+  const acknowledged = answers.filter(({ status }) => status === 201)
+  const refused = answers.filter(({ status }) => status !== 201)
+  expect(refused.length).toBeGreaterThan(0)
+  for (const refusal of refused) {
+    expect(refusal).toMatchObject({
+      status: 503,
+      code: expect.stringMatching(/^(temporarily_unavailable|outcome_unknown)$/),
+      retryable: true,
+    })
+  }
+  const emails = (of: { email: string }[]) => of.map(({ email }) => email).sort()
+  expect((await registered(emails(acknowledged))).sort()).toEqual(emails(acknowledged))
+
+  const repeated = await Promise.all(refused.map(({ email }) => register(email)))
+  expect(repeated.map(({ status }) => status)).toEqual(refused.map(() => 201))
+  expect((await registered(emails(answers))).sort()).toEqual(emails(answers))
+})
+
 describe.runIf(process.platform === 'linux').each(['postgres', 'postgrest'] as const)(
   'while %s is suspended',
   (part) => {
@@ -117,7 +152,7 @@ describe.runIf(process.platform === 'linux').each(['postgres', 'postgrest'] as c
       expect(await statusOf('/health')).toBe(200)
       await expect.poll(isRefused, { timeout: 20_000 }).toBe(true)
 
-      const refused = await Promise.all(Array.from({ length: 30 }, register))
+      const refused = await Promise.all(Array.from({ length: 30 }, () => register()))
       expect(refused).toEqual(
         refused.map(({ email }) => ({ email, status: 503, code: 'temporarily_unavailable', retryable: true })),
       )
@@ -141,7 +176,10 @@ async function isRefused(): Promise<boolean> {
   )
 }
 
-async function registered(emails: string[]): Promise<string[]> {
+const registered = async (emails: string[]): Promise<string[]> =>
+  (await query('select email from public.attendees where email = any ($1)', [emails])).map(({ email }) => email)
+
+async function query(sql: string, values: unknown[] = []): Promise<{ email: string }[]> {
   const { postgres } = recordOfRunningStack(dataDir) ?? {}
   const secrets = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8')) as { postgresPassword: string }
   const client = new pg.Client({
@@ -152,9 +190,9 @@ async function registered(emails: string[]): Promise<string[]> {
     database: 'postgres',
   })
   await client.connect()
-  const { rows } = await client.query('select email from public.attendees where email = any ($1)', [emails])
+  const { rows } = await client.query(sql, values)
   await client.end()
-  return rows.map(({ email }) => email)
+  return rows
 }
 
 describe('the probe', () => {
