@@ -22,6 +22,7 @@ import {
   one,
   oneOf,
   paging,
+  searchInput,
   timestamp,
   updatedSince,
   version,
@@ -75,7 +76,7 @@ export const listAttendees = {
   name: 'list_attendees',
   title: 'List attendees',
   summary: 'Attendees of the organisation, newest first, with filters.',
-  description: `Lists attendees, newest first: of an event, or of the e-mail address or order reference that a person gives you; checked_in false: who has not arrived. ${nextPage} ${forSync}`,
+  description: `Lists attendees, newest first: of an event, or with search by part of a name, e-mail address, company or order reference; checked_in false: who has not arrived. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/attendees',
   scope: 'attendees:read',
@@ -83,6 +84,11 @@ export const listAttendees = {
     event_id: id('event').optional(),
     order_id: id('order').optional(),
     ticket_type_id: id('ticket type').optional(),
+    search: searchInput
+      .optional()
+      .describe(
+        'Only those who match every word by any part of their name, e-mail address, company or external_id, or of the reference of their order. Case and accents do not matter; one word has at least 3 characters.',
+      ),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
     checked_in: z
       .boolean('must be true or false')

@@ -1,6 +1,54 @@
 -- Operations on attendees and their tickets. The rules are in the triggers of 17_attendees.sql, so that they hold for Studio
 -- as well.
 
+-- Ids of attendees of the organisation that match every pattern of private.search_patterns and the other conditions, newest first.
+-- Called by security definer functions only.
+create function private.search_attendees(
+  patterns text[],
+  event_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
+  updated_since timestamptz default null,
+  before uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  size integer default 50
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  -- The index takes no array of patterns. Three words narrow enough; the others are compared.
+  v_first text := patterns[1];
+  v_second text := coalesce(patterns[2], v_first);
+  v_third text := coalesce(patterns[3], v_first);
+begin
+  return array(
+    -- Apart from the order, for which the planner would read the primary key.
+    with found as materialized (
+      select a.id
+      from public.attendees a
+      where uuid_hash(a.organisation_id) = uuid_hash(v_organisation_id)
+        and a.search_text like v_first
+        and a.search_text like v_second
+        and a.search_text like v_third
+        -- In brackets: no other index fits.
+        and (a.organisation_id = v_organisation_id) is true
+        and (a.id < before) is true
+        and split_part(a.search_text, E'\n', 1) like all (patterns)
+        and (search_attendees.event_id is null or a.event_id = search_attendees.event_id)
+        and (search_attendees.ticket_type_id is null or a.ticket_type_id = search_attendees.ticket_type_id)
+        and (search_attendees.status is null or a.status = search_attendees.status)
+        and (search_attendees.checked_in is null or a.checked_in = search_attendees.checked_in)
+        and (search_attendees.ticket_email_status is null or a.ticket_email_status = search_attendees.ticket_email_status)
+        and (search_attendees.updated_since is null or a.updated_at >= search_attendees.updated_since)
+    )
+    select f.id from found f order by f.id desc limit size
+  );
+end
+$$;
+
 -- Ids of attendees, newest first, among which those of a page are: see 04_pages.sql. Of an order, these are
 -- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
 -- otherwise they match exactly. An event is read by its ticket types.
@@ -13,6 +61,7 @@ create function private.find_attendees(
   ticket_email_status public.ticket_email_status,
   email text,
   updated_since timestamptz,
+  patterns text[],
   before uuid,
   size integer
 ) returns uuid[]
@@ -42,6 +91,11 @@ begin
         and a.id < before
       order by a.organisation_id desc, a.id desc
       limit size
+    );
+  elsif patterns is not null then
+    return private.search_attendees(
+      patterns, find_attendees.event_id, find_attendees.ticket_type_id, find_attendees.status, find_attendees.checked_in,
+      find_attendees.ticket_email_status, updated_since, before, size
     );
   elsif updated_since is not null then
     return array(
@@ -109,13 +163,14 @@ begin
 end
 $$;
 grant execute on function private.find_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, uuid, integer
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, text[], uuid, integer
 ) to scope_attendees_read;
 
 create function api.list_attendees(
   event_id uuid default null,
   order_id uuid default null,
   ticket_type_id uuid default null,
+  search text default null,
   status public.attendee_status default null,
   checked_in boolean default null,
   ticket_email_status public.ticket_email_status default null,
@@ -132,6 +187,7 @@ declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
   v_order_id uuid := order_id;
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_chunk integer := v_size + 1;
   v_read integer := 0;
   v_ids uuid[];
@@ -149,11 +205,12 @@ begin
     elsif external_id is not null then
       v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
     else
-      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
+      -- little was, or does.
       v_ids := private.find_attendees(
         v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, list_attendees.email,
-        case when v_read > 1000 then updated_since end, v_before, v_chunk
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
       );
     end if;
     for v_attendee in
@@ -170,6 +227,7 @@ begin
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
         and (updated_since is null or a.updated_at >= updated_since)
+        and (v_patterns is null or split_part(a.search_text, E'\n', 1) like all (v_patterns))
         and a.id < v_before
       order by a.id desc
       limit v_size + 1 - cardinality(v_items)
@@ -189,11 +247,11 @@ begin
 end
 $$;
 comment on function api.list_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
 ) is
   'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
 ) to scope_attendees_read;
 
 create function api.get_attendee(attendee_id uuid) returns json
