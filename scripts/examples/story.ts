@@ -227,6 +227,7 @@ async function paying({ show, refuse }: Showing, event: Event, orderId: string):
 async function checkingIn({ show, refuse }: Player, event: Event, [mary, dorothy]: string[]): Promise<void> {
   const { data: checkIn } = await show('check_in', 'Come in', { event_id: event.id, code: mary, device: 'Gate 1' })
   await refuse('check_in', 'already_checked_in', 'A second time', { event_id: event.id, code: mary, device: 'Gate 2' })
+  await show('find_attendees', 'Who has no ticket at hand', { event_id: event.id, search: 'mary' })
   await refuse('check_in', 'not_found', 'No ticket has this code', { event_id: event.id, code: 'NOBODY' })
   await show('undo_check_in', 'Scanned by mistake', { check_in_id: checkIn.id })
   await refuse('undo_check_in', 'check_in_already_undone', 'Undone before', { check_in_id: checkIn.id })

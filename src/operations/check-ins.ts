@@ -43,6 +43,31 @@ export const CheckInSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+export const findAttendees = {
+  name: 'find_attendees',
+  title: 'Find attendees at the door',
+  summary: 'Attendees of an event by parts of their name, company or order reference.',
+  description:
+    'Finds people at the door who have no code to scan: by any part of name, company or order reference, from three characters on, every word of which must match. Ask the person which of the results they are, then call check_in with attendee_id. When has_more is true, search for more of the name rather than reading on.',
+  method: 'GET',
+  path: '/events/{event_id}/door/attendees',
+  scope: 'checkin:write',
+  input: z.strictObject({
+    event_id: id('event at whose door they are'),
+    search: line(100)
+      .check(z.minLength(3, 'must be at least 3 characters'))
+      .describe('Parts of name, company or order reference; case and accents do not matter.'),
+    cursor: paging.cursor,
+    limit: z
+      .int('must be a whole number from 1 to 50')
+      .min(1, 'must be at least 1')
+      .max(50, 'must be at most 50')
+      .default(20)
+      .describe('Items on a page.'),
+  }),
+  output: listOf(DoorAttendeeSchema),
+} satisfies Operation
+
 const ticket = {
   code: line(200).optional().describe('Ticket code from the QR code; case, spaces and hyphens are ignored.'),
   attendee_id: id('attendee, in place of the code: see find_attendees').optional(),

@@ -3,7 +3,7 @@
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
 import { cancelAttendee, getAttendee, getTicketQr, listAttendees, resendTicket, updateAttendee } from './attendees.ts'
-import { checkIn, checkInBatch, listCheckIns, undoCheckIn } from './check-ins.ts'
+import { checkIn, checkInBatch, findAttendees, listCheckIns, undoCheckIn } from './check-ins.ts'
 import {
   cancelEvent,
   completeEvent,
@@ -63,6 +63,7 @@ export const operations: readonly Operation[] = [
   updateAttendee,
   cancelAttendee,
   resendTicket,
+  findAttendees,
   checkIn,
   checkInBatch,
   undoCheckIn,

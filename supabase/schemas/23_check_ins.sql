@@ -213,6 +213,30 @@ grant insert (id, event_id, code, attendee_id, device, scan_id, scanned_at) on p
 grant insert (event_id, code, attendee_id, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
+-- An attendee as the door sees them: without e-mail address and ticket code.
+create function private.door_attendee_json(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'door_attendee',
+      'id', a.id,
+      'event_id', a.event_id,
+      'name', a.name,
+      'company', a.company,
+      'status', a.status,
+      'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
+      'checked_in_at', private.rfc3339(a.checked_in_at)
+    )
+    from public.attendees a
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where a.id = door_attendee_json.attendee_id
+  );
+end
+$$;
+grant execute on function private.door_attendee_json(uuid) to scope_checkin_write, scope_attendees_read;
+
 create function private.check_in_json(check_in public.check_ins) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -223,21 +247,7 @@ begin
     'event_id', check_in.event_id,
     'result', check_in.result,
     'reason', check_in.reason,
-    'attendee', (
-      select json_build_object(
-        'object', 'door_attendee',
-        'id', a.id,
-        'event_id', a.event_id,
-        'name', a.name,
-        'company', a.company,
-        'status', a.status,
-        'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
-        'checked_in_at', private.rfc3339(a.checked_in_at)
-      )
-      from public.attendees a
-      join public.ticket_types t on t.id = a.ticket_type_id
-      where a.id = check_in.attendee_id
-    ),
+    'attendee', private.door_attendee_json(check_in.attendee_id),
     'device', check_in.device,
     'scan_id', check_in.scan_id,
     'scanned_at', private.rfc3339(check_in.scanned_at),

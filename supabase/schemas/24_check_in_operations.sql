@@ -97,6 +97,64 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
   'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
+-- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of
+-- their order. Security definer: a key with checkin:write has no right to orders. It compares neither e-mail addresses nor ticket
+-- codes, so that no search tells one. Reads all attendees of the event.
+create function private.find_door_attendees(event_id uuid, search text, before uuid, size integer) returns uuid[]
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_patterns text[] := array(
+    select '%' || regexp_replace(w, '([\\%_])', '\\\1', 'g') || '%'
+    from regexp_split_to_table(btrim(private.search_form(search)), '\s+') w
+  );
+begin
+  return array(
+    select a.id
+    from public.ticket_types t
+    join public.attendees a on a.ticket_type_id = t.id
+    where t.event_id = find_door_attendees.event_id
+      and t.organisation_id = private.current_organisation_id()
+      and a.id < before
+      and private.search_form(
+        concat_ws(' ', a.name, a.company, (select o.reference from public.orders o where o.id = a.order_id))
+      ) like all (v_patterns)
+    order by a.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_door_attendees(uuid, text, uuid, integer) to scope_checkin_write;
+
+create function api.find_attendees(
+  event_id uuid, search text, cursor text default null, "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size(least(coalesce("limit", 20), 50));
+begin
+  if not exists (select from public.events e where e.id = find_attendees.event_id) then
+    perform private.refuse_not_found('event_id');
+  elsif search is null or length(btrim(search)) not between 3 and 100 then
+    perform private.refuse_value('search', 'A search has 3 to 100 characters.');
+  end if;
+  return private.page(
+    array(
+      select private.door_attendee_json(f.id)
+      from unnest(
+        private.find_door_attendees(find_attendees.event_id, search, private.before_cursor(cursor), v_size + 1)
+      ) with ordinality f (id, place)
+      order by f.place
+    ),
+    v_size
+  );
+end
+$$;
+comment on function api.find_attendees(uuid, text, text, integer) is
+  'Attendees of an event by parts of name, company or order reference, newest first: { data, has_more, next_cursor }. 404 not_found; 422 validation_failed.';
+grant execute on function api.find_attendees(uuid, text, text, integer) to scope_checkin_write;
+
 -- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
 -- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
 -- Built after the insert, so that it shows the attendee as updated by the scan.

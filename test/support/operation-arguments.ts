@@ -87,6 +87,10 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     await acceptedScan(event)
     return { event_id: event.id, result: 'accepted' }
   },
+  find_attendees: async (event) => {
+    await event.guest()
+    return { event_id: event.id, search: 'guest' }
+  },
   check_in: async (event) => ({ event_id: event.id, code: (await event.guest()).code, device: 'Gate 1' }),
   check_in_batch: async (event) => ({
     event_id: event.id,
