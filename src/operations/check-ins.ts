@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 import { attendeeStatuses } from './attendees.ts'
-import { id, line, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
+import { id, itemsOnAPage, line, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
 
 export const checkInReasons = [
   'not_found',
@@ -62,7 +62,7 @@ export const findAttendees = {
       .int('must be a whole number from 1 to 50')
       .min(1, 'must be at least 1')
       .max(50, 'must be at most 50')
-      .default(20)
+      .default(itemsOnAPage.rest)
       .describe('Items on a page.'),
   }),
   output: listOf(DoorAttendeeSchema),

@@ -132,7 +132,7 @@ create function api.find_attendees(
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_size integer := private.page_size(least(coalesce("limit", 20), 50));
+  v_size integer := least(private.page_size("limit"), 50);
 begin
   if not exists (select from public.events e where e.id = find_attendees.event_id) then
     perform private.refuse_not_found('event_id');
