@@ -3,7 +3,19 @@
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 import { attendeeStatuses } from './attendees.ts'
-import { id, itemsOnAPage, line, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
+import {
+  id,
+  itemsOnAPage,
+  line,
+  listOf,
+  nextPage,
+  one,
+  oneOf,
+  paging,
+  searchInput,
+  timestamp,
+  timestampInput,
+} from './fields.ts'
 
 export const checkInReasons = [
   'not_found',
@@ -48,15 +60,15 @@ export const findAttendees = {
   title: 'Find attendees at the door',
   summary: 'Attendees of an event by parts of their name, company or order reference.',
   description:
-    'Finds people at the door who have no code to scan: by any part of name, company or order reference, from three characters on, every word of which must match. Ask the person which of the results they are, then call check_in with attendee_id. When has_more is true, search for more of the name rather than reading on.',
+    'Finds people at the door who have no code to scan: by any part of name, company or order reference, every word of which must match. Ask the person which of the results they are, then call check_in with attendee_id. When has_more is true, search for more of the name rather than reading on.',
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
   scope: 'checkin:write',
   input: z.strictObject({
     event_id: id('event at whose door they are'),
-    search: line(100)
-      .check(z.minLength(3, 'must be at least 3 characters'))
-      .describe('Parts of name, company or order reference; case and accents do not matter.'),
+    search: searchInput.describe(
+      'Parts of name, company or order reference. Case and accents do not matter; one word has at least 3 characters.',
+    ),
     cursor: paging.cursor,
     limit: z
       .int('must be a whole number from 1 to 50')
