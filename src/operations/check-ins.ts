@@ -63,6 +63,7 @@ export const findAttendees = {
     'Finds people at the door who have no code to scan: by any part of name, company or order reference, every word of which must match. Ask the person which of the results they are, then call check_in with attendee_id. When has_more is true, search for more of the name rather than reading on.',
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
+  errors: ['not_found'],
   scope: 'checkin:write',
   input: z.strictObject({
     event_id: id('event at whose door they are'),
@@ -92,7 +93,14 @@ const hasTicket = (scan: Ticket) => scan.code !== undefined || scan.attendee_id 
 const withoutTicket = { path: ['code'], error: 'is required, or attendee_id in its place', ...always }
 const hasOneTicket = (scan: Ticket) => scan.code === undefined || scan.attendee_id === undefined
 const withTwoTickets = { path: ['attendee_id'], error: 'must not stand beside code: give one of them', ...always }
-const eitherTicket = { anyOf: [{ required: ['code'] }, { required: ['attendee_id'] }] }
+
+const checkInFields = {
+  event_id: id('event at which the person is checked in'),
+  device: line(100).nullish().describe('Scanner or entrance, for the log.'),
+}
+// The two forms, as published.
+const byCode = z.strictObject({ ...checkInFields, code: ticket.code.unwrap() })
+const byAttendee = z.strictObject({ ...checkInFields, attendee_id: ticket.attendee_id.unwrap() })
 
 export const checkIn = {
   name: 'check_in',
@@ -106,14 +114,10 @@ export const checkIn = {
   batch: 'check_in_many',
   scope: 'checkin:write',
   input: z
-    .strictObject({
-      event_id: id('event at which the person is checked in'),
-      ...ticket,
-      device: line(100).nullish().describe('Scanner or entrance, for the log.'),
-    })
+    .strictObject({ ...checkInFields, ...ticket })
     .refine(hasTicket, withoutTicket)
-    .refine(hasOneTicket, withTwoTickets)
-    .meta(eitherTicket),
+    .refine(hasOneTicket, withTwoTickets),
+  body: { name: 'CheckInRequest', forms: { CheckInByCode: byCode, CheckInByAttendee: byAttendee } },
   output: one(CheckInSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Operation
