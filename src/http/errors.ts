@@ -12,11 +12,11 @@ export const methodNotAllowed = (method: string, allow: string, hint: string): A
   new ApiError(405, 'method_not_allowed', `This path does not answer ${method}.`, { hint, headers: { Allow: allow } })
 
 /** What Express and its body parser throw; undefined for anything else. */
-export function apiErrorOfExpress(error: { type?: string; status?: number }): ApiError | undefined {
+export function apiErrorOfExpress(error: { type?: string; status?: number; limit?: number }): ApiError | undefined {
   if (error instanceof ApiError) return undefined
   switch (error.type) {
     case 'entity.too.large':
-      return new ApiError(413, 'payload_too_large', 'The body is larger than 256 KiB.')
+      return new ApiError(413, 'payload_too_large', `The body is larger than ${(error.limit ?? 0) / 1024} KiB.`)
     case 'encoding.unsupported':
       return new ApiError(415, 'unsupported_media_type', 'The Content-Encoding of the body is not supported.')
   }

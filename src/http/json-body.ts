@@ -1,4 +1,4 @@
-// Reads a JSON body: UTF-8 only, at most 256 KiB after decompression, and not many more values than the largest valid input. A
+// Reads a JSON body: UTF-8 only, bounded after decompression, and with not many more values than the largest valid input. A
 // number that JavaScript cannot represent exactly becomes NaN, which every schema rejects by the name of its field.
 
 import { MIMEType } from 'node:util'
@@ -6,28 +6,30 @@ import express, { type Request, type RequestHandler } from 'express'
 import { ApiError } from '../gateway/api-error.ts'
 import { validationFailed } from '../gateway/validation.ts'
 
-// The largest useful body has 2,900 values: a group of 50 guests with 50 metadata keys each. It is 4 deep, 6 over MCP.
-const maximumValues = 10_000
+// The largest useful body but an import's has 2,900 values: a group of 50 guests with 50 metadata keys each. It is 4 deep, 6 over MCP.
+const usual = { bytes: 256 * 1024, values: 10_000 }
 const maximumDepth = 10
 
-const readBytes = express.raw({ type: 'application/json', limit: '256kb' })
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Sets `req.body` to the parsed body; undefined if there is none or its type is not JSON. */
-export const readJson: RequestHandler = (req, res, next) => {
-  readBytes(req, res, (error) => {
-    if (error) return next(error)
-    if (!Buffer.isBuffer(req.body)) return next()
-    try {
-      const bytes = req.body
-      req.body = undefined
-      requireUtf8(req)
-      req.body = bytes.length === 0 ? {} : parse(decode(bytes))
-    } catch (error) {
-      return next(error)
-    }
-    next()
-  })
+export function readJson({ bytes, values } = usual): RequestHandler {
+  const readBytes = express.raw({ type: 'application/json', limit: bytes })
+  return (req, res, next) => {
+    readBytes(req, res, (error) => {
+      if (error) return next(error)
+      if (!Buffer.isBuffer(req.body)) return next()
+      try {
+        const bytes = req.body
+        req.body = undefined
+        requireUtf8(req)
+        req.body = bytes.length === 0 ? {} : parse(decode(bytes), values)
+      } catch (error) {
+        return next(error)
+      }
+      next()
+    })
+  }
 }
 
 /** The error for a body that is not JSON; JSON-RPC has an error of its own for it. */
@@ -48,9 +50,9 @@ function decode(bytes: Buffer): string {
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string, maximumValues: number): unknown {
   if (!/^[ \t\r\n]*[[{]/.test(text)) throw malformed('The body is not a JSON object.')
-  requireBounded(text)
+  requireBounded(text, maximumValues)
   const body = parseJson(text)
   // Only long runs of digits can lose precision; they are rare, and a reviver takes ten times as long.
   return /[0-9.]{16}|[eE]-[0-9]{3}/.test(text) ? JSON.parse(text, exactOrNaN) : body
@@ -60,7 +62,7 @@ function parse(text: string): unknown {
  * Counts in the text, because creating so many objects is what costs. Does not check whether the text is JSON.
  * @throws ApiError 422 `validation_failed`
  */
-function requireBounded(text: string): void {
+function requireBounded(text: string, maximumValues: number): void {
   let [values, depth] = [0, 0]
   for (let i = 0; i < text.length; i++) {
     switch (text[i]) {

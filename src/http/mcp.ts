@@ -253,7 +253,7 @@ export function mcpRouter(
   }
 
   const router = Router()
-  router.all('/', noteEndpoint, requirePost, readJson, requireMessage, serve)
+  router.all('/', noteEndpoint, requirePost, readJson(), requireMessage, serve)
   router.use(answerUnreadable(principals))
   return router
 }

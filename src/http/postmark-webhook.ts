@@ -39,7 +39,7 @@ const DeliveryEvent = z.discriminatedUnion('RecordType', [
 /** @param countFailure of `limitFailures`, shared with the API. */
 export function postmarkRouter(secret: string, rpc: CourierRpc, countFailure: RequestHandler): Router {
   const router = Router()
-  router.post('/webhooks/postmark', authenticate(secret, countFailure), readJson, async (req, res) => {
+  router.post('/webhooks/postmark', authenticate(secret, countFailure), readJson(), async (req, res) => {
     const event = DeliveryEvent.safeParse(req.body)
     if (event.success) {
       await rpc('record_ticket_email_event', {

@@ -27,7 +27,11 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
     const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
     const route = router.route(path)
     const inputOf = isRead(operation) ? inputOfQuery(operation) : inputOfBody(operation)
-    route[verbs[operation.method]](begin(operation, principals), readJson, handle(operation, call, inputOf))
+    route[verbs[operation.method]](
+      begin(operation, principals),
+      readJson(operation.bodyLimit),
+      handle(operation, call, inputOf),
+    )
     methodsByPath.set(path, [
       ...(methodsByPath.get(path) ?? []),
       ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
@@ -36,7 +40,7 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
       router.get(
         `${path}.${extension}`,
         begin(operation, principals, extension),
-        readJson,
+        readJson(),
         draw(operation, call, inputOf, picture),
       )
       methodsByPath.set(`${path}.${extension}`, ['GET', 'HEAD'])

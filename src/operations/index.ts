@@ -23,7 +23,7 @@ import {
 } from './notifications.ts'
 import { cancelOrder, getOrder, listOrders, recordInvoicePayment } from './orders.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
-import { registerAttendee } from './registrations.ts'
+import { importAttendees, registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
 import {
   createWebhookEndpoint,
@@ -53,6 +53,7 @@ export const operations: readonly Operation[] = [
   createPromoCode,
   updatePromoCode,
   registerAttendee,
+  importAttendees,
   listOrders,
   getOrder,
   recordInvoicePayment,

@@ -6,12 +6,26 @@ import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
 import { EventSchema } from './events.ts'
 import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
-import { OrderSchema } from './orders.ts'
+import { OrderSchema, PaymentSchema } from './orders.ts'
+import { TicketTypeSchema } from './ticket-types.ts'
 import { notificationTypes, WebhookEndpointSchema } from './webhook-endpoints.ts'
 
 const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
 const typeFilter = oneOf(notificationTypes).optional().describe('Only this type.')
+
+/** The data of email.bounced. */
+export const BouncedEmailSchema = z.strictObject({
+  object: z.literal('email'),
+  kind: z.enum(['ticket']).describe('What the e-mail was.'),
+  event_id: id('event'),
+  order_id: id('order'),
+  attendee_id: id('attendee'),
+  to: z.string().describe('The address that it could not be delivered to.'),
+  status: z.enum(['bounced', 'failed']).describe('bounced: returned later. failed: refused when it was sent.'),
+  sent_at: timestamp.nullable(),
+  error: z.string().nullable().describe('What the mail service said.'),
+})
 
 export const NotificationSchema = z.strictObject({
   object: z.literal('notification'),
@@ -19,7 +33,15 @@ export const NotificationSchema = z.strictObject({
   type: z.enum(notificationTypes),
   created_at: timestamp,
   data: z
-    .union([OrderSchema, AttendeeSchema, EventSchema, WebhookEndpointSchema])
+    .union([
+      OrderSchema,
+      PaymentSchema,
+      AttendeeSchema,
+      BouncedEmailSchema,
+      EventSchema,
+      TicketTypeSchema,
+      WebhookEndpointSchema,
+    ])
     .describe('The object at that time; the first word of the type names its kind.'),
 })
 

@@ -35,6 +35,8 @@ const sources = ['api', 'mcp', 'studio'] as const
 export const PaymentSchema = z.strictObject({
   object: z.literal('payment'),
   id: id('payment'),
+  order_id: id('order'),
+  event_id: id('event'),
   method: z.enum(paymentMethods),
   amount: money,
   currency,

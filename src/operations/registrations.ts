@@ -1,8 +1,9 @@
-// Registration: creates an order with its attendees. SQL: supabase/schemas/22_registrations.sql; the rules are in
-// 15_orders.sql to 20_places.sql.
+// Registration: creates an order with its attendees, for one guest, a group, or each guest of an import.
+// SQL: supabase/schemas/22_registrations.sql and 39_imports.sql; the rules are in 15_orders.sql to 20_places.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
+import { attendeeStatuses } from './attendees.ts'
 import { emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
 import { OrderSchema, paymentMethods } from './orders.ts'
 
@@ -95,4 +96,60 @@ export const registerAttendee = {
   },
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
+
+const ImportResultSchema = z.strictObject({
+  external_id: z.string(),
+  result: z.enum(['created', 'updated', 'unchanged', 'refused']),
+  attendee_id: z.string().nullable().describe('Identifier of the attendee.'),
+  order_id: z.string().nullable().describe('Identifier of the order.'),
+  status: z.enum(attendeeStatuses).nullable().describe('Status of the attendee; null if refused.'),
+  error: z
+    .strictObject({
+      code: z.string().describe('As register_attendee or update_attendee answers it.'),
+      message: z.string().describe('For people.'),
+      param: z.string().nullable().describe('The field that the error is about.'),
+      details: z.unknown().nullish().describe('Depends on the code.'),
+      hint: z.string().nullable().describe('What to do.'),
+    })
+    .nullable()
+    .describe('Why the guest was refused.'),
+})
+
+export const importAttendees = {
+  name: 'import_attendees',
+  title: 'Import attendees',
+  summary: 'Register or update up to 1,000 guests of an event, matched by your external_id.',
+  description:
+    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates the attendees that have their external_id; a field left out stays as it is. One result each, in the order of the list: created, updated, unchanged, or refused with an error; a refused guest does not stop the others. Tickets are e-mailed only with send_email true: ask the person first. Repeating a call is safe.',
+  method: 'POST',
+  path: '/events/{event_id}/attendees/import',
+  errors: ['not_found'],
+  bodyLimit: { bytes: 2 * 1024 * 1024, values: 100_000 },
+  scope: 'attendees:write',
+  input: z.strictObject({
+    event_id: id('event'),
+    ticket_type_id: id('ticket type of new attendees that do not name their own').optional(),
+    attendees: z
+      .array(Guest.extend({ external_id: line(255).describe('Your own identifier of the person at this event.') }))
+      .min(1, 'must name at least one attendee')
+      .max(1000, 'must name at most 1000 attendees')
+      .describe('The guests, each external_id once.'),
+    send_email: z
+      .boolean('must be true or false')
+      .optional()
+      .describe('true: the tickets of new attendees are e-mailed. Default: they are not.'),
+  }),
+  output: one(
+    z.strictObject({
+      object: z.literal('attendee_import'),
+      event_id: id('event'),
+      created: z.int(),
+      updated: z.int(),
+      unchanged: z.int(),
+      refused: z.int(),
+      results: z.array(ImportResultSchema).describe('In the order of the list.'),
+    }),
+  ),
+  hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation

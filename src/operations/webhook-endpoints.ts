@@ -15,6 +15,9 @@ export const notificationTypes = [
   'event.published',
   'event.updated',
   'event.cancelled',
+  'payment.recorded',
+  'email.bounced',
+  'ticket_type.sold_out',
   'webhook_endpoint.test',
 ] as const
 
@@ -27,6 +30,7 @@ export const WebhookEndpointSchema = z.strictObject({
   url: z.string(),
   description: z.string().nullable(),
   types: z.array(z.enum(notificationTypes)).describe('Types it is subscribed to.'),
+  event_ids: z.array(z.string()).describe('Only what belongs to these events is sent; empty: all events.'),
   status: z.enum(endpointStatuses),
   disabled_reason: z.string().nullable().describe('Why Usher disabled it; null if a person did.'),
   failing_since: timestamp
@@ -56,6 +60,10 @@ const endpointFields = {
     .min(1, 'must name at least one type')
     .max(50, 'must be at most 50')
     .describe('Types to subscribe to; each needs the scope to read its object.'),
+  event_ids: z
+    .array(z.guid('must be a UUID'))
+    .max(100, 'must be at most 100')
+    .describe('Send only what belongs to these events. Empty: all events.'),
 }
 
 const needsScopes = 'Types also need the scope to read their objects: on missing_scope details.scope names it.'
@@ -97,6 +105,7 @@ export const createWebhookEndpoint = {
   input: z.strictObject({
     url: endpointFields.url,
     types: endpointFields.types,
+    event_ids: endpointFields.event_ids.optional(),
     description: endpointFields.description.optional(),
   }),
   output: one(WebhookEndpointSchema),
@@ -106,7 +115,7 @@ export const createWebhookEndpoint = {
 export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
-  summary: 'Change URL, description or types of a webhook endpoint; disable or enable it.',
+  summary: 'Change URL, description, types or events of a webhook endpoint; disable or enable it.',
   description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',

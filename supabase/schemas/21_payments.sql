@@ -102,28 +102,33 @@ grant select on public.payments to scope_orders_read, scope_orders_write, authen
 grant insert (order_id, method, amount, currency, received_at, external_reference) on public.payments
   to scope_orders_write, authenticated;
 
+create function private.payment_json(payment public.payments) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'payment',
+    'id', payment.id,
+    'order_id', payment.order_id,
+    'event_id', payment.event_id,
+    'method', payment.method,
+    'amount', payment.amount,
+    'currency', payment.currency,
+    'received_at', private.rfc3339(payment.received_at),
+    'external_reference', payment.external_reference,
+    'source', payment.source,
+    'created_at', private.rfc3339(payment.created_at)
+  );
+end
+$$;
+grant execute on function private.payment_json(public.payments) to scope_orders_read, scope_orders_write;
+
 create function private.order_payments_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
   return (
-    select coalesce(
-      json_agg(
-        json_build_object(
-          'object', 'payment',
-          'id', p.id,
-          'method', p.method,
-          'amount', p.amount,
-          'currency', p.currency,
-          'received_at', private.rfc3339(p.received_at),
-          'external_reference', p.external_reference,
-          'source', p.source,
-          'created_at', private.rfc3339(p.created_at)
-        )
-        order by p.id
-      ),
-      '[]'
-    )
+    select coalesce(json_agg(private.payment_json(p) order by p.id), '[]')
     from public.payments p
     where p.order_id = order_payments_json.order_id
   );

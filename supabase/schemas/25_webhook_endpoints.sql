@@ -13,6 +13,9 @@ create type public.notification_type as enum (
   'event.published',
   'event.updated',
   'event.cancelled',
+  'payment.recorded',
+  'email.bounced',
+  'ticket_type.sold_out',
   'webhook_endpoint.test'
 );
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
@@ -23,6 +26,7 @@ create table public.webhook_endpoints (
   url text not null,
   description text,
   types public.notification_type[] not null,
+  event_ids uuid[] not null default '{}',
   status public.webhook_endpoint_status not null default 'enabled',
   disabled_reason text,
   failing_since timestamptz,
@@ -45,11 +49,13 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_types_are_chosen check (
     cardinality(types) > 0 and array_position(types, null) is null and 'webhook_endpoint.test' <> all (types)
   ),
+  constraint webhook_endpoints_event_ids_are_few check (cardinality(event_ids) <= 100 and array_position(event_ids, null) is null),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
 comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
 comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to.';
+comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 
@@ -79,8 +85,11 @@ as $$
 begin
   return case split_part(type::text, '.', 1)
     when 'order' then 'orders:read'
+    when 'payment' then 'orders:read'
     when 'attendee' then 'attendees:read'
+    when 'email' then 'attendees:read'
     when 'event' then 'events:read'
+    when 'ticket_type' then 'events:read'
     else 'events:write'
   end::public.api_scope;
 end
@@ -146,6 +155,18 @@ begin
     end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
+  if tg_op = 'INSERT' or new.event_ids is distinct from old.event_ids then
+    new.event_ids := array(select distinct e from unnest(new.event_ids) e order by e);
+    if cardinality(new.event_ids) > 100 then
+      perform private.refuse_value('event_ids', 'An endpoint names at most 100 events.', 'Leave event_ids empty for all events.');
+    end if;
+    if exists (
+      select from unnest(new.event_ids) i (id)
+      where not exists (select from public.events e where e.id = i.id and e.organisation_id = new.organisation_id)
+    ) then
+      perform private.refuse_not_found('event_ids');
+    end if;
+  end if;
   if new.status = 'enabled' then
     new.disabled_reason := null;
     -- Once enabled again or given a new URL, an endpoint has five days again before it is disabled.
@@ -172,7 +193,7 @@ create trigger webhook_endpoints_300_url before insert or update of url on publi
   );
 create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
   for each row execute function private.tg__set_updated_at();
-create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
+create trigger webhook_endpoints_900_version before update of url, description, types, event_ids, status on public.webhook_endpoints
   for each row execute function private.tg__count_version();
 
 -- Security definer: no role may write secrets.
@@ -207,8 +228,8 @@ create policy webhook_endpoints_update_membership on public.webhook_endpoints fo
 create policy webhook_endpoints_delete_membership on public.webhook_endpoints for delete to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 grant select, delete on public.webhook_endpoints to scope_events_write, authenticated;
-grant insert (organisation_id, url, description, types) on public.webhook_endpoints to scope_events_write, authenticated;
-grant update (url, description, types, status) on public.webhook_endpoints to scope_events_write, authenticated;
+grant insert (organisation_id, url, description, types, event_ids) on public.webhook_endpoints to scope_events_write, authenticated;
+grant update (url, description, types, event_ids, status) on public.webhook_endpoints to scope_events_write, authenticated;
 
 create function private.webhook_endpoint_json(webhook_endpoint public.webhook_endpoints, secret text default null) returns json
 language plpgsql stable set search_path = ''
@@ -220,6 +241,7 @@ begin
     'url', webhook_endpoint.url,
     'description', webhook_endpoint.description,
     'types', webhook_endpoint.types,
+    'event_ids', webhook_endpoint.event_ids,
     'status', webhook_endpoint.status,
     'disabled_reason', webhook_endpoint.disabled_reason,
     'failing_since', private.rfc3339(webhook_endpoint.failing_since),

@@ -70,6 +70,7 @@ grant execute on function api.get_webhook_endpoint(uuid) to scope_events_write;
 create function api.create_webhook_endpoint(
   url text,
   types public.notification_type[],
+  event_ids uuid[] default null,
   description text default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -84,10 +85,10 @@ begin
     return v_outcome;
   end if;
 
-  insert into public.webhook_endpoints (organisation_id, url, types, description)
+  insert into public.webhook_endpoints (organisation_id, url, types, event_ids, description)
   values (
     private.current_organisation_id(), create_webhook_endpoint.url, create_webhook_endpoint.types,
-    create_webhook_endpoint.description
+    coalesce(create_webhook_endpoint.event_ids, '{}'), create_webhook_endpoint.description
   )
   returning * into v_webhook_endpoint;
 
@@ -100,9 +101,9 @@ begin
   );
 end
 $$;
-comment on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) is
-  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 409 too_many_webhook_endpoints; 422 validation_failed.';
-grant execute on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) to scope_events_write;
+comment on function api.create_webhook_endpoint(text, public.notification_type[], uuid[], text, text, text) is
+  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 404 not_found (event_ids); 409 too_many_webhook_endpoints; 422 validation_failed.';
+grant execute on function api.create_webhook_endpoint(text, public.notification_type[], uuid[], text, text, text) to scope_events_write;
 
 create function api.update_webhook_endpoint(
   webhook_endpoint_id uuid,
@@ -136,6 +137,7 @@ begin
     url = v_new.url,
     description = v_new.description,
     types = v_new.types,
+    event_ids = v_new.event_ids,
     status = v_new.status
   where w.id = v_webhook_endpoint.id
   returning * into v_webhook_endpoint;

@@ -1,4 +1,4 @@
--- The triggers that write notifications of orders, attendees, check-ins and events.
+-- The triggers that write notifications of orders, payments, attendees, ticket e-mails, check-ins, ticket types and events.
 -- All security definer: no role may write the outbox.
 
 -- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
@@ -156,6 +156,62 @@ end
 $$;
 create trigger check_ins_600_notify_undo after update on public.check_ins
   for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify_undo();
+
+create function private.tg_payments__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'payment.recorded', private.payment_json(new));
+  return null;
+end
+$$;
+create trigger payments_600_notify after insert on public.payments
+  for each row execute function private.tg_payments__notify();
+
+create function private.tg_attendees__notify_bounce() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    'email.bounced',
+    json_build_object(
+      'object', 'email',
+      'kind', 'ticket',
+      'event_id', new.event_id,
+      'order_id', new.order_id,
+      'attendee_id', new.id,
+      'to', new.email,
+      'status', new.ticket_email_status,
+      'sent_at', private.rfc3339(new.ticket_email_sent_at),
+      'error', new.ticket_email_last_error
+    )
+  );
+  return null;
+end
+$$;
+create trigger attendees_600_notify_bounce after update of ticket_email_status on public.attendees
+  for each row when (new.ticket_email_status in ('bounced', 'failed') and new.ticket_email_status <> old.ticket_email_status)
+  execute function private.tg_attendees__notify_bounce();
+
+-- The last place of the ticket type itself was taken, or its quantity lowered to what is sold. An event that is full says so in
+-- the sales_status of its ticket types only: counting its places here would lock the event for every registration.
+create function private.tg_ticket_types__notify_sold_out() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'ticket_type.sold_out', private.ticket_type_json(new));
+  return null;
+end
+$$;
+create trigger ticket_types_600_notify_sold_out after update of quantity, quantity_sold on public.ticket_types
+  for each row when (
+    new.quantity_sold >= new.quantity and new.quantity > 0 and (old.quantity is null or old.quantity_sold < old.quantity)
+  )
+  execute function private.tg_ticket_types__notify_sold_out();
 
 create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''

@@ -38,6 +38,7 @@ create table private.webhook_subscriptions (
   webhook_endpoint_id uuid not null,
   organisation_id uuid not null,
   types public.notification_type[] not null,
+  event_ids uuid[] not null,
   is_enabled boolean not null,
   transaction_id xid8 not null default pg_current_xact_id(),
   snapshot pg_snapshot not null default pg_current_snapshot(),
@@ -62,12 +63,13 @@ declare
   v_removed private.webhook_subscriptions;
 begin
   perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
-  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, is_enabled)
+  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, event_ids, is_enabled)
   values (
     new.id,
     new.organisation_id,
     (select coalesce(max(s."position"), 0) + 1 from private.webhook_subscriptions s where s.webhook_endpoint_id = new.id),
     new.types,
+    new.event_ids,
     new.status = 'enabled'
   )
   returning * into v_change;
@@ -100,11 +102,11 @@ $$;
 create trigger webhook_endpoints_400_record_subscription_insert after insert on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__record_subscription();
 create trigger webhook_endpoints_400_record_subscription_update after update on public.webhook_endpoints
-  for each row when ((new.types, new.status) is distinct from (old.types, old.status))
+  for each row when ((new.types, new.event_ids, new.status) is distinct from (old.types, old.event_ids, old.status))
   execute function private.tg_webhook_endpoints__record_subscription();
 
 create type private.webhook_subscription as (
-  webhook_endpoint_id uuid, types public.notification_type[], after_id uuid, before_id uuid
+  webhook_endpoint_id uuid, types public.notification_type[], event_ids uuid[], after_id uuid, before_id uuid
 );
 
 -- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set if that
@@ -124,6 +126,7 @@ begin
           where l.webhook_endpoint_id = c.webhook_endpoint_id and l."position" > c."position" and t <> all (l.types)
         )
       ) end,
+      c.event_ids,
       case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
       case when c.next_transaction_id = subscriptions_at.transaction_id then c.next_id end
     )::private.webhook_subscription
@@ -147,6 +150,18 @@ begin
         or c.next_transaction_id = subscriptions_at.transaction_id
         or pg_visible_in_snapshot(subscriptions_at.transaction_id, c.next_snapshot)
       )
+  );
+end
+$$;
+
+create function private.event_of_notification(notification_id uuid) returns uuid
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(n.data ->> 'event_id', case n.data ->> 'object' when 'event' then n.data ->> 'id' end)::uuid
+    from public.notifications n
+    where n.id = event_of_notification.notification_id
   );
 end
 $$;
@@ -249,7 +264,10 @@ begin
       select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
       from taken n
       join unnest(v_subscriptions) s on n.type = any (s.types)
-      where (s.after_id is null or n.id > s.after_id) and (s.before_id is null or n.id < s.before_id)
+      where (s.after_id is null or n.id > s.after_id)
+        and (s.before_id is null or n.id < s.before_id)
+        -- Reads the data only for an endpoint that chose events.
+        and (s.event_ids = '{}' or private.event_of_notification(n.id) = any (s.event_ids))
       on conflict (notification_id, webhook_endpoint_id) do nothing
       returning id
     )

@@ -147,6 +147,7 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   cancel_attendee: [false, true, false],
   resend_ticket: [false, false, false],
   register_attendee: [false, false, false],
+  import_attendees: [false, true, true],
   check_in: [false, false, false],
   check_in_batch: [false, false, true],
   undo_check_in: [false, true, false],

@@ -58,6 +58,11 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     company: 'NASA',
     send_email: false,
   }),
+  import_attendees: ({ id, ticketTypeId }) => ({
+    event_id: id,
+    ticket_type_id: ticketTypeId,
+    attendees: [{ external_id: 'contact-1', name: 'Mary Jackson', email: 'mary@example.com' }],
+  }),
   list_orders: async (event) => {
     await event.guest()
     return { event_id: event.id, status: 'completed', updated_since: '2026-01-01T00:00:00Z' }

@@ -5,13 +5,18 @@ import type { ZodOpenApiObject } from 'zod-openapi'
 import { AttendeeSchema } from '../../operations/attendees.ts'
 import { EventSchema } from '../../operations/events.ts'
 import { timestamp } from '../../operations/fields.ts'
-import { OrderSchema } from '../../operations/orders.ts'
+import { BouncedEmailSchema } from '../../operations/notifications.ts'
+import { OrderSchema, PaymentSchema } from '../../operations/orders.ts'
+import { TicketTypeSchema } from '../../operations/ticket-types.ts'
 import { notificationTypes, WebhookEndpointSchema } from '../../operations/webhook-endpoints.ts'
 
 const objects = {
   order: OrderSchema,
+  payment: PaymentSchema,
   attendee: AttendeeSchema,
+  email: BouncedEmailSchema,
   event: EventSchema,
+  ticket_type: TicketTypeSchema,
   webhook_endpoint: WebhookEndpointSchema,
 }
 
