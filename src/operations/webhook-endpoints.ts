@@ -100,7 +100,7 @@ export const createWebhookEndpoint = {
   description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint. On too_many_webhook_endpoints delete one.`,
   method: 'POST',
   path: '/webhook-endpoints',
-  errors: ['too_many_webhook_endpoints'],
+  errors: ['not_found', 'too_many_webhook_endpoints'],
   scope: 'events:write',
   input: z.strictObject({
     url: endpointFields.url,

@@ -53,6 +53,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.find_notifications': ['scope_events_write'],
     'private.find_orders': ['scope_orders_read'],
     'private.find_webhook_deliveries': ['scope_events_write'],
+    'private.lock_attendees_of_import': ['scope_attendees_write'],
     'private.lock_order_of': ['scope_attendees_write'],
     'private.lock_orders_of': ['scope_checkin_write'],
     'private.member_organisation_ids': ['authenticated'],

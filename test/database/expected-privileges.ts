@@ -59,7 +59,7 @@ const paymentColumns = 'order_id, method, amount, currency, received_at, externa
 
 const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
 
-const webhookEndpointColumns = 'url, description, types'
+const webhookEndpointColumns = 'url, description, types, event_ids'
 
 /** By table and role. Rights that a role inherits are not repeated. */
 export const tables: Record<string, Record<string, Privileges>> = {

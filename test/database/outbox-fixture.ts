@@ -25,6 +25,7 @@ export async function outboxFixture(
     actions: open(send, event),
     theEvent: () => read(`/events/${event.id}`),
     order: (id: string) => read(`/orders/${id}`),
+    paymentsOf: async (orderId: string) => (await read(`/orders/${orderId}`)).payments as Object[],
     attendee: (id: string) => read(`/attendees/${id}`),
     /** Of an order, as whoever may read attendees sees them: with their codes. */
     attendeesOf: async (orderId: string): Promise<(Object & { ticket_code: string })[]> =>

@@ -43,12 +43,12 @@ describe.each(interfaces)('%s', (_where, open) => {
     ])
   })
 
-  test('a part of the money is no news; the last of it completes the order and makes its tickets good', async () => {
-    const { event, actions, told, order, attendeesOf, registered } = await outboxFixture(open)
+  test('each payment is notified of; the last completes the order and makes its tickets good', async () => {
+    const { event, actions, told, order, paymentsOf, attendeesOf, registered } = await outboxFixture(open)
     const ticketTypeId = await event.ticketType({ price: 2000 })
     const id = await registered({ ticketTypeId, invoice: true, guests: 2 })
     await actions.pay(id, 1000)
-    expect(await told()).toEqual([])
+    expect(await told()).toEqual([tell('payment.recorded', (await paymentsOf(id))[0] ?? {})])
 
     await actions.pay(id, 3000)
     const [paid, attendees] = [await order(id), await attendeesOf(id)]
@@ -58,7 +58,11 @@ describe.each(interfaces)('%s', (_where, open) => {
       ['active', 16],
     ])
     expect(await told()).toEqual(
-      byTypeAndId([tell('order.completed', paid), ...attendees.map((a) => tell('attendee.updated', a))]),
+      byTypeAndId([
+        tell('order.completed', paid),
+        tell('payment.recorded', (await paymentsOf(id))[1] ?? {}),
+        ...attendees.map((a) => tell('attendee.updated', a)),
+      ]),
     )
   })
 

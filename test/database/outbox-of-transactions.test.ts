@@ -69,7 +69,7 @@ test('an attendee who is edited twice in one transaction is notified twice', asy
 })
 
 test('an order is notified as it is when the transaction ends, with what was added and paid meanwhile', async () => {
-  const { event, told, order, attendeesOf } = await outboxFixture(inStudio)
+  const { event, told, order, paymentsOf, attendeesOf } = await outboxFixture(inStudio)
   const ticketTypeId = await event.ticketType({ price: 4900 })
   const id = await during(async (client) => {
     const { rows } = await client.query<{ id: string }>(
@@ -92,6 +92,7 @@ test('an order is notified as it is when the transaction ends, with what was add
     tell('attendee.updated', guest ?? {}),
     tell('order.completed', paid),
     tell('order.created', paid),
+    tell('payment.recorded', (await paymentsOf(id))[0] ?? {}),
   ])
 })
 
@@ -118,12 +119,13 @@ test('the log is in the order in which it happened', async () => {
     'order.created',
     'event.updated',
     'attendee.updated',
+    'payment.recorded',
     'order.completed',
     'attendee.checked_in',
     'attendee.cancelled',
     'order.cancelled',
   ])
-  expect(await told()).toHaveLength(7)
+  expect(await told()).toHaveLength(8)
 })
 
 test('a notification has the time and the number of its transaction', async () => {

@@ -21,6 +21,9 @@ const needs = [
   ['event.published', 'events:read'],
   ['event.updated', 'events:read'],
   ['event.cancelled', 'events:read'],
+  ['payment.recorded', 'orders:read'],
+  ['email.bounced', 'attendees:read'],
+  ['ticket_type.sold_out', 'events:read'],
 ] as const satisfies [string, Scope][]
 
 function expectMissing(scope: Scope, { status, body }: RestAnswer) {

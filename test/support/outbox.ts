@@ -72,4 +72,7 @@ export const everyType = [
   'event.published',
   'event.updated',
   'event.cancelled',
+  'payment.recorded',
+  'email.bounced',
+  'ticket_type.sold_out',
 ]

@@ -70,9 +70,11 @@ function nameParts(
   const [owner = ''] = [...names].find(([, named]) => named === schema) ?? []
   for (const [field, value] of Object.entries(schema.shape)) {
     const { inner, many } = unwrap(value as Schema)
-    if (!(inner instanceof z.ZodObject)) continue
-    name(names, inner, candidates(owner, many ? field.replace(/s$/, '') : field, inner))
-    nameParts(names, inner, candidates)
+    for (const part of inner instanceof z.ZodUnion ? (inner.options as Schema[]) : [inner]) {
+      if (!(part instanceof z.ZodObject)) continue
+      name(names, part, candidates(owner, many ? field.replace(/s$/, '') : field, part))
+      nameParts(names, part, candidates)
+    }
   }
 }
 
