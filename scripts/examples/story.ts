@@ -208,7 +208,8 @@ async function invoicing({ show, refuse }: Player, event: Event): Promise<void> 
   await refuse('get_ticket_qr', 'ticket_not_active', 'Not paid for yet', { attendee_id: attendeeId })
   await paying({ show, refuse }, event, order.id)
   await show('import_attendees', 'From a CRM', {
-    ...to(event.standardId),
+    event_id: event.id,
+    ticket_type_id: event.standardId,
     attendees: [
       { external_id: 'crm-contact-820', name: 'Melba Roy Mouton', email: 'melba@example.com' },
       { external_id: 'crm-contact-821', name: 'Evelyn Boyd', email: 'evelyn@example.com', company: 'IBM' },
