@@ -99,8 +99,9 @@ const checkInFields = {
   device: line(100).nullish().describe('Scanner or entrance, for the log.'),
 }
 // The two forms, as published.
-const byCode = z.strictObject({ ...checkInFields, code: ticket.code.unwrap() })
-const byAttendee = z.strictObject({ ...checkInFields, attendee_id: ticket.attendee_id.unwrap() })
+const checkInBody = z.strictObject({ ...checkInFields, ...ticket })
+const byCode = checkInBody.omit({ attendee_id: true }).required({ code: true })
+const byAttendee = checkInBody.omit({ code: true }).required({ attendee_id: true })
 
 export const checkIn = {
   name: 'check_in',
@@ -113,10 +114,7 @@ export const checkIn = {
   errors: ['not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
   batch: 'check_in_many',
   scope: 'checkin:write',
-  input: z
-    .strictObject({ ...checkInFields, ...ticket })
-    .refine(hasTicket, withoutTicket)
-    .refine(hasOneTicket, withTwoTickets),
+  input: checkInBody.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets),
   body: { name: 'CheckInRequest', forms: { CheckInByCode: byCode, CheckInByAttendee: byAttendee } },
   output: one(CheckInSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

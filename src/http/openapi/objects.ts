@@ -46,7 +46,7 @@ export function namedObjects(operations: readonly Operation[]): Record<string, S
     if (body === undefined) continue
     for (const [form, schema] of Object.entries(operation.body?.forms ?? {})) name(names, schema, [form])
     name(names, body.schema, [body.name])
-    nameParts(names, body.schema, (_, field) => [`${pascal(field)}Input`])
+    nameParts(names, body.schema, (_, field) => [`${pascal(field)}Input`, `${pascal(operation.name)}${pascal(field)}`])
   }
   return Object.fromEntries(names)
 }
