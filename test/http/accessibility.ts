@@ -12,12 +12,11 @@ export const schemes = ['light', 'dark'] as const
 export const atWidth = (page: Page, width: number): Promise<void> => page.setViewportSize({ width, height: 844 })
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const run = `axe.run(document, { resultTypes: ['violations'] })`
 
-/** What is serious or critical, the contrast of text included: the rule, and where it is broken. */
-export async function obstacles(page: Page): Promise<string[]> {
+/** What is serious or critical in a part of the page, the contrast of text included: the rule, and where it is broken. */
+export async function obstacles(page: Page, part = 'html'): Promise<string[]> {
   if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe)
-  const { violations } = (await page.evaluate(run)) as AxeResults
+  const { violations } = (await page.evaluate(`axe.run('${part}', { resultTypes: ['violations'] })`)) as AxeResults
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ target }) => `${id}: ${target.join(' ')}`))

@@ -63,6 +63,11 @@ const complete = () => {
       if (element.getAttribute(name) !== value) element.setAttribute(name, value)
     }
   }
+  for (const row of document.querySelectorAll('[data-param-name]')) {
+    for (const field of row.querySelectorAll('select:not([aria-label])')) {
+      field.setAttribute('aria-label', row.dataset.paramName)
+    }
+  }
 }
 new MutationObserver(complete).observe(document.getElementById('swagger-ui'), { childList: true, subtree: true })
 

@@ -67,7 +67,8 @@ test('every success shows an example, and so does every refusal that a caller ca
   for (const [route, { responses }] of described) {
     for (const [status, { content }] of Object.entries(responses)) {
       const answer = content['application/json']
-      if (answer === undefined || Number(status) >= 500) continue
+      // The story cannot send a path that cannot be decoded, which is all that reads answer 400 to.
+      if (answer === undefined || Number(status) >= 500 || (status === '400' && route.startsWith('GET'))) continue
       expect(Object.keys(answer.examples ?? {}), `${route} ${status}`).not.toEqual([])
     }
   }
