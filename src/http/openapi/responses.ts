@@ -207,7 +207,9 @@ export function pictureResponses(operation: Operation, mediaType: string): ZodOp
 function errorResponsesOf(operation: Operation): ZodOpenApiResponsesObject {
   const common = Object.entries(commonErrors).filter(([, { appliesTo }]) => appliesTo(operation))
   const codes = conflictsOf(operation)
-  const example = examples.find((e) => e.operation === operation.name && e.status === 409)
+  const refusals = examples.filter((e) => codes.some((code) => code === codeOf(e)))
+  // Its own, or else that of another operation with the same code.
+  const example = refusals.find((e) => e.operation === operation.name) ?? refusals[0]
   const description = 'A rule forbids it in the current state; the code says which.'
   return {
     ...Object.fromEntries(common.map(([name, { status }]) => [status, { $ref: `#/components/responses/${name}` }])),

@@ -62,12 +62,14 @@ let described: Map<string, DescribedOperation> | undefined
 export function codesOf({ method, path }: Operation): Map<number, string[]> {
   described ??= describedOperations(describeApi(operations))
   const { responses = {} } = described.get(`${method} ${path}`) ?? {}
-  return new Map(
-    Object.entries(responses).flatMap(([status, { content }]) => {
-      const [, narrowed] = (content['application/json']?.schema?.allOf ?? []) as NarrowedError[]
-      return narrowed === undefined ? [] : [[Number(status), narrowed.properties.error.properties.code.enum] as const]
-    }),
-  )
+  const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400)
+  return new Map(errors.map(([status, answer]) => [Number(status), codesIn(answer)]))
+}
+
+/** The codes that an error narrows `ApiError` to. */
+export function codesIn({ content }: Answer): string[] {
+  const [, narrowed] = (content['application/json']?.schema?.allOf ?? []) as NarrowedError[]
+  return narrowed?.properties.error.properties.code.enum ?? []
 }
 
 type NarrowedError = { properties: { error: { properties: { code: { enum: string[] } } } } }
