@@ -176,6 +176,7 @@ async function correcting({ play, show, refuse }: Player, event: Event): Promise
   })
   await show('resend_ticket', 'Once more', { attendee_id: attendeeId })
   await show('list_attendees', 'A page of two', { limit: 2 })
+  await show('list_attendees', 'Somebody by parts of a name and an address', { search: 'JACK example.com' })
   await show('get_attendee', 'One', { attendee_id: attendeeId })
   await show('get_ticket_qr', 'What the QR code holds', { attendee_id: attendeeId })
   await show('cancel_attendee', 'For good', { attendee_id: attendeeId })
@@ -230,6 +231,7 @@ async function paying({ show, refuse }: Showing, event: Event, orderId: string):
   })
   await show('get_order', 'Paid', { order_id: orderId })
   await show('list_orders', 'A page of two', { event_id: event.id, limit: 2 })
+  await show('get_event_summary', 'So far', { event_id: event.id })
 }
 
 async function checkingIn({ show, refuse }: Player, event: Event, [mary, dorothy]: string[]): Promise<void> {

@@ -47,6 +47,8 @@ export const AttendeeSchema = z.strictObject({
   order_id: id('order'),
   event_id: id('event'),
   ticket_type_id: id('ticket type'),
+  order: z.strictObject({ id: id('order'), reference: z.string().describe('Short reference for people.') }),
+  ticket_type: z.strictObject({ id: id('ticket type'), name: z.string() }),
   name: z.string(),
   email: z.string(),
   company: z.string().nullable(),

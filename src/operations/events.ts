@@ -19,17 +19,21 @@ import {
   listOf,
   metadata,
   metadataInput,
+  money,
   nextPage,
   one,
   oneOf,
   paging,
   paragraphs,
+  searchInput,
   timestamp,
   timestampInput,
   version,
 } from './fields.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
+const intervals = ['hour', 'day'] as const
+const phases = ['upcoming', 'ongoing', 'ended'] as const
 
 export const EventSchema = z.strictObject({
   object: z.literal('event'),
@@ -38,7 +42,7 @@ export const EventSchema = z.strictObject({
   slug: z.string(),
   description: z.string().nullable(),
   status: z.enum(eventStatuses),
-  phase: z.enum(['upcoming', 'ongoing', 'ended']).describe('The current time relative to starts_at and ends_at.'),
+  phase: z.enum(phases).describe('The current time relative to starts_at and ends_at.'),
   starts_at: timestamp.nullable(),
   ends_at: timestamp.nullable(),
   timezone: z.string().describe('IANA time zone of the event.'),
@@ -68,12 +72,20 @@ export const listEvents = {
   name: 'list_events',
   title: 'List events',
   summary: 'Events of the organisation, newest first.',
-  description: `Lists events, newest first. Use it to find an event_id. ${nextPage}`,
+  description: `Lists events, newest first. Use it to find an event_id: by search when a person names the event, by phase or dates. ${nextPage}`,
   method: 'GET',
   path: '/events',
   scope: 'events:read',
   input: z.strictObject({
+    search: searchInput
+      .optional()
+      .describe(
+        'Only events that match every word by any part of their name, slug, venue or city. Case and accents do not matter; one word has at least 3 characters.',
+      ),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
+    phase: oneOf(phases).optional().describe('Only events in this phase; one without a start is upcoming.'),
+    starts_after: timestampInput.optional().describe('Only events that start at this time or later.'),
+    starts_before: timestampInput.optional().describe('Only events that start before this time.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
     ...paging,
   }),
@@ -91,6 +103,80 @@ export const getEvent = {
   scope: 'events:read',
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
+} satisfies Operation
+
+const ticketCounts = {
+  sold: z.int().describe('Tickets that hold a place: those to be paid included, cancelled ones not.'),
+  available: z
+    .int()
+    .nullable()
+    .describe('How many more can be issued; null: unlimited. In total, of active ticket types.'),
+  pending_payment: z.int().describe('Of sold, those whose order is not paid yet.'),
+  checked_in: z.int().describe('Of sold, those whose holder has arrived.'),
+  cancelled: z.int().describe('Tickets that were cancelled; they are not in sold.'),
+}
+
+export const EventSummarySchema = z.strictObject({
+  object: z.literal('event_summary'),
+  event_id: id('event'),
+  tickets: z.strictObject(ticketCounts).describe('Over all ticket types.'),
+  ticket_types: z
+    .array(z.strictObject({ id: id('ticket type'), name: z.string(), ...ticketCounts }))
+    .describe("The first 200, in the organiser's order."),
+  revenue: z
+    .strictObject({
+      currency,
+      due: money.describe('Still to be paid, in minor units.'),
+      paid: money.describe('Sum of the payments.'),
+      refundable: money.describe('Of paid, what is to be given back.'),
+    })
+    .nullable()
+    .describe('In the currency of the event. null: the key lacks orders:read.'),
+  promo_codes: z
+    .array(
+      z.strictObject({
+        id: id('promo code'),
+        code: z.string(),
+        times_redeemed: z.int().describe('Tickets that use it.'),
+        max_redemptions: z.int().nullable(),
+        discount: money.nullable().describe('Discount that these tickets got. null: the key lacks orders:read.'),
+      }),
+    )
+    .describe('The 200 most used.'),
+  ticket_emails: z
+    .strictObject({ bounced: z.int(), failed: z.int() })
+    .describe('Tickets whose e-mail did not arrive: list_attendees finds them by event_id and ticket_email_status.'),
+  interval: z.enum(intervals),
+  timezone: z.string().describe('IANA time zone of the event, in which hours and days begin.'),
+  timeline: z
+    .array(
+      z.strictObject({
+        starts_at: timestamp,
+        registrations: z.int().describe('Tickets registered, also those cancelled since.'),
+        arrivals: z.int().describe('People checked in.'),
+      }),
+    )
+    .describe('Hours or days in which something happened, oldest first: the newest 200.'),
+  timeline_is_complete: z.boolean().describe('false: there are earlier ones.'),
+})
+
+export const getEventSummary = {
+  name: 'get_event_summary',
+  title: 'Get the figures of an event',
+  summary: 'Tickets sold, money, arrivals, promo codes and failed e-mails of an event.',
+  description:
+    'Answers how an event is doing, in one call: tickets sold, available, unpaid, checked in and cancelled, in total and by ticket type; money due, paid and refundable (only if the key has orders:read); registrations and arrivals by day or hour; use of promo codes; ticket e-mails that bounced. On not_found, find the identifier with list_events.',
+  method: 'GET',
+  path: '/events/{event_id}/summary',
+  errors: ['not_found'],
+  scope: 'events:read',
+  input: z.strictObject({
+    event_id: id('event'),
+    interval: oneOf(intervals)
+      .default('day')
+      .describe('Length of the steps of the timeline, in the time zone of the event.'),
+  }),
+  output: one(EventSummarySchema),
 } satisfies Operation
 
 /** Fields that can be set at creation and changed later. */

@@ -20,6 +20,7 @@ import {
   one,
   oneOf,
   paging,
+  searchInput,
   timestamp,
   timestampInput,
   updatedSince,
@@ -85,12 +86,17 @@ export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
   summary: 'Orders of the organisation with their attendees, newest first, with filters.',
-  description: `Lists orders with their attendees, newest first: of an event, of the reference or e-mail address that a person gives you, or by payment_status. ${nextPage} ${forSync}`,
+  description: `Lists orders with their attendees, newest first: of an event, by payment_status, or with search by part of a name, e-mail address, company or reference. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
   input: z.strictObject({
     event_id: id('event').optional(),
+    search: searchInput
+      .optional()
+      .describe(
+        'Only orders of which the contact or an attendee matches every word, by any part of a name, e-mail address, company or external_id, or of the reference. Case and accents do not matter; one word has at least 3 characters.',
+      ),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: oneOf(paymentStatuses).optional().describe('Only orders with this payment status.'),
     email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),

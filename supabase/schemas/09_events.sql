@@ -1,6 +1,8 @@
 -- Events: draft -> published -> cancelled | completed; back to draft only while there is no order.
 
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
+-- The current time relative to the event; worked out, never stored.
+create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
 
 create table public.events (
   id uuid not null default private.uuid_v7(),
@@ -274,6 +276,19 @@ grant update (
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
+create function private.event_phase(starts_at timestamptz, ends_at timestamptz) returns public.event_phase
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case
+    when starts_at is null or now() < starts_at then 'upcoming'
+    when ends_at is null or now() < ends_at then 'ongoing'
+    else 'ended'
+  end::public.event_phase;
+end
+$$;
+grant execute on function private.event_phase(timestamptz, timestamptz) to scope_events_read, scope_events_write;
+
 create function private.event_json(event public.events) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -285,11 +300,7 @@ begin
     'slug', event.slug,
     'description', event.description,
     'status', event.status,
-    'phase', case
-      when event.starts_at is null or now() < event.starts_at then 'upcoming'
-      when event.ends_at is null or now() < event.ends_at then 'ongoing'
-      else 'ended'
-    end,
+    'phase', private.event_phase(event.starts_at, event.ends_at),
     'starts_at', private.rfc3339(event.starts_at),
     'ends_at', private.rfc3339(event.ends_at),
     'timezone', event.timezone,

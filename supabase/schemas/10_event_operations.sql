@@ -1,8 +1,34 @@
 -- Operations on events. The rules are in the triggers of 09_events.sql, so that they hold for Studio as well. Every change
 -- of status goes through private.set_event_status.
 
--- Ids of the events of a page, newest first: see 04_pages.sql.
-create function private.find_events(status public.event_status, before uuid, size integer) returns uuid[]
+create function private.event_matches(
+  event public.events, starts_after timestamptz, starts_before timestamptz, phase public.event_phase, patterns text[]
+) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (starts_after is null or coalesce(event.starts_at >= starts_after, false))
+    and (starts_before is null or coalesce(event.starts_at < starts_before, false))
+    and (phase is null or private.event_phase(event.starts_at, event.ends_at) = phase)
+    and (
+      patterns is null
+      or private.search_form(concat_ws(' ', event.name, event.slug, event.venue_name, event.venue_city)) like all (patterns)
+    );
+end
+$$;
+grant execute on function private.event_matches(public.events, timestamptz, timestamptz, public.event_phase, text[]) to scope_events_read;
+
+-- Ids of the events of a page, newest first: see 04_pages.sql. Dates, phase and search have no index: they are compared from the newest on
+-- until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
+create function private.find_events(
+  status public.event_status,
+  starts_after timestamptz,
+  starts_before timestamptz,
+  phase public.event_phase,
+  patterns text[],
+  before uuid,
+  size integer
+) returns uuid[]
 language plpgsql stable security definer
 set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
 as $$
@@ -20,6 +46,7 @@ begin
       where e.organisation_id = any (v_organisation_ids)
         and e.status = s.status
         and e.id < before
+        and private.event_matches(e, starts_after, starts_before, phase, patterns)
       order by e.organisation_id desc, e.id desc
       limit size
     ) f
@@ -28,10 +55,14 @@ begin
   );
 end
 $$;
-grant execute on function private.find_events(public.event_status, uuid, integer) to scope_events_read;
+grant execute on function private.find_events(public.event_status, timestamptz, timestamptz, public.event_phase, text[], uuid, integer) to scope_events_read;
 
 create function api.list_events(
+  search text default null,
   status public.event_status default null,
+  phase public.event_phase default null,
+  starts_after timestamptz default null,
+  starts_before timestamptz default null,
   external_id text default null,
   cursor text default null,
   "limit" integer default null
@@ -41,6 +72,7 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_event public.events;
@@ -50,13 +82,17 @@ begin
   if external_id is not null then
     v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
   else
-    v_ids := private.find_events(list_events.status, v_before, v_size + 1);
+    v_ids := private.find_events(
+      list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_before, v_size + 1
+    );
   end if;
   for v_event in
     select e.*
     from unnest(v_ids) i (id)
     cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
-    where (list_events.status is null or e.status = list_events.status) and e.id < v_before
+    where (list_events.status is null or e.status = list_events.status)
+      and e.id < v_before
+      and private.event_matches(e, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns)
     order by e.id desc
   loop
     v_item := private.event_json(v_event);
@@ -67,9 +103,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_events(public.event_status, text, text, integer) is
-  'Events of the organisation, newest first, optionally of one status or with one external_id: { data, has_more, next_cursor }.';
-grant execute on function api.list_events(public.event_status, text, text, integer) to scope_events_read;
+comment on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, text, integer) is
+  'Events of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, text, integer) to scope_events_read;
 
 create function api.get_event(event_id uuid) returns json
 language plpgsql stable set search_path = ''

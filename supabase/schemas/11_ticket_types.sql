@@ -141,7 +141,7 @@ create policy ticket_types_insert_membership on public.ticket_types for insert t
 create policy ticket_types_update_membership on public.ticket_types for update to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
-grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
+grant select (id, organisation_id, event_id, name) on public.ticket_types to scope_attendees_write;
 grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write, scope_attendees_read;
 grant insert (
   organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,

@@ -3,12 +3,17 @@
 
 -- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
 -- access to the order.
-create function private.attendees_of_order_json(order_id uuid) returns json
+create function private.attendees_of_order_json(order_id uuid, reference text) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
+    select coalesce(json_agg(
+      private.attendee_json(
+        a, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), attendees_of_order_json.reference
+      )
+      order by a.id
+    ), '[]')
     from public.attendees a
     where a.order_id = attendees_of_order_json.order_id
   );
@@ -16,7 +21,7 @@ end
 $$;
 
 -- The same with that check, for keys that may read orders. Security definer: such a key has no other right to attendees.
-create function private.order_attendees_json(order_id uuid) returns json
+create function private.order_attendees_json(order_id uuid, reference text) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -24,18 +29,18 @@ begin
     select from public.orders o
     where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
   ) then
-    return private.attendees_of_order_json(order_id);
+    return private.attendees_of_order_json(order_id, reference);
   end if;
   return '[]';
 end
 $$;
-grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+grant execute on function private.order_attendees_json(uuid, text) to scope_orders_read, scope_orders_write;
 
 create function private.order_with_all("order" public.orders) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id));
+  return private.order_json("order", private.order_attendees_json("order".id, "order".reference), private.order_payments_json("order".id));
 end
 $$;
 grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
@@ -48,6 +53,7 @@ create function private.find_orders(
   payment_status public.payment_status,
   email text,
   updated_since timestamptz,
+  patterns text[],
   before uuid,
   size integer
 ) returns uuid[]
@@ -70,6 +76,22 @@ begin
         and o.email_lower = v_email_lower
         and o.id < before
       order by o.organisation_id desc, o.id desc
+      limit size
+    );
+  elsif patterns is not null then
+    return array(
+      select o.id
+      from (
+        select distinct a.order_id
+        from unnest(private.search_attendees(patterns, true, find_orders.event_id, size => null)) f (id)
+        cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
+      ) f
+      cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o
+      where (find_orders.status is null or o.status = find_orders.status)
+        and (find_orders.payment_status is null or o.payment_status = find_orders.payment_status)
+        and (find_orders.updated_since is null or o.updated_at >= find_orders.updated_since)
+        and o.id < before
+      order by o.id desc
       limit size
     );
   elsif updated_since is not null then
@@ -126,11 +148,32 @@ begin
 end
 $$;
 grant execute on function private.find_orders(
-  uuid, public.order_status, public.payment_status, text, timestamptz, uuid, integer
+  uuid, public.order_status, public.payment_status, text, timestamptz, text[], uuid, integer
 ) to scope_orders_read;
+
+-- Those of the given orders of which an attendee, or the contact, matches every pattern. Security definer: a key for orders has no
+-- right to attendees.
+create function private.matching_orders(order_ids uuid[], patterns text[]) returns uuid[]
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return array(
+    select i.id
+    from unnest(order_ids) i (id)
+    where exists (
+      select from public.attendees a
+      where a.order_id = i.id
+        and a.organisation_id is not distinct from private.current_organisation_id()
+        and a.search_text like all (patterns)
+    )
+  );
+end
+$$;
+grant execute on function private.matching_orders(uuid[], text[]) to scope_orders_read;
 
 create function api.list_orders(
   event_id uuid default null,
+  search text default null,
   status public.order_status default null,
   payment_status public.payment_status default null,
   email text default null,
@@ -145,6 +188,7 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_chunk integer := v_size + 1;
   v_read integer := 0;
   v_ids uuid[];
@@ -159,15 +203,16 @@ begin
     elsif external_id is not null then
       v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
     else
-      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
+      -- little was, or does.
       v_ids := private.find_orders(
         list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
-        case when v_read > 1000 then updated_since end, v_before, v_chunk
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
       );
     end if;
     for v_order in
       select o.*
-      from unnest(v_ids) i (id)
+      from unnest(case when v_patterns is null then v_ids else private.matching_orders(v_ids, v_patterns) end) i (id)
       cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
       where (list_orders.event_id is null or o.event_id = list_orders.event_id)
         and (list_orders.status is null or o.status = list_orders.status)
@@ -193,9 +238,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+comment on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
   'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
+grant execute on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
   to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json

@@ -312,17 +312,40 @@ grant update (name, email, company, status, ticket_code, ticket_email_status, ex
   to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
 
--- The ticket code admits its holder: with_code only for roles that handle tickets.
-create function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
+-- What an attendee's ticket type and order are called. Security definer: whoever reads an attendee may know this much of them.
+create function private.names_of(attendee public.attendees, out ticket_type_name text, out reference text)
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  if not private.is_foreign(attendee.organisation_id) then
+    select t.name into ticket_type_name from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = attendee.event_id;
+    select o.reference into names_of.reference from public.orders o where o.id = attendee.order_id;
+  end if;
+end
+$$;
+grant execute on function private.names_of(public.attendees) to scope_attendees_read, scope_attendees_write;
+
+-- The ticket code admits its holder: with_code only for roles that handle tickets. Whoever builds many gives the names.
+create function private.attendee_json(
+  attendee public.attendees,
+  with_code boolean default true,
+  ticket_type_name text default null,
+  reference text default null
+) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
+  if ticket_type_name is null then
+    select n.ticket_type_name, n.reference into ticket_type_name, reference from private.names_of(attendee) n;
+  end if;
   return json_build_object(
     'object', 'attendee',
     'id', attendee.id,
     'order_id', attendee.order_id,
     'event_id', attendee.event_id,
     'ticket_type_id', attendee.ticket_type_id,
+    'order', json_build_object('id', attendee.order_id, 'reference', reference),
+    'ticket_type', json_build_object('id', attendee.ticket_type_id, 'name', ticket_type_name),
     'name', attendee.name,
     'email', attendee.email,
     'company', attendee.company,
@@ -346,4 +369,4 @@ begin
   );
 end
 $$;
-grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.attendee_json(public.attendees, boolean, text, text) to scope_attendees_read, scope_attendees_write;

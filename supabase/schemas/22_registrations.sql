@@ -115,8 +115,14 @@ begin
     from unnest(registrations) with ordinality r
     join unnest(v_orders) o on o.id = r.order_id
     join (
-      select a.order_id, json_agg(private.attendee_json(row(a.*)::public.attendees) order by a.id) as attendees
+      select a.order_id, json_agg(
+        private.attendee_json(
+          row(a.*)::public.attendees, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference
+        )
+        order by a.id
+      ) as attendees
       from unnest(v_attendees) a
+      join unnest(v_orders) o on o.id = a.order_id
       group by a.order_id
     ) a on a.order_id = r.order_id
     order by r.ordinality

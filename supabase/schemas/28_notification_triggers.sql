@@ -60,7 +60,7 @@ begin
       o.organisation_id,
       private.order_json(
         o,
-        private.attendees_of_order_json(o.id),
+        private.attendees_of_order_json(o.id, o.reference),
         case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
       ) as data
     from public.orders o
@@ -111,7 +111,12 @@ begin
   select
     n.organisation_id,
     case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
-    private.attendee_json(row(n.*)::public.attendees)
+    private.attendee_json(
+      row(n.*)::public.attendees,
+      true,
+      (select t.name from public.ticket_types t where t.id = n.ticket_type_id),
+      (select o.reference from public.orders o where o.id = n.order_id)
+    )
   from new_rows n
   join old_rows o on o.id = n.id
   where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)

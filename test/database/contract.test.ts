@@ -138,7 +138,8 @@ test('scopes are the labels of public.api_scope', () => {
 const enumOf: Record<string, string | null> = {
   'api_key.scopes': 'api_scope',
   'event.status': 'event_status',
-  'event.phase': null,
+  'event.phase': 'event_phase',
+  'event_summary.interval': 'summary_interval',
   'ticket_type.status': 'ticket_type_status',
   'ticket_type.visibility': 'ticket_type_visibility',
   'ticket_type.sales_status': null,

@@ -45,6 +45,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.settle_webhooks': ['courier'],
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.event_effect': ['scope_events_write'],
+    'private.event_summary': ['scope_events_read'],
     // Ids only; the rows are read under the policies of the caller.
     'private.find_attendees': ['scope_attendees_read'],
     'private.find_check_ins': ['scope_attendees_read'],
@@ -56,7 +57,10 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.lock_attendees_of_import': ['scope_attendees_write'],
     'private.lock_order_of': ['scope_attendees_write'],
     'private.lock_orders_of': ['scope_checkin_write'],
+    // Ids of those among the given ids.
+    'private.matching_orders': ['scope_orders_read'],
     'private.member_organisation_ids': ['authenticated'],
+    'private.names_of': ['scope_attendees_read', 'scope_attendees_write'],
     'private.new_webhook_secret': ['scope_events_write'],
     'private.notify_test': ['scope_events_write'],
     'private.order_attendees_json': ['scope_orders_read', 'scope_orders_write'],

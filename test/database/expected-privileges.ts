@@ -106,7 +106,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
       update: ticketTypeColumns,
     },
     scope_attendees_read: { select: 'id, organisation_id, name' },
-    scope_attendees_write: { select: 'id, organisation_id, event_id' },
+    scope_attendees_write: { select: 'id, organisation_id, event_id, name' },
     scope_checkin_write: { select: 'id, organisation_id, name' },
   },
   'public.promo_codes': {

@@ -59,6 +59,8 @@ const walkedEnums = [
 ]
 
 const noStates = {
+  event_phase: 'the time relative to the event, stored nowhere',
+  summary_interval: 'an argument of get_event_summary',
   ticket_email_status: 'moved by whatever sends the e-mail; the tables tell where a transition moves it',
   check_in_reason: 'why a scan was rejected, which check-ins.test.ts tells of each',
   ticket_type_visibility: 'a setting',

@@ -9,8 +9,15 @@ type Arguments = Record<string, unknown>
 
 export const examples: Record<string, (event: TestEvent) => Arguments | Promise<Arguments>> = {
   get_api_key: () => ({}),
-  list_events: () => ({ status: 'published', limit: 10 }),
+  list_events: () => ({
+    status: 'published',
+    search: 'test',
+    phase: 'upcoming',
+    starts_after: '2026-01-01T00:00:00Z',
+    limit: 10,
+  }),
   get_event: ({ id }) => ({ event_id: id }),
+  get_event_summary: ({ id }) => ({ event_id: id, interval: 'hour' }),
   create_event: () => ({
     name: 'Garden party',
     starts_at: '2027-06-01T18:00:00+02:00',
@@ -65,7 +72,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   }),
   list_orders: async (event) => {
     await event.guest()
-    return { event_id: event.id, status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
+    return { event_id: event.id, search: 'GUE exämple', status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
   },
   get_order: async (event) => ({ order_id: (await event.guest()).orderId }),
   record_invoice_payment: async (event) => ({
@@ -78,7 +85,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   cancel_order: async (event) => ({ order_id: (await event.guest()).orderId, dry_run: true }),
   list_attendees: async (event) => {
     await event.guest()
-    return { event_id: event.id, checked_in: false, email: 'GUEST@example.com' }
+    return { event_id: event.id, search: 'gue exämple', checked_in: false, email: 'GUEST@example.com' }
   },
   get_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
   get_ticket_qr: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),

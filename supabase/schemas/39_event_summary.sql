@@ -1,0 +1,156 @@
+-- The figures of an event in one answer. They are counted from its rows when they are asked for, so that a registration pays for no
+-- counter; in one snapshot, so that they agree with one another.
+
+create type public.summary_interval as enum ('hour', 'day');
+
+-- The event is known to be the caller's. Security definer: a key with events:read has no right to attendees and orders, and gets
+-- numbers of them; money only if it also has orders:read.
+create function private.event_summary(event public.events, "interval" public.summary_interval) returns json
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_most_buckets constant integer := 200;
+  v_most_rows constant integer := 200;
+  v_ticket_type_ids uuid[] := array(
+    select t.id from public.ticket_types t
+    where t.event_id = event.id and t.organisation_id is not distinct from private.current_organisation_id()
+  );
+  v_places_left bigint := event.capacity - (
+    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
+  );
+  v_with_money boolean := 'orders:read' = any (private.current_scopes());
+  v_revenue json;
+  v_summary json;
+begin
+  if v_with_money then
+    -- The other orders have nothing due and nothing paid.
+    select json_build_object(
+      'currency', event.currency,
+      'due', coalesce(sum(greatest(o.total - o.amount_paid, 0)) filter (where o.status <> 'cancelled'), 0),
+      'paid', coalesce(sum(o.amount_paid), 0),
+      'refundable', coalesce(
+        sum(o.amount_paid - case o.status when 'cancelled' then 0 else o.total end) filter (where o.payment_status = 'refund_due'), 0
+      )
+    ) into v_revenue
+    from public.orders o
+    where o.event_id = any (array[event.id])
+      and o.organisation_id is not distinct from private.current_organisation_id()
+      and o.status = any (enum_range(null::public.order_status))
+      and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due}'::public.payment_status[]);
+  end if;
+
+  -- Attendees are read once. A quarter of an hour is a part of every hour and day, whatever the time zone.
+  with groups as materialized (
+    select
+      a.ticket_type_id, a.promo_code_id, a.status, a.checked_in, a.ticket_email_status,
+      date_bin('15 minutes', a.created_at, timestamptz 'epoch') as registered,
+      date_bin('15 minutes', case when a.status <> 'cancelled' then a.checked_in_at end, timestamptz 'epoch') as arrived,
+      count(*) as tickets,
+      sum(a.discount) as discount
+    from public.attendees a
+    where a.ticket_type_id = any (v_ticket_type_ids)
+    group by grouping sets ((1, 2, 3, 4, 5), (6), (7))
+  ),
+  kinds as (
+    select
+      t.id, t.name, t.position, t.status,
+      least(t.quantity - t.quantity_sold, case when v_places_left < 0 then 0 else v_places_left end) as available,
+      coalesce(sum(g.tickets) filter (where g.status <> 'cancelled'), 0) as sold,
+      coalesce(sum(g.tickets) filter (where g.status = 'awaiting_payment'), 0) as pending_payment,
+      coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.checked_in), 0) as checked_in,
+      coalesce(sum(g.tickets) filter (where g.status = 'cancelled'), 0) as cancelled
+    from public.ticket_types t
+    left join groups g on g.ticket_type_id = t.id
+    where t.id = any (v_ticket_type_ids)
+    group by t.id
+  ),
+  buckets as (
+    select
+      date_trunc("interval"::text, coalesce(g.registered, g.arrived), event.timezone) as starts_at,
+      coalesce(sum(g.tickets) filter (where g.registered is not null), 0) as registrations,
+      coalesce(sum(g.tickets) filter (where g.arrived is not null), 0) as arrivals
+    from groups g
+    where g.registered is not null or g.arrived is not null
+    group by 1
+    order by 1 desc
+    limit v_most_buckets + 1
+  )
+  select json_build_object(
+    'object', 'event_summary',
+    'event_id', event.id,
+    'tickets', (
+      select json_build_object(
+        'sold', coalesce(sum(k.sold), 0),
+        -- Without a limit of the event, one active ticket type without a limit has no end.
+        'available', least(
+          case when v_places_left < 0 then 0 else v_places_left end,
+          case when not coalesce(bool_or(k.available is null) filter (where k.status = 'active'), false)
+            then coalesce(sum(k.available) filter (where k.status = 'active'), 0) end
+        ),
+        'pending_payment', coalesce(sum(k.pending_payment), 0),
+        'checked_in', coalesce(sum(k.checked_in), 0),
+        'cancelled', coalesce(sum(k.cancelled), 0)
+      )
+      from kinds k
+    ),
+    'ticket_types', (
+      select coalesce(json_agg(json_build_object(
+        'id', k.id, 'name', k.name, 'sold', k.sold, 'available', k.available, 'pending_payment', k.pending_payment,
+        'checked_in', k.checked_in, 'cancelled', k.cancelled
+      ) order by k.position, k.id), '[]')
+      from (select * from kinds k order by k.position, k.id limit v_most_rows) k
+    ),
+    'revenue', v_revenue,
+    'promo_codes', (
+      select coalesce(json_agg(json_build_object(
+        'id', c.id, 'code', c.code, 'times_redeemed', c.times_redeemed, 'max_redemptions', c.max_redemptions,
+        'discount', case when v_with_money then (
+          select coalesce(sum(g.discount), 0) from groups g where g.promo_code_id = c.id and g.status <> 'cancelled'
+        ) end
+      ) order by c.times_redeemed desc, c.id), '[]')
+      from (
+        select c.* from public.promo_codes c
+        where c.event_id = event.id
+        order by c.times_redeemed desc, c.id
+        limit v_most_rows
+      ) c
+    ),
+    'ticket_emails', (
+      select json_build_object(
+        'bounced', coalesce(sum(g.tickets) filter (where g.ticket_email_status = 'bounced'), 0),
+        'failed', coalesce(sum(g.tickets) filter (where g.ticket_email_status = 'failed'), 0)
+      )
+      from groups g
+    ),
+    'interval', "interval",
+    'timezone', event.timezone,
+    'timeline', (
+      select coalesce(json_agg(json_build_object(
+        'starts_at', private.rfc3339(b.starts_at), 'registrations', b.registrations, 'arrivals', b.arrivals
+      ) order by b.starts_at), '[]')
+      from (select * from buckets b order by b.starts_at desc limit v_most_buckets) b
+    ),
+    'timeline_is_complete', (select count(*) <= v_most_buckets from buckets)
+  ) into v_summary;
+  return v_summary;
+end
+$$;
+grant execute on function private.event_summary(public.events, public.summary_interval) to scope_events_read;
+
+create function api.get_event_summary(event_id uuid, "interval" public.summary_interval default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = get_event_summary.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.event_summary(v_event, coalesce("interval", 'day'));
+end
+$$;
+comment on function api.get_event_summary(uuid, public.summary_interval) is
+  'Figures of an event: tickets by type, money, arrivals over time, promo codes, e-mails that bounced. 404 not_found.';
+grant execute on function api.get_event_summary(uuid, public.summary_interval) to scope_events_read;

@@ -1,0 +1,130 @@
+// get_event_summary: its figures against a recount, what a key needs for the money, and the timeline in the zone of the event.
+
+import { expect, test } from 'vitest'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+test('the figures agree with a recount while people register, pay, arrive and cancel', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event({ capacity: 60, quantity: 40 })
+  const paid = await event.ticketType({ price: 4900, quantity: 30, name: 'Paid' })
+  const send = rest(await organisation.key())
+  await send('POST', `/events/${event.id}/promo-codes`, { code: 'TEN', percent_off: 10 })
+  const summary = async () => (await send('GET', `/events/${event.id}/summary`)).body.data
+
+  const register = async (i: number) => {
+    const payable =
+      i % 2 === 0 ? { ticket_type_id: paid, payment_method: 'invoice', ...(i % 4 === 0 && { promo_code: 'TEN' }) } : {}
+    const { body } = await send('POST', `/events/${event.id}/registrations`, {
+      ticket_type_id: event.ticketTypeId,
+      name: `Guest ${i}`,
+      email: `guest${i}@example.com`,
+      ...payable,
+    })
+    const { id, total, attendees } = body.data
+    if (i % 8 === 0)
+      await studio.query("insert into public.payments (order_id, amount, method) values ($1, $2, 'card')", [id, total])
+    if (i % 8 === 4)
+      await studio.query("insert into public.payments (order_id, amount, method) values ($1, 100, 'card')", [id])
+    if (i % 3 === 0) await send('POST', '/check-ins', { event_id: event.id, code: attendees[0].ticket_code })
+    if (i % 5 === 0) await send('POST', `/attendees/${attendees[0].id}/cancel`)
+    if (i === 7)
+      await studio.query("update public.attendees set ticket_email_status = 'bounced' where id = $1", [attendees[0].id])
+  }
+  await Promise.all([
+    ...Array.from({ length: 24 }, (_, i) => register(i)),
+    ...Array.from({ length: 6 }, async () => {
+      const { tickets, ticket_types, timeline } = await summary()
+      const sum = (figure: string) =>
+        ticket_types.reduce((sum: number, type: Record<string, number>) => sum + (type[figure] ?? 0), 0)
+      for (const figure of ['sold', 'pending_payment', 'checked_in', 'cancelled'])
+        expect(sum(figure)).toBe(tickets[figure])
+      expect(timeline[0]?.registrations ?? 0).toBe(tickets.sold + tickets.cancelled)
+      expect(tickets.available).toBe(60 - tickets.sold)
+    }),
+  ])
+
+  const recount = await row<Record<string, string>>(
+    `select
+       (select sum(quantity_sold) from public.ticket_types where event_id = $1) as sold,
+       count(*) filter (where status = 'awaiting_payment') as pending_payment,
+       count(*) filter (where status <> 'cancelled' and checked_in_at is not null) as checked_in,
+       count(*) filter (where status = 'cancelled') as cancelled,
+       (select sum(greatest(total - amount_paid, 0)) from public.orders where event_id = $1 and status <> 'cancelled') as due,
+       (select sum(p.amount) from public.payments p join public.orders o on o.id = p.order_id where o.event_id = $1) as paid,
+       (select sum(amount_paid - case status when 'cancelled' then 0 else total end)
+         from public.orders where event_id = $1 and payment_status = 'refund_due') as refundable,
+       sum(discount) filter (where status <> 'cancelled') as discount,
+       count(*) filter (where status <> 'cancelled' and promo_code_id is not null) as redeemed
+     from public.attendees where event_id = $1`,
+    [event.id],
+  )
+  const { tickets, revenue, promo_codes, ticket_emails, timeline } = await summary()
+  const counted = Object.fromEntries(Object.entries(recount).map(([figure, value]) => [figure, Number(value)]))
+  expect(tickets).toMatchObject({
+    sold: counted.sold,
+    available: 60 - (counted.sold ?? 0),
+    pending_payment: counted.pending_payment,
+    checked_in: counted.checked_in,
+    cancelled: counted.cancelled,
+  })
+  expect(revenue).toEqual({ currency: 'EUR', due: counted.due, paid: counted.paid, refundable: counted.refundable })
+  expect(counted.refundable).toBeGreaterThan(0)
+  expect(promo_codes).toMatchObject([
+    { code: 'TEN', times_redeemed: counted.redeemed, discount: counted.discount, max_redemptions: null },
+  ])
+  expect(ticket_emails).toEqual({ bounced: 1, failed: 0 })
+  const bounced = await send('GET', `/attendees?event_id=${event.id}&ticket_email_status=bounced`)
+  expect(bounced.body.data).toHaveLength(ticket_emails.bounced)
+  expect(timeline.at(-1).arrivals).toBe(counted.checked_in)
+})
+
+test('money is for keys with orders:read', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await event.payer()
+  await studio.query("insert into public.promo_codes (event_id, code, percent_off) values ($1, 'TEN', 10)", [event.id])
+  const send = rest(await organisation.key('events:read'))
+  const { data } = (await send('GET', `/events/${event.id}/summary`)).body
+  expect(data).toMatchObject({
+    revenue: null,
+    promo_codes: [{ discount: null }],
+    tickets: { sold: 1, pending_payment: 1, available: null },
+  })
+})
+
+test('the timeline has the days and hours of the zone of the event, the newest 200', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('events:read'))
+  const { attendeeId } = await event.guest()
+  // One registration in each of 203 hours.
+  await studio.query("update public.events set timezone = 'Asia/Kathmandu' where id = $1", [event.id])
+  await studio.query(
+    `insert into public.attendees (order_id, ticket_type_id, name, email, created_at)
+     select a.order_id, a.ticket_type_id, a.name, a.email, a.created_at - make_interval(hours => i)
+     from public.attendees a, generate_series(1, 202) i where a.id = $1`,
+    [attendeeId],
+  )
+  const summary = async (interval: string) =>
+    (await send('GET', `/events/${event.id}/summary?interval=${interval}`)).body.data
+  const [days, hours] = [await summary('day'), await summary('hour')]
+  // 5:45 ahead of UTC.
+  expect(days.timeline[0].starts_at).toMatch(/T18:15:00.000Z$/)
+  expect(hours.timeline[0].starts_at).toMatch(/:15:00.000Z$/)
+  const registered = ({ timeline }: { timeline: { registrations: number }[] }) =>
+    timeline.reduce((sum, { registrations }) => sum + registrations, 0)
+  expect([days.timeline_is_complete, registered(days)]).toEqual([true, 203])
+  expect([hours.timeline_is_complete, registered(hours), hours.timeline.length]).toEqual([false, 200, 200])
+})
+
+test('a wrong interval and an event of another organisation are refused by name', async () => {
+  const [organisation, other] = [await createOrganisation(), await createOrganisation()]
+  const event = await organisation.event()
+  const send = rest(await organisation.key('events:read'))
+  const wrong = await send('GET', `/events/${event.id}/summary?interval=week`)
+  expect([wrong.status, wrong.body.error.code, wrong.body.error.param]).toEqual([422, 'validation_failed', 'interval'])
+  const foreign = await rest(await other.key())('GET', `/events/${event.id}/summary`)
+  expect([foreign.status, foreign.body.error.code, foreign.body.error.param]).toEqual([404, 'not_found', 'event_id'])
+})

@@ -1,0 +1,137 @@
+// search of list_attendees, list_orders and list_events: what it matches, and that it combines with the rest. What it costs is in
+// test/database/list-costs.test.ts.
+
+import { beforeAll, describe, expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+let organisation: TestOrganisation
+let event: TestEvent
+let send: ReturnType<typeof rest>
+let orders: Record<'single' | 'group', { id: string; reference: string }>
+
+beforeAll(async () => {
+  organisation = await createOrganisation()
+  event = await organisation.event()
+  send = rest(await organisation.key())
+  const register = async (body: object) =>
+    (await send('POST', `/events/${event.id}/registrations`, { ticket_type_id: event.ticketTypeId, ...body })).body.data
+  const single = await register({
+    name: 'Søren Müller-Groß',
+    email: 'soren.mg@example.com',
+    company: '100% Überbau_AG',
+    external_id: 'CRM-0815',
+  })
+  const group = await register({
+    name: 'Travel Desk',
+    email: 'desk@agency.example',
+    attendees: [
+      { name: 'José Álvarez', email: 'jose@example.com' },
+      { name: 'Zoë Nguyễn', email: 'zoe@example.net' },
+    ],
+  })
+  orders = { single, group }
+})
+
+const namesFound = async (query: Record<string, string>) => {
+  const { status, body } = await send('GET', `/attendees?${new URLSearchParams(query)}`)
+  expect(status).toBe(200)
+  return body.data.map((attendee: { name: string }) => attendee.name).toSorted()
+}
+const ordersFound = async (search: string) => {
+  const { body } = await send('GET', `/orders?${new URLSearchParams({ search })}`)
+  return body.data.map(({ id }: { id: string }) => (id === orders.single.id ? 'single' : 'group'))
+}
+
+test.each([
+  ['muller', ['Søren Müller-Groß']],
+  ['GROSS sören', ['Søren Müller-Groß']],
+  ['r-gr', ['Søren Müller-Groß']],
+  ['100%', ['Søren Müller-Groß']],
+  ['u_a', ['Søren Müller-Groß']],
+  ['l%r', []],
+  ['crm-08', ['Søren Müller-Groß']],
+  ['nguyen', ['Zoë Nguyễn']],
+  ['example.com alv', ['José Álvarez']],
+  ['alvarez zoe', []],
+  ['example', ['José Álvarez', 'Søren Müller-Groß', 'Zoë Nguyễn']],
+  // The buyer is of the order: a key for attendees does not learn who paid.
+  ['travel desk', []],
+])('attendees that match %j are %j', async (search, names) => {
+  expect(await namesFound({ search })).toEqual(names)
+})
+
+test('attendees are found by a part of the reference of their order, and by what they were changed to', async () => {
+  expect(await namesFound({ search: orders.group.reference.slice(1, 6).toLowerCase() })).toEqual([
+    'José Álvarez',
+    'Zoë Nguyễn',
+  ])
+  const [{ id }] = (await send('GET', '/attendees?search=nguyen')).body.data
+  await send('PATCH', `/attendees/${id}`, { name: 'Ada Lovelace', email: 'ada@example.net' })
+  expect(await namesFound({ search: 'lovelace' })).toEqual(['Ada Lovelace'])
+  expect(await namesFound({ search: 'nguyen' })).toEqual([])
+  await send('PATCH', `/attendees/${id}`, { name: 'Zoë Nguyễn', email: 'zoe@example.net' })
+})
+
+test('a search combines with the other filters and with pages', async () => {
+  const both = { search: 'example', event_id: event.id, status: 'active', updated_since: '2026-01-01T00:00:00Z' }
+  expect(await namesFound(both)).toHaveLength(3)
+  expect(await namesFound({ ...both, checked_in: 'true' })).toEqual([])
+  expect(await namesFound({ ...both, email: 'JOSE@example.com' })).toEqual(['José Álvarez'])
+  expect(await namesFound({ ...both, order_id: orders.single.id })).toEqual(['Søren Müller-Groß'])
+  const first = (await send('GET', '/attendees?search=example&limit=2')).body
+  const second = (await send('GET', `/attendees?search=example&limit=2&cursor=${first.next_cursor}`)).body
+  expect([first.data.length, first.has_more, second.data.length, second.has_more]).toEqual([2, true, 1, false])
+})
+
+test('orders are found by their contact, their reference and their attendees', async () => {
+  expect(await ordersFound('desk travel')).toEqual(['group'])
+  expect(await ordersFound('alvarez')).toEqual(['group'])
+  expect(await ordersFound('muller crm-0815')).toEqual(['single'])
+  expect(await ordersFound(orders.single.reference.slice(0, 4))).toContain('single')
+  expect(await ordersFound('nobody')).toEqual([])
+  await studio.query("update public.orders set name = 'Agência São João' where id = $1", [orders.group.id])
+  expect(await ordersFound('sao joao')).toEqual(['group'])
+  expect(await ordersFound('travel')).toEqual([])
+})
+
+test('events are found by name, place and phase', async () => {
+  const own = rest(await (await createOrganisation()).key())
+  const add = async (body: object) => (await own('POST', '/events', body)).body.data.id as string
+  const gala = await add({
+    name: 'Gala',
+    starts_at: '2020-05-01T18:00:00Z',
+    ends_at: '2020-05-02T02:00:00Z',
+    venue: { name: 'Théâtre', city: 'Besançon' },
+  })
+  const fair = await add({ name: 'Fair', starts_at: '2020-06-01T09:00:00Z', ends_at: '2099-06-01T18:00:00Z' })
+  const later = await add({ name: 'Fair of the future', slug: 'fair-2099', external_id: 'f' })
+  const found = async (query: string) =>
+    (await own('GET', `/events?${query}`)).body.data.map(({ id }: { id: string }) => id)
+  expect(await found('search=BESANCON theatre')).toEqual([gala])
+  expect(await found('search=fair')).toEqual([later, fair])
+  expect(await found('search=fair&phase=ongoing')).toEqual([fair])
+  expect(await found('phase=ended')).toEqual([gala])
+  expect(await found('phase=upcoming')).toEqual([later])
+  expect(await found('external_id=f&phase=ended')).toEqual([])
+  expect(await found('starts_after=2020-05-01T18:00:00Z&starts_before=2020-06-01T09:00:00Z')).toEqual([gala])
+})
+
+describe.each(['attendees', 'orders', 'events'])('GET /%s', (list) => {
+  test.each(['ab', '%20a%20', 'ab cd ef', 'x'.repeat(101), 'x'.repeat(500), 'a%00bc'])(
+    'search=%s is refused by name',
+    async (search) => {
+      const { status, body } = await send('GET', `/${list}?search=${search}`)
+      expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'search'])
+    },
+  )
+})
+
+test('nobody of another organisation is found', async () => {
+  const stranger = rest(await (await createOrganisation()).key())
+  for (const list of ['attendees', 'orders', 'events']) {
+    const { body } = await stranger('GET', `/${list}?search=${list === 'events' ? 'test event' : 'example'}`)
+    expect(body.data).toEqual([])
+  }
+})
