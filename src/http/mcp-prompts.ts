@@ -46,11 +46,11 @@ Details: ${details}
     steps: ({ event }) => `Prepare the door of the event ${event}.
 
 1. Find it with list_events or get_event. Stop if it is not published, and say so.
-2. Report from list_ticket_types how many tickets of each type are sold and left.
+2. Report from get_event_summary how many tickets of each type are sold, unpaid and left, and how many e-mails bounced.
 3. List with list_attendees, by event_id, those with ticket_email_status bounced and failed, and those with status awaiting_payment. Read every page.
 4. Propose what to do for each: correct the address with update_attendee, e-mail the ticket again with resend_ticket, or show it with get_ticket_qr. Both update_attendee and resend_ticket need the scope attendees:write. Call them only for the people that the person names.
 5. If a ticket is to be cancelled, call cancel_attendee with dry_run true first and say how many people it affects.
-6. Tell who is at the door how it works: check_in takes the code of a ticket and admits once; already_checked_in says when somebody came in with it; undo_check_in reverts a mistake. A key with the scopes events:read and checkin:write is enough. Check nobody in yourself.`,
+6. Tell who is at the door how it works: check_in takes the code of a ticket, or the attendee_id that find_attendees gives for a name, and admits once; already_checked_in says when somebody came in with it; undo_check_in reverts a mistake. A key with the scopes events:read and checkin:write is enough. Check nobody in yourself.`,
   },
   {
     name: 'chase_unpaid_invoices',

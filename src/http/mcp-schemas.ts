@@ -67,7 +67,6 @@ export function toolOutput(output: z.ZodObject, detail: Detail): Tool['outputSch
   return {
     type: 'object',
     properties: { data: data.items === undefined ? named(data) : { type: 'array', items: named(data.items) } },
-    required: ['data'],
   }
 }
 

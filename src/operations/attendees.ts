@@ -112,7 +112,7 @@ export const getAttendee = {
   name: 'get_attendee',
   title: 'Get an attendee',
   summary: 'One attendee.',
-  description: 'Returns one attendee. On not_found find its id with list_attendees.',
+  description: 'Returns one attendee; list_attendees gives its id.',
   method: 'GET',
   path: '/attendees/{attendee_id}',
   errors: ['not_found'],

@@ -60,16 +60,14 @@ export const findAttendees = {
   title: 'Find attendees at the door',
   summary: 'Attendees of an event by parts of their name, company or order reference.',
   description:
-    'Finds people at the door who have no code to scan: by any part of name, company or order reference, every word of which must match. Ask the person which of the results they are, then call check_in with attendee_id. When has_more is true, search for more of the name rather than reading on.',
+    'Finds people at the door by name, company or order reference. Ask which of the results they are, then call check_in with attendee_id. When has_more is true, search for more of the name.',
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
   errors: ['not_found'],
   scope: 'checkin:write',
   input: z.strictObject({
     event_id: id('event at whose door they are'),
-    search: searchInput.describe(
-      'Parts of name, company or order reference. Case and accents do not matter; one word has at least 3 characters.',
-    ),
+    search: searchInput.describe('Parts of them, at least 3 characters.'),
     cursor: paging.cursor,
     limit: z
       .int('must be a whole number from 1 to 50')
@@ -82,8 +80,8 @@ export const findAttendees = {
 } satisfies Operation
 
 const ticket = {
-  code: line(200).optional().describe('Ticket code from the QR code; case, spaces and hyphens are ignored.'),
-  attendee_id: id('attendee, in place of the code: see find_attendees').optional(),
+  code: line(200).optional().describe('From the QR code; case, spaces and hyphens do not matter.'),
+  attendee_id: id('attendee').optional().describe('In place of the code.'),
 }
 type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
 
@@ -108,7 +106,7 @@ export const checkIn = {
   title: 'Check a ticket in',
   summary: 'Admit a person by the code of their ticket or by their attendee_id, exactly once.',
   description:
-    'Checks a person in by the code of their ticket, or by the attendee_id that find_attendees gives. Admit them only on success; never call it to look somebody up. It is rejected as already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled or not_found. undo_check_in reverts it.',
+    'Checks a person in by the code of their ticket, or by the attendee_id that find_attendees gives. Admit them only on success; never call it to look somebody up. Rejected: already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled, not_found. undo_check_in reverts it.',
   method: 'POST',
   path: '/check-ins',
   errors: ['not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
@@ -124,8 +122,7 @@ export const undoCheckIn = {
   name: 'undo_check_in',
   title: 'Undo a check-in',
   summary: 'Revert an accepted check-in, so that the ticket can be scanned again.',
-  description:
-    'Reverts a check-in, by the id that check_in answered: the ticket can be scanned again. On check_in_not_accepted or check_in_already_undone there is nothing to undo.',
+  description: 'Reverts a check-in, by the id that check_in answered: the ticket can be scanned again.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
   errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone'],
@@ -142,7 +139,7 @@ export const checkInBatch = {
   title: 'Upload offline scans',
   summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
-    'Uploads up to 500 scans made offline, each accepted or rejected in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result, so a batch can be sent again. For a live scan use check_in.',
+    'Uploads up to 500 scans made offline, each accepted or rejected in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result: a batch can be sent again.',
   method: 'POST',
   path: '/check-ins/batch',
   errors: ['not_found'],
@@ -165,7 +162,7 @@ export const checkInBatch = {
       .min(1, 'must hold at least 1 scan')
       .max(500, 'must hold at most 500 scans')
       .refine((scans) => scanIds(scans).size === scans.length, 'must hold each scan_id once')
-      .describe('The scans, in any order.'),
+      .describe('In any order.'),
   }),
   output: one(
     z.strictObject({

@@ -72,20 +72,16 @@ export const listEvents = {
   name: 'list_events',
   title: 'List events',
   summary: 'Events of the organisation, newest first.',
-  description: `Lists events, newest first. Use it to find an event_id: by search when a person names the event, by phase or dates. ${nextPage}`,
+  description: `Lists events, newest first. Use it to find an event_id. ${nextPage}`,
   method: 'GET',
   path: '/events',
   scope: 'events:read',
   input: z.strictObject({
-    search: searchInput
-      .optional()
-      .describe(
-        'Only events that match every word by any part of their name, slug, venue or city. Case and accents do not matter; one word has at least 3 characters.',
-      ),
+    search: searchInput.optional().describe('Parts of name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
-    phase: oneOf(phases).optional().describe('Only events in this phase; one without a start is upcoming.'),
-    starts_after: timestampInput.optional().describe('Only events that start at this time or later.'),
-    starts_before: timestampInput.optional().describe('Only events that start before this time.'),
+    phase: oneOf(phases).optional().describe('Without a start: upcoming.'),
+    starts_after: timestampInput.optional().describe('Starting at this time or later; RFC 3339.'),
+    starts_before: timestampInput.optional().describe('Starting before it.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
     ...paging,
   }),
@@ -96,7 +92,7 @@ export const getEvent = {
   name: 'get_event',
   title: 'Get an event',
   summary: 'One event.',
-  description: 'Returns one event. On not_found find its id with list_events.',
+  description: 'Returns one event; list_events gives its id.',
   method: 'GET',
   path: '/events/{event_id}',
   errors: ['not_found'],
@@ -165,16 +161,14 @@ export const getEventSummary = {
   title: 'Get the figures of an event',
   summary: 'Tickets sold, money, arrivals, promo codes and failed e-mails of an event.',
   description:
-    'Answers how an event is doing, in one call: tickets sold, available, unpaid, checked in and cancelled, in total and by ticket type; money due, paid and refundable (only if the key has orders:read); registrations and arrivals by day or hour; use of promo codes; ticket e-mails that bounced. On not_found, find the identifier with list_events.',
+    'Answers how an event is doing: tickets sold, available, unpaid, checked in and cancelled, in total and by ticket type; money (with orders:read); registrations and arrivals by day or hour; promo codes; bounces.',
   method: 'GET',
   path: '/events/{event_id}/summary',
   errors: ['not_found'],
   scope: 'events:read',
   input: z.strictObject({
     event_id: id('event'),
-    interval: oneOf(intervals)
-      .default('day')
-      .describe('Length of the steps of the timeline, in the time zone of the event.'),
+    interval: oneOf(intervals).default('day').describe('Steps of the timeline.'),
   }),
   output: one(EventSummarySchema),
 } satisfies Operation

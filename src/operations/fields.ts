@@ -79,7 +79,7 @@ export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 /** Sentences of descriptions. */
 export const dryRunFirst =
   'First call it with dry_run, and tell the person how many orders and attendees effect counts.'
-export const nextPage = 'While has_more is true, send next_cursor as cursor.'
+export const nextPage = 'While has_more, send next_cursor as cursor.'
 export const forSync = 'For a sync, pass when the last one started as updated_since.'
 
 // Inputs

@@ -112,7 +112,7 @@ export const getOrder = {
   name: 'get_order',
   title: 'Get an order',
   summary: 'One order with its attendees.',
-  description: 'Returns one order with its attendees. On not_found find its id with list_orders.',
+  description: 'Returns one order with its attendees; list_orders gives its id.',
   method: 'GET',
   path: '/orders/{order_id}',
   errors: ['not_found'],

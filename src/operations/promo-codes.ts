@@ -75,7 +75,7 @@ export const getPromoCode = {
   name: 'get_promo_code',
   title: 'Get a promo code',
   summary: 'One promo code.',
-  description: 'Returns one promo code. On not_found find its id with list_promo_codes.',
+  description: 'Returns one promo code; list_promo_codes gives its id.',
   method: 'GET',
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found'],

@@ -74,7 +74,7 @@ export const getTicketType = {
   name: 'get_ticket_type',
   title: 'Get a ticket type',
   summary: 'One ticket type, with its availability.',
-  description: 'Returns one ticket type. On not_found find its id with list_ticket_types.',
+  description: 'Returns one ticket type; list_ticket_types gives its id.',
   method: 'GET',
   path: '/ticket-types/{ticket_type_id}',
   errors: ['not_found'],

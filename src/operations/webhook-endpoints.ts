@@ -84,7 +84,7 @@ export const getWebhookEndpoint = {
   name: 'get_webhook_endpoint',
   title: 'Get a webhook endpoint',
   summary: 'One webhook endpoint, without its secret.',
-  description: 'Returns one webhook endpoint. On not_found find its id with list_webhook_endpoints.',
+  description: 'Returns one webhook endpoint; list_webhook_endpoints gives its id.',
   method: 'GET',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found'],

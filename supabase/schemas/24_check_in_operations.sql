@@ -109,7 +109,9 @@ begin
   return array(
     select f.id
     from unnest(
-      private.search_attendees(v_patterns, find_door_attendees.event_id, before => find_door_attendees.before, size => null)
+      private.search_attendees(
+        v_patterns, event_id => find_door_attendees.event_id, before => find_door_attendees.before, size => null
+      )
     ) with ordinality f (id, place)
     -- Row by row, until there are enough.
     cross join lateral (
