@@ -1,5 +1,5 @@
 // Registration: creates an order with its attendees, for one guest, a group, or each guest of an import.
-// SQL: supabase/schemas/22_registrations.sql and 39_imports.sql; the rules are in 15_orders.sql to 20_places.sql.
+// SQL: supabase/schemas/22_registrations.sql and 40_imports.sql; the rules are in 15_orders.sql to 20_places.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
@@ -109,7 +109,7 @@ const ImportResultSchema = z.strictObject({
       code: z.string().describe('As register_attendee or update_attendee answers it.'),
       message: z.string().describe('For people.'),
       param: z.string().nullable().describe('The field that the error is about.'),
-      details: z.unknown().nullish().describe('Depends on the code.'),
+      details: z.unknown().optional().describe('Depends on the code.'),
       hint: z.string().nullable().describe('What to do.'),
     })
     .nullable()
