@@ -19,7 +19,7 @@ const heldSeconds = 10
 const afterSeconds = 35
 
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
-const usher = spawn(process.execPath, ['src/cli.ts', 'start'], {
+const usher = spawn(process.execPath, ['bin/usher.js', 'start'], {
   cwd: root,
   env: { ...process.env, USHER_DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'silent', METRICS_PORT: '' },
   stdio: ['ignore', 'pipe', 'inherit'],

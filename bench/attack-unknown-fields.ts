@@ -18,7 +18,7 @@ const port = 20_000 + (process.pid % 20_000)
 const url = `http://127.0.0.1:${port}`
 
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))
-const server = spawn(process.execPath, ['src/cli.ts', 'start'], {
+const server = spawn(process.execPath, ['bin/usher.js', 'start'], {
   cwd: checkout,
   env: { ...process.env, PORT: String(port), USHER_DATA_DIR: dataDir, LOG_LEVEL: 'silent' },
   stdio: ['ignore', 'pipe', 'inherit'],

@@ -34,7 +34,7 @@ export async function startStack(given?: string): Promise<Stack> {
   const dataDir = given ?? (await mkdtemp(join(tmpdir(), 'usher-bench-')))
   const began = performance.now()
   // One log line a request, as in production.
-  const usher = spawn(process.execPath, ['src/cli.ts', 'start'], {
+  const usher = spawn(process.execPath, ['bin/usher.js', 'start'], {
     cwd: join(import.meta.dirname, '..'),
     env: { ...process.env, USHER_DATA_DIR: dataDir, PORT: '0', LOG_FORMAT: 'json', METRICS_PORT: '' },
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The command `usher`. Data goes to standard output, everything else to standard error, so that output can be piped.
 // Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.
 
@@ -40,6 +39,7 @@ usher
     'after',
     `
 Keeps its data in USHER_DATA_DIR (.usher) and listens on PORT (3000). Ready when GET /health answers 200.
+With DELIVERIES=false it leaves webhooks and ticket e-mails to usher courier.
 Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
   )
   .action(async () => {
@@ -58,7 +58,7 @@ Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
       `Usher is ready at ${publicUrl}   REST ${publicUrl}/api/v1   MCP ${publicUrl}/api/mcp   Docs ${publicUrl}/docs`,
     )
     if (running.mailPreviewUrl !== undefined) print(describeMailPreview(running.mailPreviewUrl, url))
-    else warnOfUnsentMail(config)
+    else if (config.deliveries) warnOfUnsentMail(config)
     if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
     if (running.demo) print(describeDemo(publicUrl, running.demo))
     else if (config.database.kind === 'embedded') {
@@ -78,7 +78,7 @@ usher
   .addHelpText(
     'after',
     `
-usher start delivers as well. Without SUPABASE_URL it joins the Usher that runs on USHER_DATA_DIR.
+usher start delivers as well, unless DELIVERIES=false. Without SUPABASE_URL it joins the Usher that runs on USHER_DATA_DIR.
 Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
   )
   .action(async () => {

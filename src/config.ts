@@ -103,6 +103,10 @@ const Environment = z.object({
     .enum(['true', 'false'], 'must be true or false')
     .transform((value) => value === 'true')
     .optional(),
+  DELIVERIES: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .default(true),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
 })
 
@@ -150,6 +154,8 @@ export type Config = {
   webhooksToLoopback: boolean
   /** WEBHOOKS_TO_LOOPBACK as it was set. Undefined: not set. */
   webhooksToLoopbackSetting: boolean | undefined
+  /** Whether `usher start` delivers webhooks and ticket e-mails, or leaves them to `usher courier`. */
+  deliveries: boolean
   /** For the command line: Postgres as the role `postgres`. Undefined: that of the embedded stack. */
   databaseUrl: string | undefined
 }
@@ -180,6 +186,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     webhookTimeoutSeconds: env.WEBHOOK_TIMEOUT_SECONDS,
     webhooksToLoopback: env.WEBHOOKS_TO_LOOPBACK ?? isForThisMachine(reach),
     webhooksToLoopbackSetting: env.WEBHOOKS_TO_LOOPBACK,
+    deliveries: env.DELIVERIES,
     databaseUrl: env.DATABASE_URL,
   }
 }

@@ -164,7 +164,7 @@ export async function runCourier(
   const metricsListener = await openMetricsListener(config)
   try {
     const { address, signingKey, ports, webhooksToLoopback } = await joinBackend(config)
-    const joined = { ...config, webhooksToLoopback }
+    const joined = { ...config, webhooksToLoopback, deliveries: true }
     warnOfLoopback(joined, progress)
     const tokens = await createTokens(signingKey)
     const { dataApi } = await reach(config, address, tokens, progress, stopping)
@@ -182,7 +182,7 @@ export async function runCourier(
   }
 }
 
-/** Starts deliveries, housekeeping and, where a port is configured for them, metrics. */
+/** Starts deliveries and housekeeping, unless `deliveries` is false, and metrics where a port is configured for them. */
 function createCourier(
   config: Config,
   dataApi: DataApi,
@@ -194,6 +194,7 @@ function createCourier(
   const rpc = createCourierRpc(dataApi, tokens)
   const metrics = metricsListener && createMetrics(rpc, log)
   if (metrics) metricsListener.serve(metrics.listener)
+  if (!config.deliveries) return { rpc, metrics, wake() {}, async stop() {} }
   const { queues, close } = openQueues(config, rpc, log, metrics?.delivered, ownPorts)
   const courier = startCourier(queues, log)
   const housekeeping = startHousekeeping(rpc, config.retentionDays, log)

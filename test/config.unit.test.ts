@@ -42,6 +42,7 @@ test('an empty environment is an embedded stack in .usher on port 3000, for this
     retentionDays: 30,
     webhookTimeoutSeconds: 15,
     webhooksToLoopback: true,
+    deliveries: true,
     databaseUrl: undefined,
   })
 })
@@ -68,6 +69,7 @@ test('every variable is read', () => {
       RETENTION_DAYS: '7',
       WEBHOOK_TIMEOUT_SECONDS: '5',
       WEBHOOKS_TO_LOOPBACK: 'true',
+      DELIVERIES: 'false',
       DATABASE_URL: 'postgresql://postgres:secret@db.example.com:5432/postgres',
     }),
   ).toEqual({
@@ -95,6 +97,7 @@ test('every variable is read', () => {
     webhookTimeoutSeconds: 5,
     webhooksToLoopback: true,
     webhooksToLoopbackSetting: true,
+    deliveries: false,
     databaseUrl: 'postgresql://postgres:secret@db.example.com:5432/postgres',
   })
 })
@@ -138,6 +141,7 @@ test.each([
   ['RETENTION_DAYS', '0', /days from 1 to 9999/],
   ['WEBHOOK_TIMEOUT_SECONDS', '60', /seconds from 1 to 59/],
   ['WEBHOOKS_TO_LOOPBACK', 'yes', /true or false/],
+  ['DELIVERIES', 'no', /true or false/],
   ['SUPABASE_URL', 'abc.supabase.co', /http or https/],
   ['SUPABASE_URL', 'ftp://abc.supabase.co', /http or https/],
   ['SUPABASE_PUBLISHABLE_KEY', ' ', /not be empty/],

