@@ -95,6 +95,24 @@ Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
     process.exit(0)
   })
 
+usher
+  .command('doctor')
+  .description('Check the configuration, the database and what is around it; say what mends each fault')
+  .option('--json', 'print an array of { check, status, message, fix } as JSON')
+  .addHelpText(
+    'after',
+    `
+It changes nothing and sends no e-mail. Ends with 1 if a check failed; a warning is none.
+With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL it examines the Usher that runs on USHER_DATA_DIR.`,
+  )
+  .action(async (options: { json?: true }) => {
+    const { describeFindings, examine } = await import('./doctor/doctor.ts')
+    const findings = await examine(process.env)
+    if (options.json) printJson(findings)
+    else print(describeFindings(findings))
+    if (findings.some(({ status }) => status === 'failed')) process.exitCode = 1
+  })
+
 function warnOfUnsentMail({ mail }: Config): void {
   if (!('directory' in mail)) return
   say(

@@ -17,7 +17,7 @@ export async function reachDatabase(
   for (let pause = firstPauseSeconds; ; pause = Math.min(pause * 2, longestPauseSeconds)) {
     const result = await probe(AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]))
     if (result.kind === 'answered') return
-    if (result.kind === 'misconfigured') throw new StartError(result.message)
+    if (result.kind === 'misconfigured') throw new StartError(`${result.message} ${result.fix}`)
     if (!signal.aborted) say(`${name} cannot be reached (${result.reason}). Trying again in ${pause} s …`)
     await sleep(pause * 1000, undefined, { signal }).catch(() => {})
     if (signal.aborted) throw interrupted()

@@ -25,6 +25,7 @@ describe.concurrent('help', () => {
     [['keys', 'list', '--help'], /without their secrets/],
     [['keys', 'revoke', '--help'], /first characters of the key/],
     [['keys', 'rotate', '--help'], /such as 24h, 7d or 0s/],
+    [['doctor', '--help'], /sends no e-mail/],
     [['db-url', '--help'], /Example:\n {2}\$ psql "\$\(usher db-url\)"/],
   ])('%j explains itself on standard output', async (args, explanation) => {
     const { code, stdout, stderr } = await usher(args, dataDir)

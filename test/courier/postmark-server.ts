@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { json } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 import type { Models } from 'postmark'
 import { onTestFinished } from 'vitest'
 
@@ -22,7 +22,7 @@ export const refused = (status: number, ErrorCode: number, Message = 'no'): Answ
 export async function startPostmark(answer: Answer) {
   const calls: Call[] = []
   const server = createServer(async (request, response) => {
-    const body = (await json(request)) as Models.Message
+    const body = JSON.parse((await text(request)) || '{}') as Models.Message
     calls.push({ method: `${request.method}`, path: `${request.url}`, headers: request.headers, body })
     if (answer === 'hang up') return request.socket.destroy()
     const { status, body: content } = answer

@@ -1,0 +1,121 @@
+// Checks what only the database itself shows: the history of migrations, and who may execute what. Reads only.
+
+import type pg from 'pg'
+import { AdminError, withDatabase } from '../admin.ts'
+import { compareMigrations } from '../embedded/migrate.ts'
+import { applyMigrations } from '../gateway/database-probe.ts'
+import { roleOf } from '../operation.ts'
+import { operations } from '../operations/index.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
+
+const connectionString =
+  'Set DATABASE_URL to the connection string of the role postgres ("Connect" in the dashboard; the session pooler where there is no IPv6).'
+
+/** @param projectUrl that of the Data API, to tell whether both are the same project; undefined for the embedded stack. */
+export async function checkDatabase(
+  databaseUrl: string | undefined,
+  projectUrl: string | undefined,
+): Promise<Finding[]> {
+  if (databaseUrl === undefined) {
+    const message = 'DATABASE_URL is not set: migrations and grants are not compared, and `usher keys` cannot work.'
+    return [warning('database', message, connectionString)]
+  }
+  const [ours, theirs] = [projectOf(databaseUrl), projectUrl && projectOf(projectUrl)]
+  if (ours !== undefined && theirs !== undefined && ours !== theirs) {
+    const message = `DATABASE_URL is of the project ${ours}, SUPABASE_URL of ${theirs}.`
+    return [failed('database', message, 'Take both from the same project.')]
+  }
+  try {
+    return await withDatabase(databaseUrl, async (client) => [
+      await checkRole(client),
+      checkHistory(await compareMigrations(databaseUrl)),
+      await checkGrants(client),
+      await checkKeys(client),
+    ])
+  } catch (error) {
+    if (!(error instanceof AdminError)) throw error
+    return [failed('database', error.message, connectionString)]
+  }
+}
+
+/** The reference of a hosted project, which is in its host names and in the user name of the pooler. */
+function projectOf(url: string): string | undefined {
+  const { hostname, username } = new URL(url)
+  return /^(?:db\.)?([a-z]{20})\.supabase\.co$/.exec(hostname)?.[1] ?? /^postgres\.([a-z]{20})$/.exec(username)?.[1]
+}
+
+async function checkRole(client: pg.ClientBase): Promise<Finding> {
+  const { rows } = await client.query<{ role: string }>('select current_user as role')
+  const role = rows[0]?.role
+  if (role === 'postgres') return ok('database', 'The database can be reached as postgres.')
+  return failed('database', `DATABASE_URL is for the role ${role}.`, connectionString)
+}
+
+function checkHistory({ pending, unknown }: { pending: string[]; unknown: string[] }): Finding {
+  if (pending.length > 0 && unknown.length > 0) {
+    return failed(
+      'migration_history',
+      `The project has other migrations (${unknown.join(', ')}) and lacks ${pending.join(', ')}.`,
+      'Use the release of Usher that the project was made with, or a new project: see "Upgrading" in docs/operations.md.',
+    )
+  }
+  if (pending.length > 0) return failed('migration_history', `Not applied: ${pending.join(', ')}.`, applyMigrations)
+  if (unknown.length > 0) {
+    return warning(
+      'migration_history',
+      `The project is ahead, with ${unknown.join(', ')}.`,
+      'Deploy the release of Usher that has these migrations.',
+    )
+  }
+  return ok('migration_history', 'Every migration is applied.')
+}
+
+async function checkGrants(client: pg.ClientBase): Promise<Finding> {
+  const needed = operations.map((operation) => ({ fn: operation.name, role: roleOf(operation) }))
+  const { rows } = await client.query<{ complaint: string; fix: string }>(
+    `select format('%s may not execute api.%s.', n.role, n.fn) as complaint,
+       format('grant execute on function %s to %I;', p.oid::regprocedure, n.role) as fix
+     from jsonb_to_recordset($1) as n (fn text, role text)
+     join pg_proc p on p.proname = n.fn and p.pronamespace = to_regnamespace('api')
+     join pg_roles r on r.rolname = n.role
+     where not has_function_privilege(r.oid, p.oid, 'execute')
+     union all
+     select format('%s may execute %s.', r.rolname, p.oid::regprocedure),
+       format('revoke execute on function %s from public, %I;', p.oid::regprocedure, r.rolname)
+     from pg_proc p, pg_roles r
+     where p.pronamespace = to_regnamespace('api') and r.rolname in ('anon', 'service_role')
+       and has_function_privilege(r.oid, p.oid, 'execute')
+     union all
+     select format('%s has privileges on %s.', r.rolname, c.oid::regclass),
+       format('revoke all on table %s from %I;', c.oid::regclass, r.rolname)
+     from pg_class c, pg_roles r
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v', 'm', 'p') and r.rolname in ('anon', 'service_role')
+       and (c.relname in ('organisations', 'plans') or exists (
+         select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organisation_id'
+       ))
+       and has_table_privilege(r.oid, c.oid, 'select, insert, update, delete')
+     order by 1`,
+    [JSON.stringify(needed)],
+  )
+  if (rows.length === 0)
+    return ok('grants', 'Each role may execute what its scope needs; anon and service_role nothing.')
+  const complaints = rows.map(({ complaint }) => complaint)
+  const shown = complaints.slice(0, 3).join(' ') + (complaints.length > 3 ? ` And ${complaints.length - 3} more.` : '')
+  return failed('grants', shown, `Run as postgres: ${rows.map(({ fix }) => fix).join(' ')}`)
+}
+
+async function checkKeys(client: pg.ClientBase): Promise<Finding> {
+  const exists = await client.query("select from pg_class where oid = to_regclass('public.api_keys')")
+  const { rows } =
+    exists.rowCount === 0
+      ? { rows: [] }
+      : await client.query(
+          'select from public.api_keys where revoked_at is null and (expires_at is null or expires_at > now()) limit 1',
+        )
+  if (rows.length > 0) return ok('keys', 'There is an API key that works.')
+  return warning(
+    'keys',
+    'There is no API key that works.',
+    'npx usher organisations create --name "Acme" --slug acme && npx usher keys create --organisation acme --name "First steps" --scopes all',
+  )
+}

@@ -1,0 +1,67 @@
+// `usher doctor`: checks a configuration against what is there, each step by itself. It changes nothing, and says for each what mends it.
+
+import { type Config, ConfigError, readConfig } from '../config.ts'
+import { findRunningStack } from '../embedded/stack.ts'
+import { checkDataApi } from './check-data-api.ts'
+import { checkDatabase } from './check-database.ts'
+import { checkMail, checkPublicUrl, checkRedis } from './check-services.ts'
+import { type Finding, failed, ok } from './finding.ts'
+
+export async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const config = configOf(environment)
+  if (Array.isArray(config)) return config
+  const findings = await Promise.all([
+    checkBackend(config),
+    checkMail(config),
+    checkRedis(config.redisUrl),
+    checkPublicUrl(config),
+  ])
+  return [ok('configuration', 'Every variable that is set is valid.'), ...findings.flat()]
+}
+
+function configOf(environment: NodeJS.ProcessEnv): Config | Finding[] {
+  try {
+    return readConfig(environment)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const fix = 'Correct it in the environment or in .env; .env.example explains each variable.'
+    return error.message.split('\n').map((complaint) => failed('configuration', complaint, fix))
+  }
+}
+
+async function checkBackend({ database, databaseUrl }: Config): Promise<Finding[]> {
+  if (database.kind === 'supabase') {
+    const { url, publishableKey, signingKey } = database
+    const [dataApi, direct] = await Promise.all([
+      checkDataApi({ url, projectKey: publishableKey }, signingKey),
+      checkDatabase(databaseUrl, url),
+    ])
+    return [...dataApi, ...direct]
+  }
+  const running = await findRunningStack(database.dataDir)
+  if (running === null) {
+    return [
+      failed(
+        'data_api',
+        `No Usher runs on ${database.dataDir}.`,
+        'Start it with `npm start`, or set SUPABASE_URL to a Supabase project.',
+      ),
+    ]
+  }
+  const [dataApi, direct] = await Promise.all([
+    checkDataApi({ url: running.dataApiUrl }, { secret: running.jwtSecret }),
+    checkDatabase(running.databaseUrl, undefined),
+  ])
+  return [...dataApi, ...direct]
+}
+
+/** Lines for a terminal: each check, and below it what mends it. */
+export function describeFindings(findings: Finding[]): string {
+  const width = Math.max(...findings.map(({ check }) => check.length))
+  return findings
+    .map(({ check, status, message, fix }) => {
+      const line = `${status.padEnd(7)}  ${check.padEnd(width)}  ${message}`
+      return fix === null ? line : `${line}\n${' '.repeat(width + 11)}→ ${fix}`
+    })
+    .join('\n')
+}

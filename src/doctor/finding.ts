@@ -1,0 +1,20 @@
+// What a check of `usher doctor` found. A message states a fact, a fix is the command or setting that mends it: no secret in either.
+
+export type Finding = { check: string; status: 'ok' | 'warning' | 'failed'; message: string; fix: string | null }
+
+/** A check gives up on what does not answer after this long. */
+export const patience = (): AbortSignal => AbortSignal.timeout(10_000)
+
+export const ok = (check: string, message: string): Finding => ({ check, status: 'ok', message, fix: null })
+export const warning = (check: string, message: string, fix: string): Finding => ({
+  check,
+  status: 'warning',
+  message,
+  fix,
+})
+export const failed = (check: string, message: string, fix: string): Finding => ({
+  check,
+  status: 'failed',
+  message,
+  fix,
+})

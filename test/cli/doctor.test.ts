@@ -1,0 +1,318 @@
+// `usher doctor` finds each deliberate fault of a project, and nothing else, and names what mends it. The project is the embedded stack
+// behind a stand-in of Supabase's gateway; the other services are real servers.
+
+import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { withDatabase } from '../../src/admin.ts'
+import { checkDatabase } from '../../src/doctor/check-database.ts'
+import { checkMail } from '../../src/doctor/check-services.ts'
+import { examine } from '../../src/doctor/doctor.ts'
+import { findPostgrest } from '../../src/embedded/binaries.ts'
+import { seedDemo } from '../../src/embedded/demo.ts'
+import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { startMailServer } from '../courier/mail-server.ts'
+import { refused, startPostmark } from '../courier/postmark-server.ts'
+import { copyDataDirectory } from '../support/data-directory.ts'
+import { appOfThisFile } from '../support/own-app.ts'
+import { startSupabaseGateway } from '../support/supabase-gateway.ts'
+import { cleanUp, freePort, temporaryFolder, usher } from './support.ts'
+
+const publishableKey = 'sb_publishable_for_the_tests'
+const otherSigningKey = JSON.stringify(
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+)
+
+let folder: string
+let stack: EmbeddedStack
+let gateway: Awaited<ReturnType<typeof startSupabaseGateway>>
+let sound: NodeJS.ProcessEnv
+beforeAll(async () => {
+  folder = temporaryFolder()
+  stack = await startEmbeddedStack({ dataDir: await copyDataDirectory(join(folder, 'project')), progress: () => {} })
+  gateway = await startSupabaseGateway(stack.dataApiUrl, publishableKey)
+  await withDatabase(stack.databaseUrl, seedDemo)
+})
+afterAll(async () => {
+  await gateway.close()
+  await stack.stop()
+  await cleanUp()
+})
+const api = appOfThisFile()
+beforeAll(async () => {
+  sound = {
+    SUPABASE_URL: gateway.url,
+    SUPABASE_PUBLISHABLE_KEY: publishableKey,
+    SUPABASE_JWT_SECRET: stack.jwtSecret,
+    DATABASE_URL: stack.databaseUrl,
+    PUBLIC_URL: (await api).url,
+  }
+})
+
+/** What is not as it should be, but for the mail service, which only some tests have. */
+async function faults(changes: NodeJS.ProcessEnv) {
+  const findings = await examine({ ...sound, ...changes })
+  return findings.filter(({ status, check }) => status !== 'ok' && check !== 'mail')
+}
+
+/** A PostgREST of the test's own, with another idea of what it serves. */
+async function serve(environment: NodeJS.ProcessEnv): Promise<{ SUPABASE_URL: string }> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const child = spawn(findPostgrest(), [], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env.PATH,
+      PGRST_SERVER_HOST: '127.0.0.1',
+      PGRST_SERVER_PORT: String(port),
+      PGRST_ADMIN_SERVER_PORT: String(adminPort),
+      PGRST_DB_URI: stack.databaseUrl,
+      PGRST_DB_SCHEMAS: 'api',
+      PGRST_DB_ANON_ROLE: 'anon',
+      PGRST_JWT_SECRET: stack.jwtSecret,
+      ...environment,
+    },
+  })
+  onTestFinished(async () => {
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  })
+  const ready = () =>
+    fetch(`http://127.0.0.1:${adminPort}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await expect.poll(ready, { timeout: 15_000 }).toBe(true)
+  const before = await startSupabaseGateway(`http://127.0.0.1:${port}`, publishableKey)
+  onTestFinished(before.close)
+  return { SUPABASE_URL: before.url }
+}
+
+async function run(...statements: string[]): Promise<void> {
+  const client = new Client({ connectionString: stack.databaseUrl })
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Changes the project for one test. */
+async function change(broken: string, mended: string): Promise<NodeJS.ProcessEnv> {
+  const reload = "notify pgrst, 'reload schema'"
+  await run(broken, reload)
+  onTestFinished(() => run(mended, reload))
+  return {}
+}
+
+async function emptyDatabase(): Promise<string> {
+  await run('create database empty')
+  onTestFinished(() => run('drop database empty with (force)'))
+  const url = new URL(stack.databaseUrl)
+  url.pathname = '/empty'
+  const client = new Client({ connectionString: url.href })
+  await client.connect()
+  await client.query('create schema api')
+  await client.end()
+  return url.href
+}
+
+/** The API under a host that it does not know. */
+async function underAnotherHost(): Promise<string> {
+  const { port } = new URL((await api).url)
+  const forwarder = createServer((socket) => {
+    const upstream = connect(Number(port), '127.0.0.1')
+    socket.on('error', () => upstream.destroy()).pipe(upstream)
+    upstream.on('error', () => socket.destroy()).pipe(socket)
+  }).listen(0, '127.0.0.2')
+  await once(forwarder, 'listening')
+  onTestFinished(() => void forwarder.close())
+  return `http://127.0.0.2:${(forwarder.address() as AddressInfo).port}`
+}
+
+const nothing = async () => `127.0.0.1:${await freePort()}`
+
+test('of a sound project it finds no fault', async () => {
+  expect(await faults({})).toEqual([])
+})
+
+describe('it finds, and says how to mend,', () => {
+  test.each<[string, () => NodeJS.ProcessEnv | Promise<NodeJS.ProcessEnv>, string, RegExp]>([
+    ['a variable that is missing', () => ({ SUPABASE_PUBLISHABLE_KEY: '' }), 'configuration', /\.env\.example/],
+    ['a project that is away', async () => ({ SUPABASE_URL: `http://${await nothing()}` }), 'data_api', /paused/],
+    ['an address of something else', () => ({ SUPABASE_URL: `${gateway.url}/x` }), 'data_api', /https:\/\/PROJECT/],
+    [
+      'another publishable key',
+      () => ({ SUPABASE_PUBLISHABLE_KEY: 'x' }),
+      'project_key',
+      /SUPABASE_PUBLISHABLE_KEY to the/,
+    ],
+    ['another JWT secret', () => ({ SUPABASE_JWT_SECRET: 'x'.repeat(40) }), 'token', /SUPABASE_JWT_SECRET to its/],
+    [
+      'a signing key that was not imported',
+      () => ({ SUPABASE_SIGNING_KEY: otherSigningKey }),
+      'token',
+      /SUPABASE_SIGNING_KEY to a private .+ imported/,
+    ],
+    [
+      'a clock that is ten minutes fast',
+      () => {
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+        onTestFinished(() => void vi.useRealTimers())
+        return {}
+      },
+      'clock',
+      /Correct the clock/,
+    ],
+    [
+      'a schema that is not exposed',
+      () => serve({ PGRST_DB_SCHEMAS: 'public' }),
+      'schemas',
+      /npx supabase config push/,
+    ],
+    [
+      'a project without the migrations',
+      async () => serve({ PGRST_DB_URI: await emptyDatabase() }),
+      'migrations',
+      /npx supabase db push --remote/,
+    ],
+    [
+      'a function that is of another release',
+      () =>
+        change(
+          'alter function api.get_order rename to get_orders',
+          'alter function api.get_orders rename to get_order',
+        ),
+      'migrations',
+      /npx supabase db push --remote/,
+    ],
+    [
+      'a pre-request hook that is not set',
+      () => serve({ PGRST_DB_CONFIG: 'false' }),
+      'pre_request',
+      /alter role authenticator set pgrst\.db_pre_request/,
+    ],
+    [
+      'a role that the Data API may not become',
+      () =>
+        change('revoke scope_orders_read from authenticator', 'grant scope_orders_read to authenticator with set true'),
+      'roles',
+      /grant scope_orders_read to authenticator/,
+    ],
+    [
+      'a role that may not execute the function of an operation',
+      () =>
+        change(
+          'revoke execute on function api.get_event(uuid) from scope_events_read',
+          'grant execute on function api.get_event(uuid) to scope_events_read',
+        ),
+      'grants',
+      /grant execute on function api\.get_event\(uuid\) to scope_events_read;/,
+    ],
+    [
+      'a migration that is not applied',
+      () =>
+        change(
+          `create table public.kept_history as table supabase_migrations.schema_migrations;
+           delete from supabase_migrations.schema_migrations`,
+          `insert into supabase_migrations.schema_migrations table public.kept_history; drop table public.kept_history`,
+        ),
+      'migration_history',
+      /npx supabase db push --remote/,
+    ],
+    [
+      'a wrong password of the database',
+      () => ({ DATABASE_URL: stack.databaseUrl.replace(/:[^:@]+@/, ':x@') }),
+      'database',
+      /connection string of the role postgres/,
+    ],
+    [
+      'no key that works',
+      () => change('update api_keys set expires_at = now()', 'update api_keys set expires_at = null'),
+      'keys',
+      /npx usher keys create/,
+    ],
+    ['Redis that is away', async () => ({ REDIS_URL: `redis://${await nothing()}` }), 'redis', /REDIS_URL/],
+    ['a public URL that leads nowhere', async () => ({ PUBLIC_URL: `http://${await nothing()}` }), 'public_url', /DNS/],
+    ['a public URL of something else', () => ({ PUBLIC_URL: gateway.url }), 'public_url', /Set PUBLIC_URL/],
+    [
+      'a public host that MCP refuses',
+      async () => ({ PUBLIC_URL: await underAnotherHost() }),
+      'mcp',
+      /ALLOWED_HOSTS=127\.0\.0\.2/,
+    ],
+  ])('%s', async (_, arrange, check, fix) => {
+    const changes = await arrange()
+    await expect
+      .poll(() => faults(changes), { timeout: 10_000 })
+      .toMatchObject([{ check, fix: expect.stringMatching(fix) }])
+  })
+})
+
+test('a database of another project is told from one that is away', async () => {
+  const pooler = 'postgresql://postgres.abcdefghijklmnopqrst:x@127.0.0.1:9/postgres'
+  const [finding] = await checkDatabase(pooler, 'https://bbcdefghijklmnopqrst.supabase.co/rest/v1')
+  expect(finding).toMatchObject({ check: 'database', fix: 'Take both from the same project.' })
+})
+
+describe('mail', () => {
+  const sending = { MAIL_FROM: 'tickets@example.com' }
+  const mailOf = async (changes: NodeJS.ProcessEnv) =>
+    (await examine({ ...sound, ...sending, ...changes })).find(({ check }) => check === 'mail')
+
+  test('an SMTP login that is refused is told from a server that is away, and the password is shown nowhere', async () => {
+    const server = await startMailServer({
+      authOptional: false,
+      onAuth: ({ password }, _session, callback) =>
+        password === 'right' ? callback(null, { user: 'usher' }) : callback(new Error(`no ${password}`)),
+    })
+    const url = (password: string) => server.url.replace('//', `//usher:${password}@`)
+    expect(await mailOf({ SMTP_URL: url('right') })).toMatchObject({ status: 'ok' })
+    expect(server.received).toEqual([])
+    const wrong = await mailOf({ SMTP_URL: url('hunter2') })
+    expect(wrong).toMatchObject({ status: 'failed', message: expect.stringContaining('refuses the login') })
+    expect(JSON.stringify(wrong)).not.toContain('hunter2')
+    const away = await mailOf({ SMTP_URL: `smtp://${await nothing()}` })
+    expect(away).toMatchObject({ status: 'failed', fix: expect.stringContaining('host and port in SMTP_URL') })
+  })
+
+  test('a Postmark token that is refused', async () => {
+    const { options } = await startPostmark(refused(401, 10))
+    const database = { kind: 'embedded', dataDir: 'none' } as const
+    expect(await checkMail({ mail: { postmarkToken: 'x' }, database }, options)).toMatchObject({
+      status: 'failed',
+      fix: expect.stringContaining('POSTMARK_SERVER_TOKEN'),
+    })
+  })
+
+  test('no mail service is a warning', async () => {
+    expect(await mailOf({})).toMatchObject({ status: 'warning', fix: expect.stringContaining('SMTP_URL') })
+  })
+})
+
+describe('the command', () => {
+  test('ends with 0 while nothing failed, and prints a line for each check', async () => {
+    const { code, stdout, stderr } = await usher(['doctor'], join(folder, 'none'), sound)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^ok {7}token {14}The project accepts the tokens/m)
+    expect(stdout).toMatch(/^warning {2}mail .+\n +→ Set POSTMARK_SERVER_TOKEN/m)
+  })
+
+  test('ends with 1 if a check failed; --json prints an array', async () => {
+    const { code, stdout } = await usher(['doctor', '--json'], join(folder, 'none'))
+    expect([code, JSON.parse(stdout).find(({ check }: { check: string }) => check === 'data_api')]).toEqual([
+      1,
+      {
+        check: 'data_api',
+        status: 'failed',
+        message: `No Usher runs on ${join(folder, 'none')}.`,
+        fix: 'Start it with `npm start`, or set SUPABASE_URL to a Supabase project.',
+      },
+    ])
+  })
+})
