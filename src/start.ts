@@ -236,7 +236,7 @@ async function joinBackend(config: Config): Promise<Joined> {
 
 async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<LimitStores> {
   try {
-    return await createLimitStores(redisUrl, (error) => log.error({ err: error }, 'redis'))
+    return await createLimitStores(redisUrl, log)
   } catch (error) {
     throw new StartError(`REDIS_URL cannot be reached (${(error as Error).message}). Start Redis, or unset REDIS_URL.`)
   }

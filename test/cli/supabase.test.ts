@@ -6,11 +6,14 @@ import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { withDatabase } from '../../src/admin.ts'
-import { seedDemo } from '../../src/embedded/demo.ts'
+import { revokeKey, withDatabase } from '../../src/admin.ts'
+import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { prefixOf } from '../../src/gateway/api-key.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
+import { rest } from '../support/rest.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 import { cleanUp, end, freePort, repository, spawnUsher, temporaryFolder, waitFor } from './support.ts'
 
 const timeout = 40_000
@@ -150,33 +153,44 @@ describe('a production installation', () => {
     return started
   }
 
-  test('serves the API, and with DELIVERIES=false leaves deliveries to usher courier', { timeout }, async () => {
-    const { key, eventId, ticketTypeId } = (await withDatabase(stack.databaseUrl, seedDemo)) ?? {}
-    const port = await freePort()
-    const [apiDir, courierDir] = [join(folder, 'of the api'), join(folder, 'of the courier')]
-    const api = spawnInstalled(['start'], apiDir, settings({ PORT: String(port), DELIVERIES: 'false' }))
-    await waitFor(() => api.stdout().includes('Usher is ready'))
-    expect(api.stderr()).not.toContain('Ticket e-mails')
-    const url = `http://127.0.0.1:${port}`
-    const statuses = ['/health', '/docs', '/openapi.json', '/api/v1/me'].map(
-      async (path) => (await fetch(url + path)).status,
+  test('runs as two APIs that leave deliveries to two couriers, and nothing is sent twice', { timeout }, async () => {
+    const { key, eventId, ticketTypeId } = (await withDatabase(stack.databaseUrl, seedDemo)) as Demo
+    const receiver = await startWebhookReceiver()
+    onTestFinished(receiver.close)
+    const [apiDir, courierDirs] = [join(folder, 'of the APIs'), [join(folder, 'one'), join(folder, 'two')]]
+    const ports = [await freePort(), await freePort()]
+    const apis = ports.map((port) =>
+      spawnInstalled(['start'], apiDir, settings({ PORT: String(port), DELIVERIES: 'false' })),
     )
-    expect(await Promise.all(statuses)).toEqual([200, 200, 200, 401])
-    const registered = await fetch(`${url}/api/v1/events/${eventId}/registrations`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ ticket_type_id: ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }),
-    })
-    expect(registered.status).toBe(201)
+    await waitFor(() => apis.every((api) => api.stdout().includes('Usher is ready')))
+    for (const api of apis) expect(api.stderr()).not.toContain('Ticket e-mails')
+    const urls = ports.map((port) => `http://127.0.0.1:${port}`)
+    const pages = ['/health', '/docs', '/openapi.json'].map(async (path) => (await fetch(urls[0] + path)).status)
+    expect(await Promise.all(pages)).toEqual([200, 200, 200])
 
-    const courier = spawnInstalled(['courier'], courierDir, settings())
-    const written = (dataDir: string) =>
-      existsSync(join(dataDir, 'mail'))
-        ? readdirSync(join(dataDir, 'mail')).filter((name) => name.endsWith('.eml'))
-        : []
-    await waitFor(() => written(courierDir).length > 0)
-    expect(courier.stdout()).toContain('The courier is ready.')
-    expect(written(apiDir)).toEqual([])
+    const sends = urls.map((url) => rest(key, url))
+    const hooks = { url: `${receiver.url}/hooks`, types: ['order.completed'] }
+    expect((await sends[0]?.('POST', '/webhook-endpoints', hooks))?.status).toBe(201)
+    const guests = Array.from({ length: 12 }, (_, i) => {
+      const guest = { ticket_type_id: ticketTypeId, name: `Guest ${i}`, email: `guest-${i}@example.com` }
+      return sends[i % 2]?.('POST', `/events/${eventId}/registrations`, guest)
+    })
+    expect((await Promise.all(guests)).map((answer) => answer?.status)).toEqual(Array(12).fill(201))
+
+    const couriers = courierDirs.map((dir) =>
+      spawnInstalled(['courier'], dir, settings({ WEBHOOKS_TO_LOOPBACK: 'true' })),
+    )
+    const written = (dir: string) =>
+      existsSync(join(dir, 'mail')) ? readdirSync(join(dir, 'mail')).filter((name) => name.endsWith('.eml')) : []
+    const mails = () => courierDirs.flatMap(written).length
+    await waitFor(() => receiver.received.length >= 12 && mails() >= 12)
+    // A courier that stops has finished what it had claimed.
+    await Promise.all(couriers.map(({ child }) => end(child)))
+    expect([receiver.received.length, mails(), written(apiDir).length]).toEqual([12, 12, 0])
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(12)
+
+    await withDatabase(stack.databaseUrl, (client) => revokeKey(client, prefixOf(key)))
+    expect(await Promise.all(sends.map(async (send) => (await send('GET', '/me')).status))).toEqual([401, 401])
   })
 
   test('names the optional package that a start without SUPABASE_URL needs', { timeout }, async () => {
