@@ -76,7 +76,8 @@ const Environment = z.object({
     .string()
     .transform((json, context) => {
       try {
-        const jwk: JWK = JSON.parse(json)
+        // `supabase gen signing-key` prints key_ops [sign, verify], which Web Crypto refuses for a private key.
+        const { key_ops: _, use: __, ...jwk }: JWK = JSON.parse(json)
         createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' })
         return jwk
       } catch {}

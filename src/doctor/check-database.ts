@@ -26,12 +26,13 @@ export async function checkDatabase(
     return [failed('database', message, 'Take both from the same project.')]
   }
   try {
-    return await withDatabase(databaseUrl, async (client) => [
-      await checkRole(client),
-      checkHistory(await compareMigrations(databaseUrl)),
-      await checkGrants(client),
-      await checkKeys(client),
-    ])
+    return await withDatabase(databaseUrl, async (client) => {
+      const history = await compareMigrations(databaseUrl)
+      const findings = [await checkRole(client), checkHistory(history)]
+      // Without the migrations there is nothing to grant, and no table of keys.
+      if (history.pending.length === 0) findings.push(await checkGrants(client), await checkKeys(client))
+      return findings
+    })
   } catch (error) {
     if (!(error instanceof AdminError)) throw error
     return [failed('database', error.message, connectionString)]
@@ -105,13 +106,9 @@ async function checkGrants(client: pg.ClientBase): Promise<Finding> {
 }
 
 async function checkKeys(client: pg.ClientBase): Promise<Finding> {
-  const exists = await client.query("select from pg_class where oid = to_regclass('public.api_keys')")
-  const { rows } =
-    exists.rowCount === 0
-      ? { rows: [] }
-      : await client.query(
-          'select from public.api_keys where revoked_at is null and (expires_at is null or expires_at > now()) limit 1',
-        )
+  const { rows } = await client.query(
+    'select from public.api_keys where revoked_at is null and (expires_at is null or expires_at > now()) limit 1',
+  )
   if (rows.length > 0) return ok('keys', 'There is an API key that works.')
   return warning(
     'keys',

@@ -1,11 +1,13 @@
 // `usher doctor` finds each deliberate fault of a project, and nothing else, and names what mends it. The project is the embedded stack
 // behind a stand-in of Supabase's gateway; the other services are real servers.
 
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
+import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { withDatabase } from '../../src/admin.ts'
@@ -13,7 +15,9 @@ import { checkDatabase } from '../../src/doctor/check-database.ts'
 import { checkMail } from '../../src/doctor/check-services.ts'
 import { examine } from '../../src/doctor/doctor.ts'
 import { findPostgrest } from '../../src/embedded/binaries.ts'
+import { findDataDirectory } from '../../src/embedded/data-directory.ts'
 import { seedDemo } from '../../src/embedded/demo.ts'
+import { readSecrets } from '../../src/embedded/secrets.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { startMailServer } from '../courier/mail-server.ts'
 import { refused, startPostmark } from '../courier/postmark-server.ts'
@@ -59,6 +63,15 @@ async function faults(changes: NodeJS.ProcessEnv) {
   return findings.filter(({ status, check }) => status !== 'ok' && check !== 'mail')
 }
 
+/** The role that PostgREST connects as; it has the setting of the pre-request hook. */
+function asAuthenticator(databaseUrl: string): string {
+  const directory = findDataDirectory(join(folder, 'project'))
+  const url = new URL(databaseUrl)
+  url.username = 'authenticator'
+  url.password = (directory && readSecrets(directory)?.authenticatorPassword) ?? ''
+  return url.href
+}
+
 /** A PostgREST of the test's own, with another idea of what it serves. */
 async function serve(environment: NodeJS.ProcessEnv): Promise<{ SUPABASE_URL: string }> {
   const [port, adminPort] = [await freePort(), await freePort()]
@@ -69,7 +82,7 @@ async function serve(environment: NodeJS.ProcessEnv): Promise<{ SUPABASE_URL: st
       PGRST_SERVER_HOST: '127.0.0.1',
       PGRST_SERVER_PORT: String(port),
       PGRST_ADMIN_SERVER_PORT: String(adminPort),
-      PGRST_DB_URI: stack.databaseUrl,
+      PGRST_DB_URI: asAuthenticator(stack.databaseUrl),
       PGRST_DB_SCHEMAS: 'api',
       PGRST_DB_ANON_ROLE: 'anon',
       PGRST_JWT_SECRET: stack.jwtSecret,
@@ -119,7 +132,7 @@ async function emptyDatabase(): Promise<string> {
   await client.connect()
   await client.query('create schema api')
   await client.end()
-  return url.href
+  return asAuthenticator(url.href)
 }
 
 /** The API under a host that it does not know. */
@@ -139,6 +152,17 @@ const nothing = async () => `127.0.0.1:${await freePort()}`
 
 test('of a sound project it finds no fault', async () => {
   expect(await faults({})).toEqual([])
+})
+
+test('a signing key as the Supabase CLI prints it works once its public half was imported', async () => {
+  const cli = join(dirname(createRequire(import.meta.url).resolve('supabase/package.json')), 'dist/supabase.js')
+  const env = { ...process.env, SUPABASE_TELEMETRY_DISABLED: '1', SUPABASE_NO_UPDATE_NOTIFIER: '1' }
+  const args = [cli, 'gen', 'signing-key', '--algorithm', 'ES256']
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env, cwd: folder })
+  const key = stdout.split('\n').find((line) => line.startsWith('{')) ?? ''
+  const { d: _, ...publicKey } = JSON.parse(key)
+  const project = await serve({ PGRST_JWT_SECRET: JSON.stringify({ keys: [{ ...publicKey, key_ops: ['verify'] }] }) })
+  expect(await faults({ ...project, SUPABASE_SIGNING_KEY: key })).toEqual([])
 })
 
 describe('it finds, and says how to mend,', () => {
