@@ -22,7 +22,7 @@ import {
   redeliverWebhooks,
   testWebhookEndpoint,
 } from './notifications.ts'
-import { cancelOrder, getOrder, listOrders, recordInvoicePayment } from './orders.ts'
+import { cancelOrder, getOrder, listOrders, recordInvoicePayment, recordRefund, voidPayment } from './orders.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { importAttendees, registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
@@ -59,6 +59,8 @@ export const operations: readonly Operation[] = [
   listOrders,
   getOrder,
   recordInvoicePayment,
+  voidPayment,
+  recordRefund,
   cancelOrder,
   listAttendees,
   getAttendee,

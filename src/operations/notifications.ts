@@ -6,7 +6,7 @@ import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
 import { EventSchema } from './events.ts'
 import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
-import { OrderSchema, PaymentSchema } from './orders.ts'
+import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
 import { notificationTypes, WebhookEndpointSchema } from './webhook-endpoints.ts'
 
@@ -36,6 +36,7 @@ export const NotificationSchema = z.strictObject({
     .union([
       OrderSchema,
       PaymentSchema,
+      RefundSchema,
       AttendeeSchema,
       BouncedEmailSchema,
       EventSchema,

@@ -29,7 +29,14 @@ import {
 
 const orderStatuses = ['pending', 'completed', 'cancelled'] as const
 export const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const
-const paymentStatuses = ['not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due'] as const
+const paymentStatuses = [
+  'not_required',
+  'awaiting_payment',
+  'partially_paid',
+  'paid',
+  'refund_due',
+  'refunded',
+] as const
 
 const sources = ['api', 'mcp', 'studio'] as const
 
@@ -42,6 +49,21 @@ export const PaymentSchema = z.strictObject({
   amount: money,
   currency,
   received_at: timestamp,
+  external_reference: z.string().nullable(),
+  source: z.enum(sources),
+  voided_at: timestamp.nullable().describe('When it was voided: it then counts for nothing.'),
+  created_at: timestamp,
+})
+
+export const RefundSchema = z.strictObject({
+  object: z.literal('refund'),
+  id: id('refund'),
+  order_id: id('order'),
+  event_id: id('event'),
+  method: z.enum(paymentMethods),
+  amount: money,
+  currency,
+  refunded_at: timestamp,
   external_reference: z.string().nullable(),
   source: z.enum(sources),
   created_at: timestamp,
@@ -63,8 +85,12 @@ export const OrderSchema = z.strictObject({
   ),
   discount_total: money.describe('Discounts of the same tickets, in minor units.'),
   total: money.describe('subtotal minus discount_total.'),
-  amount_paid: money,
+  amount_paid: money.describe('Sum of the payments that are not voided, in minor units.'),
   amount_due: money,
+  amount_refunded: money.describe('Sum of the refunds, in minor units.'),
+  amount_refundable: money.describe(
+    'Paid beyond what is owed and not refunded yet, in minor units: what refund_due is about.',
+  ),
   payment_method: z
     .enum(paymentMethods)
     .nullable()
@@ -73,6 +99,7 @@ export const OrderSchema = z.strictObject({
   source: z.enum(sources),
   attendees: z.array(AttendeeSchema),
   payments: z.array(PaymentSchema),
+  refunds: z.array(RefundSchema),
   completed_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
   external_id: externalId,
@@ -135,23 +162,24 @@ export const cancelOrder = {
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
+const amount = z
+  .int('must be a whole number of minor units')
+  .min(1, 'must be at least 1')
+  .max(1_000_000_000_000, 'must be at most 1000000000000')
+
 export const recordInvoicePayment = {
   name: 'record_invoice_payment',
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is completed or cancelled; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'nothing_due', 'wrong_currency', 'overpayment'],
   scope: 'orders:write',
   input: z.strictObject({
     order_id: id('order'),
-    amount: z
-      .int('must be a whole number of minor units')
-      .min(1, 'must be at least 1')
-      .max(1_000_000_000_000, 'must be at most 1000000000000')
-      .describe("In minor units (cents) of the order's currency; at most what is due."),
+    amount: amount.describe("In minor units (cents) of the order's currency; at most what is due."),
     method: oneOf(paymentMethods)
       .optional()
       .meta({ default: 'invoice' })
@@ -159,6 +187,49 @@ export const recordInvoicePayment = {
     currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
     received_at: timestampInput.optional().describe('When it was received: RFC 3339 with offset; now when left out.'),
     external_reference: line(255).nullish().describe('Your reference of the payment, such as the invoice number.'),
+  }),
+  output: one(OrderSchema),
+  hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
+
+export const voidPayment = {
+  name: 'void_payment',
+  title: 'Void a payment',
+  summary: 'Take back a payment that was recorded by mistake.',
+  description:
+    'Takes back a payment that was recorded by mistake (its id is in payments of get_order): what it paid is due again; tickets stay valid. For money that was received and returned use record_refund. A void is final: confirm with the person.',
+  method: 'POST',
+  path: '/payments/{payment_id}/void',
+  errors: ['not_found', 'payment_voided', 'payment_refunded'],
+  scope: 'orders:write',
+  input: z.strictObject({
+    payment_id: id('payment'),
+    reason: line(255).nullish().describe('Why, for people.'),
+  }),
+  output: one(OrderSchema),
+  hints: { destructive: true, idempotent: false, openWorld: true },
+} satisfies Operation
+
+export const recordRefund = {
+  name: 'record_refund',
+  title: 'Record a refund',
+  summary: 'Record money that was returned for a paid or cancelled order.',
+  description:
+    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. amount_refundable of the order is what refund_due is about. On payment_due cancel the order first; on refund_too_high details.amount_left is left. Send an idempotency_key.',
+  method: 'POST',
+  path: '/orders/{order_id}/refunds',
+  errors: ['not_found', 'payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],
+  scope: 'orders:write',
+  input: z.strictObject({
+    order_id: id('order'),
+    amount: amount.describe("In minor units (cents) of the order's currency."),
+    method: oneOf(paymentMethods)
+      .optional()
+      .meta({ default: 'bank_transfer' })
+      .describe('How it was returned; bank_transfer when left out.'),
+    currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
+    refunded_at: timestampInput.optional().describe('When it was returned: RFC 3339 with offset; now when left out.'),
+    external_reference: line(255).nullish().describe('Your reference of the refund, such as the credit note.'),
   }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

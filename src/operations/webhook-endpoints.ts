@@ -16,6 +16,8 @@ export const notificationTypes = [
   'event.updated',
   'event.cancelled',
   'payment.recorded',
+  'payment.voided',
+  'refund.recorded',
   'email.bounced',
   'ticket_type.sold_out',
   'webhook_endpoint.test',

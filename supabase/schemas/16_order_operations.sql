@@ -40,7 +40,12 @@ create function private.order_with_all("order" public.orders) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.order_json("order", private.order_attendees_json("order".id, "order".reference), private.order_payments_json("order".id));
+  return private.order_json(
+    "order",
+    private.order_attendees_json("order".id, "order".reference),
+    private.order_payments_json("order".id),
+    case when "order".amount_refunded > 0 then private.order_refunds_json("order".id) else '[]' end
+  );
 end
 $$;
 grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
@@ -298,6 +303,79 @@ $$;
 comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
   'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
 grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
+
+create function api.void_payment(
+  payment_id uuid,
+  reason text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.payments p where p.id = void_payment.payment_id) then
+    perform private.refuse_not_found('payment_id');
+  end if;
+  insert into public.payment_voids (payment_id, reason) values (void_payment.payment_id, void_payment.reason);
+  select o.* into v_order
+  from public.orders o
+  where o.id = (select p.order_id from public.payments p where p.id = void_payment.payment_id);
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.void_payment(uuid, text, text, text) is
+  'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
+grant execute on function api.void_payment(uuid, text, text, text) to scope_orders_write;
+
+create function api.record_refund(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  refunded_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_refund.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
+  values (
+    record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
+    coalesce(record_refund.refunded_at, now()), record_refund.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_refund.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
+grant execute on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
   to scope_orders_write;
 
 -- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.

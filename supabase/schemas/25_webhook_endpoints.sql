@@ -14,6 +14,8 @@ create type public.notification_type as enum (
   'event.updated',
   'event.cancelled',
   'payment.recorded',
+  'payment.voided',
+  'refund.recorded',
   'email.bounced',
   'ticket_type.sold_out',
   'webhook_endpoint.test'
@@ -86,6 +88,7 @@ begin
   return case split_part(type::text, '.', 1)
     when 'order' then 'orders:read'
     when 'payment' then 'orders:read'
+    when 'refund' then 'orders:read'
     when 'attendee' then 'attendees:read'
     when 'email' then 'attendees:read'
     when 'event' then 'events:read'

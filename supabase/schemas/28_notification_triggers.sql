@@ -61,7 +61,8 @@ begin
       private.order_json(
         o,
         private.attendees_of_order_json(o.id, o.reference),
-        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
+        case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
+        case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
       ) as data
     from public.orders o
     where o.id = n.order_id
@@ -173,6 +174,30 @@ end
 $$;
 create trigger payments_600_notify after insert on public.payments
   for each row execute function private.tg_payments__notify();
+
+create function private.tg_payment_voids__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select p.organisation_id, 'payment.voided', private.payment_json(p) from public.payments p where p.id = new.payment_id;
+  return null;
+end
+$$;
+create trigger payment_voids_600_notify after insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__notify();
+
+create function private.tg_refunds__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'refund.recorded', private.refund_json(new));
+  return null;
+end
+$$;
+create trigger refunds_600_notify after insert on public.refunds
+  for each row execute function private.tg_refunds__notify();
 
 create function private.tg_attendees__notify_bounce() returns trigger
 language plpgsql volatile security definer set search_path = ''

@@ -151,6 +151,8 @@ const enumOf: Record<string, string | null> = {
   'order.payment_method': 'payment_method',
   'payment.method': 'payment_method',
   'payment.source': 'request_source',
+  'refund.method': 'payment_method',
+  'refund.source': 'request_source',
   'attendee.status': 'attendee_status',
   'door_attendee.status': 'attendee_status',
   'attendee.ticket_email.status': 'ticket_email_status',

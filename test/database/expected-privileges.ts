@@ -56,6 +56,7 @@ const ticketTypeColumns = `name, description, price, quantity, min_per_order, ma
   sales_end_at, visibility, status, position, external_id, metadata`
 
 const paymentColumns = 'order_id, method, amount, currency, received_at, external_reference'
+const refundColumns = 'order_id, method, amount, currency, refunded_at, external_reference'
 
 const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
 
@@ -150,6 +151,16 @@ export const tables: Record<string, Record<string, Privileges>> = {
     authenticated: { select: '*', insert: paymentColumns },
     scope_orders_read: { select: '*' },
     scope_orders_write: { select: '*', insert: paymentColumns },
+  },
+  'public.payment_voids': {
+    authenticated: { select: '*', insert: 'payment_id, reason' },
+    scope_orders_read: { select: '*' },
+    scope_orders_write: { select: '*', insert: 'payment_id, reason' },
+  },
+  'public.refunds': {
+    authenticated: { select: '*', insert: refundColumns },
+    scope_orders_read: { select: '*' },
+    scope_orders_write: { select: '*', insert: refundColumns },
   },
   'public.check_ins': {
     authenticated: { select: '*', insert: 'event_id, code, attendee_id, device', update: 'undone_at' },

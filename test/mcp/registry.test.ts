@@ -141,6 +141,8 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   create_promo_code: [false, false, false],
   update_promo_code: [false, true, true],
   record_invoice_payment: [false, false, false],
+  void_payment: [false, true, false],
+  record_refund: [false, false, false],
   cancel_order: [false, true, false],
   update_attendee: [false, true, false],
   cancel_attendee: [false, true, false],

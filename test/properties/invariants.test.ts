@@ -26,6 +26,7 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     "update orders set total = total + 1 where status = 'completed' and total = 0",
     'totals are the sums of the tickets that stand',
     'an order is completed when nothing is due, and not before',
+    'payment_status follows from status and amounts',
   ],
   [
     "update orders set subtotal = 0, discount_total = 0, total = 0 where status = 'cancelled'",
@@ -43,7 +44,11 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'totals of a cancelled order are those it had',
     'nobody paid more than the order ever cost',
   ],
-  ['delete from payments', 'amount_paid is the sum of the payments'],
+  [
+    "update orders set amount_refunded = 1 where status = 'completed'",
+    'amount_refunded is the sum of the refunds, and at most what was paid',
+  ],
+  ['delete from payments', 'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided'],
   [
     "update attendees set price = 0, discount = 0 where order_id in (select id from orders where status = 'cancelled')",
     'nobody paid more than the order ever cost',
@@ -52,7 +57,7 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
   [
     "update orders set amount_paid = total, payment_status = 'paid' where status = 'pending'",
     'an order is completed when nothing is due, and not before',
-    'amount_paid is the sum of the payments',
+    'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided',
     'payment_status follows from status and amounts',
   ],
   [

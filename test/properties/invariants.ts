@@ -46,20 +46,33 @@ const rules = {
   'a discount is of a code and at most the price': `
     select a.* from attendees a
     where a.event_id = $1 and (a.discount not between 0 and a.price or a.discount > 0 and a.promo_code_id is null)`,
-  'amount_paid is the sum of the payments': `
+  'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided': `
     select o.* from orders o
     where o.event_id = $1
-      and o.amount_paid <> (select coalesce(sum(p.amount), 0) from payments p where p.order_id = o.id)`,
+      and (o.amount_paid, o.amount_voided) <> (
+        select coalesce(sum(p.amount) filter (where v.id is null), 0), coalesce(sum(p.amount) filter (where v.id is not null), 0)
+        from payments p left join payment_voids v on v.payment_id = p.id
+        where p.order_id = o.id
+      )`,
+  'amount_refunded is the sum of the refunds, and at most what was paid': `
+    select o.* from orders o
+    where o.event_id = $1
+      and (o.amount_refunded > o.amount_paid
+        or o.amount_refunded <> (select coalesce(sum(r.amount), 0) from refunds r where r.order_id = o.id))`,
   'nobody paid more than the order ever cost': `
     select o.* from orders o where o.event_id = $1 and o.amount_paid > ${linesOf('a.price - a.discount', 'true')}`,
   'an order is completed when nothing is due, and not before': `
     select o.* from orders o
-    where o.event_id = $1 and o.status <> 'cancelled' and (o.status = 'completed') <> (o.amount_paid >= o.total)`,
+    where o.event_id = $1
+      and (o.status = 'pending' and o.amount_paid >= o.total
+        or o.status = 'completed' and o.amount_paid + o.amount_voided < o.total)`,
   'payment_status follows from status and amounts': `
     select o.* from orders o
     where o.event_id = $1 and o.payment_status::text <> case
-      when o.status = 'pending' then case o.amount_paid when 0 then 'awaiting_payment' else 'partially_paid' end
-      when o.amount_paid > case o.status when 'completed' then o.total else 0 end then 'refund_due'
+      when o.amount_refunded > 0 and o.amount_refunded = o.amount_paid then 'refunded'
+      when o.status <> 'cancelled' and o.amount_paid < o.total
+        then case o.amount_paid when 0 then 'awaiting_payment' else 'partially_paid' end
+      when o.amount_paid - o.amount_refunded > case o.status when 'completed' then o.total else 0 end then 'refund_due'
       when o.amount_paid > 0 then 'paid'
       else 'not_required'
     end`,

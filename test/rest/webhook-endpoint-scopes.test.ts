@@ -22,6 +22,8 @@ const needs = [
   ['event.updated', 'events:read'],
   ['event.cancelled', 'events:read'],
   ['payment.recorded', 'orders:read'],
+  ['payment.voided', 'orders:read'],
+  ['refund.recorded', 'orders:read'],
   ['email.bounced', 'attendees:read'],
   ['ticket_type.sold_out', 'events:read'],
 ] as const satisfies [string, Scope][]

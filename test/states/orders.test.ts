@@ -33,6 +33,19 @@ const orderOf =
 const cancel = ({ id }: Sale) => edit('orders', id, "status = 'cancelled'")
 const cancelTicket = ({ attendeeIds: [first] }: Sale) => edit('attendees', first as string, "status = 'cancelled'")
 
+const voidPayment = ({ id }: Sale) =>
+  studio.query(
+    `insert into public.payment_voids (payment_id)
+     select p.id from public.payments p where p.order_id = $1 order by p.id limit 1`,
+    [id],
+  )
+const refund = (amount: number) => (sale: Sale) =>
+  studio.query('insert into public.refunds (order_id, amount) values ($1, $2)', [sale.id, amount])
+const voidAndPay = (amount: number) => async (sale: Sale) => {
+  await voidPayment(sale)
+  await studio.query('insert into public.payments (order_id, amount) values ($1, $2)', [sale.id, amount])
+}
+
 const states = {
   'pending awaiting_payment': orderOf(2),
   'pending awaiting_payment, with one ticket': orderOf(1),
@@ -43,10 +56,17 @@ const states = {
   'completed paid': orderOf(2, { paid: 6000 }),
   'completed paid, with one ticket': orderOf(1, { paid: 3000 }),
   'completed refund_due, one of two tickets cancelled': orderOf(2, { paid: 6000 }, cancelTicket),
+  'completed awaiting_payment, its payment voided': orderOf(2, { paid: 6000 }, voidPayment),
+  'completed partially_paid, its payment voided': orderOf(2, { paid: 6000 }, voidAndPay(1000)),
+  'completed refunded': orderOf(2, { paid: 6000 }, refund(6000)),
   'cancelled not_required': orderOf(2, {}, cancel),
   'cancelled not_required, once complimentary': orderOf(2, { complimentary: true }, cancel),
   'cancelled refund_due, once paid': orderOf(2, { paid: 6000 }, cancel),
   'cancelled refund_due, once partly paid': orderOf(2, { paid: 1000 }, cancel),
+  'cancelled refunded': orderOf(2, { paid: 6000 }, async (sale) => {
+    await cancel(sale)
+    await refund(6000)(sale)
+  }),
 } as const
 
 const outstanding = async ({ id }: Sale) =>
@@ -134,6 +154,8 @@ const received = (amount: number, paidBefore = 0) => ({
   'order.amount_paid': paidBefore + amount,
 })
 
+const receivedAgain = (amount: number) => ({ 'payment 2.amount': amount, 'order.amount_paid': amount })
+
 /** What can be done with any order that is pending, with so much due. */
 const pending = (due: number) => ({
   'to pending': done(),
@@ -177,8 +199,7 @@ testStateMachine({
     'pending not_required': 'it would be completed',
     'pending paid': 'it would be completed',
     'pending refund_due': 'it would be completed',
-    'completed awaiting_payment': 'it completes when nothing is due',
-    'completed partially_paid': 'it completes when nothing is due',
+    'pending refunded': 'a refund needs an order of which nothing is due',
     'cancelled awaiting_payment': 'a cancelled order is pending nothing',
     'cancelled partially_paid': 'what was paid is to be refunded',
     'cancelled paid': 'what was paid is to be refunded',
@@ -267,10 +288,43 @@ testStateMachine({
       'cancelling the last ticket': done(orderGone(ticketGone(2))),
       'cancelling the event': done(withEvent(orderGone(ticketGone(2)))),
     },
+    'completed awaiting_payment, its payment voided': {
+      ...completed,
+      ...pending(6000),
+      'to pending': invalid('completed', 'pending'),
+      'to completed': done(),
+      'to cancelled': done(orderGone(bothGone, nothingDue)),
+      'paying a part': done({ ...receivedAgain(500), 'order.payment_status': 'partially_paid' }),
+      'paying what is due': done({ ...receivedAgain(6000), 'order.payment_status': 'paid' }),
+      'cancelling the last ticket': done(oneTicketLess({})),
+      'cancelling the event': done(withEvent(orderGone(bothGone, nothingDue))),
+    },
+    'completed partially_paid, its payment voided': {
+      ...completed,
+      ...pending(5000),
+      'to pending': invalid('completed', 'pending'),
+      'to completed': done(),
+      'to cancelled': done(orderGone(bothGone, refundDue)),
+      'paying a part': done({ 'payment 3.amount': 500, 'order.amount_paid': 1500 }),
+      'paying what is due': done({
+        'payment 3.amount': 5000,
+        'order.amount_paid': 6000,
+        'order.payment_status': 'paid',
+      }),
+      'cancelling the last ticket': done(oneTicketLess({})),
+      'cancelling the event': done(withEvent(orderGone(bothGone, refundDue))),
+    },
+    'completed refunded': {
+      ...completed,
+      'to cancelled': done(orderGone(bothGone)),
+      'cancelling the last ticket': done(oneTicketLess({})),
+      'cancelling the event': done(withEvent(orderGone(bothGone))),
+    },
     'cancelled not_required': cancelled,
     'cancelled not_required, once complimentary': cancelled,
     'cancelled refund_due, once paid': cancelled,
     'cancelled refund_due, once partly paid': cancelled,
+    'cancelled refunded': cancelled,
   },
 })
 

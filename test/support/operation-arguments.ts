@@ -82,6 +82,14 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     currency: 'EUR',
     external_reference: 'INV-7',
   }),
+  void_payment: async (event) => ({ payment_id: await paidIn(event), reason: 'Typed twice' }),
+  record_refund: async (event) => {
+    const paymentId = await paidIn(event)
+    const { order_id } = await row<{ order_id: string }>('select order_id from public.payments where id = $1', [
+      paymentId,
+    ])
+    return { order_id, amount: 4900, external_reference: 'CN-7' }
+  },
   cancel_order: async (event) => ({ order_id: (await event.guest()).orderId, dry_run: true }),
   list_attendees: async (event) => {
     await event.guest()
@@ -188,6 +196,16 @@ async function acceptedScan(event: TestEvent): Promise<string> {
   const { id } = await row<{ id: string }>(
     'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
     [event.id, code],
+  )
+  return id
+}
+
+/** A payment that completed its order. */
+async function paidIn(event: TestEvent): Promise<string> {
+  const { orderId } = await event.payer()
+  const { id } = await row<{ id: string }>(
+    'insert into public.payments (order_id, amount) values ($1, 4900) returning id',
+    [orderId],
   )
   return id
 }

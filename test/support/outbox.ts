@@ -73,6 +73,8 @@ export const everyType = [
   'event.updated',
   'event.cancelled',
   'payment.recorded',
+  'payment.voided',
+  'refund.recorded',
   'email.bounced',
   'ticket_type.sold_out',
 ]

@@ -6,13 +6,14 @@ import { AttendeeSchema } from '../../operations/attendees.ts'
 import { EventSchema } from '../../operations/events.ts'
 import { timestamp } from '../../operations/fields.ts'
 import { BouncedEmailSchema } from '../../operations/notifications.ts'
-import { OrderSchema, PaymentSchema } from '../../operations/orders.ts'
+import { OrderSchema, PaymentSchema, RefundSchema } from '../../operations/orders.ts'
 import { TicketTypeSchema } from '../../operations/ticket-types.ts'
 import { notificationTypes, WebhookEndpointSchema } from '../../operations/webhook-endpoints.ts'
 
 const objects = {
   order: OrderSchema,
   payment: PaymentSchema,
+  refund: RefundSchema,
   attendee: AttendeeSchema,
   email: BouncedEmailSchema,
   event: EventSchema,

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { RefundSchema } from '../../src/operations/orders.ts'
+import { refusalOf, row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { listenIn } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+/** An order of 49.00 EUR with one ticket, paid in two parts, and so completed. */
+async function arrange({ parts = [900, 4000] } = {}) {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const { orderId, code } = await event.payer()
+  const send = rest(await organisation.key())
+  const pay = (amount: number) => send('POST', `/orders/${orderId}/payments`, { amount })
+  let payments: { id: string }[] = []
+  for (const part of parts) payments = (await pay(part)).body.data.payments
+  return {
+    organisation,
+    event,
+    orderId,
+    code,
+    send,
+    pay,
+    order: async () => (await send('GET', `/orders/${orderId}`)).body.data,
+    voidPayment: (at: number, body = {}) => send('POST', `/payments/${payments[at]?.id}/void`, body),
+    refund: (body: unknown, headers = {}) => send('POST', `/orders/${orderId}/refunds`, body, headers),
+    cancel: () => send('POST', `/orders/${orderId}/cancel`),
+    paymentId: () => payments[0]?.id ?? '',
+  }
+}
+
+test('a void leaves the order and its ticket standing, and what it paid is due again', async () => {
+  const { organisation, event, code, send, pay, voidPayment } = await arrange()
+  const news = await listenIn(organisation.id)
+  const voided = await voidPayment(1, { reason: 'Typed twice' })
+  expect([voided.status, voided.body.data]).toMatchObject([
+    201,
+    {
+      status: 'completed',
+      payment_status: 'partially_paid',
+      amount_paid: 900,
+      amount_due: 4000,
+      amount_refundable: 0,
+      attendees: [{ status: 'active' }],
+    },
+  ])
+  expect(voided.body.data.payments.map((p: { voided_at: string | null }) => p.voided_at !== null)).toEqual([
+    false,
+    true,
+  ])
+  expect(await news()).toEqual([{ type: 'payment.voided', data: voided.body.data.payments[1] }])
+  expect((await send('POST', '/check-ins', { event_id: event.id, code })).status).toBe(200)
+
+  const paidAgain = await pay(4000)
+  expect(paidAgain.body.data).toMatchObject({ payment_status: 'paid', amount_paid: 4900, amount_due: 0 })
+  expect((await pay(1)).body.error.code).toBe('nothing_due')
+  expect((await voidPayment(1)).body.error).toMatchObject({ code: 'payment_voided', param: 'payment_id' })
+})
+
+test('a payment of a pending order can be voided, too', async () => {
+  const { order, voidPayment } = await arrange({ parts: [900] })
+  await voidPayment(0)
+  expect(await order()).toMatchObject({ status: 'pending', payment_status: 'awaiting_payment', amount_due: 4900 })
+})
+
+test('refunds end refund_due, in parts and not beyond what was paid', async () => {
+  const { organisation, cancel, refund, order } = await arrange()
+  await cancel()
+  expect(await order()).toMatchObject({ payment_status: 'refund_due', amount_refundable: 4900 })
+  const news = await listenIn(organisation.id)
+  const first = await refund({ amount: 900, external_reference: 'CN-1', refunded_at: '2026-11-01T10:00:00+01:00' })
+  expect([first.status, first.body.data]).toMatchObject([
+    201,
+    {
+      payment_status: 'refund_due',
+      amount_refunded: 900,
+      amount_refundable: 4000,
+      refunds: [{ amount: 900, currency: 'EUR', method: 'bank_transfer', refunded_at: '2026-11-01T09:00:00.000Z' }],
+    },
+  ])
+  expect((await news()).map(({ type, data }) => [type, RefundSchema.parse(data)])).toEqual([
+    ['refund.recorded', first.body.data.refunds[0]],
+  ])
+  expect((await refund({ amount: 4001 })).body.error).toMatchObject({
+    code: 'refund_too_high',
+    param: 'amount',
+    details: { amount_left: 4000 },
+  })
+  expect((await refund({ amount: 4000, currency: 'USD' })).body.error.code).toBe('wrong_currency')
+  expect((await refund({ amount: 4000, method: 'cash' })).body.data).toMatchObject({
+    payment_status: 'refunded',
+    amount_refunded: 4900,
+    amount_refundable: 0,
+  })
+  expect((await refund({ amount: 1 })).body.error.code).toBe('nothing_refundable')
+})
+
+test('a paid order that stands can be refunded, in full or in part; its ticket stays', async () => {
+  const { event, code, send, refund } = await arrange()
+  expect((await refund({ amount: 1000 })).body.data).toMatchObject({ payment_status: 'paid', amount_due: 0 })
+  expect((await refund({ amount: 3900 })).body.data).toMatchObject({ payment_status: 'refunded', amount_due: 0 })
+  expect((await send('POST', '/check-ins', { event_id: event.id, code })).status).toBe(200)
+})
+
+test('what is still due is not refunded, and what was refunded is not voided', async () => {
+  const pending = await arrange({ parts: [900] })
+  expect((await pending.refund({ amount: 900 })).body.error.code).toBe('payment_due')
+  const refunded = await arrange()
+  await refunded.refund({ amount: 1000 })
+  expect((await refunded.voidPayment(1)).body.error).toMatchObject({
+    code: 'payment_refunded',
+    details: { amount_refunded: 1000 },
+  })
+  expect((await refunded.voidPayment(0)).body.data).toMatchObject({ amount_paid: 4000, amount_refunded: 1000 })
+})
+
+test('refunds and voids at the same moment never return more than was paid', async () => {
+  const { refund, voidPayment, order } = await arrange()
+  const key = { 'Idempotency-Key': randomUUID() }
+  await Promise.all([
+    ...Array.from({ length: 6 }, () => refund({ amount: 2000 })),
+    ...Array.from({ length: 3 }, () => refund({ amount: 300 }, key)),
+    voidPayment(0),
+    voidPayment(1),
+  ])
+  const { amount_paid, amount_refunded, refunds } = await order()
+  expect(amount_refunded).toBeLessThanOrEqual(amount_paid)
+  expect(refunds.reduce((sum: number, { amount }: { amount: number }) => sum + amount, 0)).toBe(amount_refunded)
+})
+
+test('in Studio the same rules hold, and corrections are never edited', async () => {
+  const { orderId, paymentId } = await arrange()
+  const id = paymentId()
+  await studio.query('insert into public.refunds (order_id, amount) values ($1, 900)', [orderId])
+  expect(
+    await refusalOf(studio.query('insert into public.refunds (order_id, amount) values ($1, 4001)', [orderId])),
+  ).toMatchObject({
+    code: 'refund_too_high',
+  })
+  for (const write of [
+    studio.query('update public.refunds set amount = 1 where order_id = $1', [orderId]),
+    studio.query('delete from public.refunds where order_id = $1', [orderId]),
+  ]) {
+    expect(await refusalOf(write)).toMatchObject({ code: 'append_only' })
+  }
+  await studio.query('insert into public.payment_voids (payment_id) values ($1)', [id])
+  expect(await refusalOf(studio.query('delete from public.payment_voids where payment_id = $1', [id]))).toMatchObject({
+    code: 'append_only',
+  })
+  expect(
+    await row('select amount_paid::int, amount_voided::int, amount_refunded::int from public.orders where id = $1', [
+      orderId,
+    ]),
+  ).toEqual({ amount_paid: 4000, amount_voided: 900, amount_refunded: 900 })
+  expect(
+    await refusalOf(studio.query('update public.orders set amount_refunded = 0 where id = $1', [orderId])),
+  ).toMatchObject({ code: 'read_only_field', param: 'amount_refunded' })
+})
+
+test("another organisation's payments and orders are not found", async () => {
+  const [ours, theirs] = [await arrange(), await arrange()]
+  const voided = await ours.send('POST', `/payments/${theirs.paymentId()}/void`)
+  const refunded = await ours.send('POST', `/orders/${theirs.orderId}/refunds`, { amount: 1 })
+  expect([voided.body.error.param, refunded.body.error.param]).toEqual(['payment_id', 'order_id'])
+  expect([voided.status, refunded.status]).toEqual([404, 404])
+})
