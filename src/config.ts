@@ -11,6 +11,10 @@ import { hostOf, isLoopback } from './process/loopback.ts'
 
 export class ConfigError extends Error {}
 
+const days = z
+  .string()
+  .regex(/^[1-9]\d{0,3}$/, 'must be a number of days from 1 to 9999')
+  .transform(Number)
 const text = z.string().trim().min(1, 'must not be empty')
 const port = z
   .string()
@@ -90,11 +94,8 @@ const Environment = z.object({
   POSTMARK_WEBHOOK_SECRET: z.string().min(16, 'must be at least 16 characters').optional(),
   SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be an smtp:// or smtps:// URL' }).optional(),
   MAIL_FROM: z.email('must be an e-mail address').optional(),
-  RETENTION_DAYS: z
-    .string()
-    .regex(/^[1-9]\d{0,3}$/, 'must be a number of days from 1 to 9999')
-    .transform(Number)
-    .default(30),
+  RETENTION_DAYS: days.default(30),
+  AUDIT_RETENTION_DAYS: days.default(365),
   WEBHOOK_TIMEOUT_SECONDS: z
     .string()
     .regex(/^([1-9]|[1-5]\d)$/, 'must be a number of seconds from 1 to 59')
@@ -150,6 +151,7 @@ export type Config = {
   postmarkWebhookSecret: string | undefined
   /** How long settled deliveries, sent e-mails and notifications are kept. */
   retentionDays: number
+  auditRetentionDays: number
   webhookTimeoutSeconds: number
   /** Whether webhooks may be sent to this machine, without TLS. Default: only if Usher itself is reachable from here only. */
   webhooksToLoopback: boolean
@@ -184,6 +186,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     ...mailOf(env),
     postmarkWebhookSecret: env.POSTMARK_WEBHOOK_SECRET,
     retentionDays: env.RETENTION_DAYS,
+    auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     webhookTimeoutSeconds: env.WEBHOOK_TIMEOUT_SECONDS,
     webhooksToLoopback: env.WEBHOOKS_TO_LOOPBACK ?? isForThisMachine(reach),
     webhooksToLoopbackSetting: env.WEBHOOKS_TO_LOOPBACK,

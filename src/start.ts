@@ -197,7 +197,7 @@ function createCourier(
   if (!config.deliveries) return { rpc, metrics, wake() {}, async stop() {} }
   const { queues, close } = openQueues(config, rpc, log, metrics?.delivered, ownPorts)
   const courier = startCourier(queues, log)
-  const housekeeping = startHousekeeping(rpc, config.retentionDays, log)
+  const housekeeping = startHousekeeping(rpc, config, log)
   return {
     rpc,
     metrics,

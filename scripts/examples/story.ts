@@ -293,6 +293,7 @@ async function lookingBack({ show, refuse, fanOut, untilListed }: Player, endpoi
   })
   await untilListed('order.completed')
   await show('list_notifications', 'The first order', { type: 'order.completed', limit: 1 })
+  await show('list_audit_entries', 'The latest two', { limit: 2 })
   const gone = { after: '01926b5c-0000-7000-8000-000000000000' }
   await refuse('list_notifications', 'not_found', 'No longer kept', gone)
 }

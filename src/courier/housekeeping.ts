@@ -8,12 +8,16 @@ const intervalMs = 600_000
 const pauseMs = 200
 const batchSize = 1_000
 
+/** Days to keep what is settled, and the audit trail. */
+type Retention = { retentionDays: number; auditRetentionDays: number }
+
 /** Purges one batch. @returns how many rows; if at least `batchSize`, there may be more. */
-export async function purgeOnce(rpc: CourierRpc, retentionDays: number): Promise<number> {
-  return Number(await rpc('purge', { retention_days: retentionDays, limit: batchSize }))
+export async function purgeOnce(rpc: CourierRpc, { retentionDays, auditRetentionDays }: Retention): Promise<number> {
+  const days = { retention_days: retentionDays, audit_retention_days: auditRetentionDays }
+  return Number(await rpc('purge', { ...days, limit: batchSize }))
 }
 
-export function startHousekeeping(rpc: CourierRpc, retentionDays: number, log: Logger): { stop(): void } {
+export function startHousekeeping(rpc: CourierRpc, retention: Retention, log: Logger): { stop(): void } {
   let timer: NodeJS.Timeout
   let stopped = false
 
@@ -25,7 +29,7 @@ export function startHousekeeping(rpc: CourierRpc, retentionDays: number, log: L
   const purge = async () => {
     let purged = 0
     try {
-      purged = await purgeOnce(rpc, retentionDays)
+      purged = await purgeOnce(rpc, retention)
       if (purged > 0) log.info({ purged }, 'housekeeping')
     } catch (error) {
       log.error({ err: error }, 'housekeeping')

@@ -3,6 +3,7 @@
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
 import { cancelAttendee, getAttendee, getTicketQr, listAttendees, resendTicket, updateAttendee } from './attendees.ts'
+import { listAuditEntries } from './audit.ts'
 import { checkIn, checkInBatch, findAttendees, listCheckIns, undoCheckIn } from './check-ins.ts'
 import {
   cancelEvent,
@@ -84,4 +85,5 @@ export const operations: readonly Operation[] = [
   redeliverWebhook,
   redeliverWebhooks,
   listNotifications,
+  listAuditEntries,
 ]

@@ -1,9 +1,11 @@
--- Retention: idempotency records, settled deliveries and e-mails, and the log of notifications. The courier purges them in
+-- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, and the audit trail. The courier purges them in
 -- small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
 -- is kept, however old, unless its endpoint is disabled.
-create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
+create function api.purge(
+  retention_days integer default 30, "limit" integer default 1000, audit_retention_days integer default 365
+) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -53,6 +55,15 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
+  delete from public.audit_entries e
+  where e.id in (
+    select o.id from public.audit_entries o
+    where o.created_at < now() - make_interval(days => greatest(audit_retention_days, 1))
+    order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
   -- A replaced subscription is needed only for queued transactions that had committed before it was replaced.
   delete from private.webhook_subscriptions s
   where s.id in (
@@ -78,6 +89,6 @@ begin
   return v_purged + v_rows;
 end
 $$;
-comment on function api.purge(integer, integer) is
+comment on function api.purge(integer, integer, integer) is
   'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
-grant execute on function api.purge(integer, integer) to courier;
+grant execute on function api.purge(integer, integer, integer) to courier;

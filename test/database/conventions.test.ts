@@ -48,6 +48,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.event_summary': ['scope_events_read'],
     // Ids only; the rows are read under the policies of the caller.
     'private.find_attendees': ['scope_attendees_read'],
+    'private.find_audit_entries': ['scope_events_write'],
     'private.find_check_ins': ['scope_attendees_read'],
     'private.find_door_attendees': ['scope_checkin_write'],
     'private.find_events': ['scope_events_read'],

@@ -185,6 +185,10 @@ export const tables: Record<string, Record<string, Privileges>> = {
       delete: '*',
     },
   },
+  'public.audit_entries': {
+    authenticated: { select: '*' },
+    scope_events_write: { select: '*' },
+  },
   'public.notifications': {
     authenticated: { select: '*' },
     scope_events_write: { select: '*' },

@@ -68,6 +68,28 @@ test('what is older than its retention goes, a few at a time; what is pending or
   })
 })
 
+test('entries of the audit trail have a retention of their own', async () => {
+  const organisation = await createOrganisation()
+  await organisation.event()
+  await rolledBack(async (client, asCourier) => {
+    await client.query(
+      "update public.audit_entries set created_at = now() - interval '8 days' where organisation_id = $1 and object_type = 'event'",
+      [organisation.id],
+    )
+    const left = async () =>
+      (
+        await client.query<{ object_type: string }>(
+          'select distinct object_type from public.audit_entries where organisation_id = $1 order by 1',
+          [organisation.id],
+        )
+      ).rows.map(({ object_type }) => object_type)
+    await asCourier('select api.purge(1, 100000, 9)')
+    expect(await left()).toEqual(['organisation', 'event', 'ticket_type'])
+    await asCourier('select api.purge(1, 100000, 7)')
+    expect(await left()).toEqual(['organisation', 'ticket_type'])
+  })
+})
+
 test('what is pending for a disabled endpoint goes, too, when it is old', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()

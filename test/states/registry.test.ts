@@ -69,6 +69,9 @@ const noStates = {
   payment_method: 'a setting',
   notification_type: 'what happened, for good',
   request_source: 'where a row came from, for good',
+  audit_action: 'what was done, for good',
+  audit_object: 'what it was done to, for good',
+  audit_actor: 'who did it, for good',
   organisation_role: 'of people, who come in by Studio alone',
   api_scope: 'what a key may do, not where it stands',
 }

@@ -159,6 +159,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     until: '2030-01-01T00:00:00+01:00',
     status: 'delivered',
   }),
+  list_audit_entries: () => ({ object_type: 'event', limit: 10 }),
   list_notifications: async (event) => {
     await event.guest()
     return { type: 'order.created' }

@@ -45,7 +45,7 @@ async function deliver(): Promise<Record<string, number>> {
   const { queues, close } = openQueues(config, rpc, log)
   try {
     const claimed = await runCourierOnce(queues, log, runMs)
-    return { ...claimed, purged: await purgeOnce(rpc, config.retentionDays) }
+    return { ...claimed, purged: await purgeOnce(rpc, config) }
   } finally {
     // The platform may suspend the function between two requests, so no connection is kept.
     await close()

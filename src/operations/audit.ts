@@ -1,0 +1,54 @@
+// The audit trail. SQL: supabase/schemas/42_audit.sql.
+
+import * as z from 'zod'
+import type { Operation } from '../operation.ts'
+import { id, listOf, nextPage, oneOf, paging, timestamp } from './fields.ts'
+
+const objectTypes = [
+  'organisation',
+  'member',
+  'api_key',
+  'event',
+  'ticket_type',
+  'promo_code',
+  'order',
+  'payment',
+  'payment_void',
+  'refund',
+  'attendee',
+  'check_in',
+  'webhook_endpoint',
+] as const
+
+const AuditEntrySchema = z.strictObject({
+  object: z.literal('audit_entry'),
+  id: id('entry'),
+  action: z.enum(['created', 'updated', 'deleted']),
+  object_type: z.enum(objectTypes),
+  object_id: z.string().describe('Identifier of the object.'),
+  actor: z.enum(['api_key', 'member', 'studio', 'courier']),
+  api_key_id: z.string().nullable().describe('The API key, where it was one.'),
+  user_id: z.string().nullable().describe('The member who was signed in, where it was one.'),
+  source: z.enum(['api', 'mcp', 'studio']),
+  changes: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('Changed fields, each as { from, to }; secrets and ticket codes are named without values.'),
+  created_at: timestamp,
+})
+
+export const listAuditEntries = {
+  name: 'list_audit_entries',
+  title: 'List audit entries',
+  summary: 'Who changed what, when and from where, newest first.',
+  description: `Lists who changed what, newest first, with the values before and after. Filter by object_type, or by object_id for the history of one object. It shows entries about what the key may read. ${nextPage}`,
+  method: 'GET',
+  path: '/audit-entries',
+  scope: 'events:write',
+  input: z.strictObject({
+    object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
+    object_id: id('object').optional(),
+    ...paging,
+  }),
+  output: listOf(AuditEntrySchema),
+} satisfies Operation
