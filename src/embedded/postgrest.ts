@@ -84,7 +84,8 @@ function environment(options: PostgrestOptions, { port, adminPort }: PostgrestPo
     PGRST_SERVER_PORT: String(port),
     PGRST_ADMIN_SERVER_PORT: String(adminPort),
     PGRST_DB_URI: options.databaseUrl,
-    PGRST_DB_SCHEMAS: 'api',
+    // The first is the default. public is for people who sign in: row-level security, by their role in an organisation.
+    PGRST_DB_SCHEMAS: 'api,public',
     PGRST_DB_ANON_ROLE: 'anon',
     PGRST_DB_EXTRA_SEARCH_PATH: 'public,extensions',
     PGRST_DB_POOL: '20',

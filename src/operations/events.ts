@@ -123,8 +123,9 @@ export const EventSummarySchema = z.strictObject({
     .strictObject({
       currency,
       due: money.describe('Still to be paid, in minor units.'),
-      paid: money.describe('Sum of the payments.'),
-      refundable: money.describe('Of paid, what is to be given back.'),
+      paid: money.describe('Sum of the payments that are not voided.'),
+      refunded: money.describe('Of paid, what was returned.'),
+      refundable: money.describe('Of paid, what is still to be returned.'),
     })
     .nullable()
     .describe('In the currency of the event. null: the key lacks orders:read.'),

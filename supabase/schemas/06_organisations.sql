@@ -1,7 +1,8 @@
 -- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
 -- the people who sign in.
 
-create type public.organisation_role as enum ('owner', 'member');
+-- What members may do is in docs/organisers.md, "People who sign in", and in the policies of each table.
+create type public.organisation_role as enum ('owner', 'manager', 'door', 'viewer');
 
 create table public.plans (
   name text not null,
@@ -40,7 +41,7 @@ comment on column public.organisations.slug is 'Short name for addresses and the
 create table public.organisation_members (
   organisation_id uuid not null,
   user_id uuid not null,
-  role public.organisation_role not null default 'member',
+  role public.organisation_role not null default 'viewer',
   created_at timestamptz not null default now(),
   constraint organisation_members_pkey primary key (organisation_id, user_id),
   constraint organisation_members_organisation_id_fkey foreign key (organisation_id)
@@ -48,7 +49,7 @@ create table public.organisation_members (
   constraint organisation_members_user_id_fkey foreign key (user_id)
     references auth.users (id) on delete cascade
 );
-comment on table public.organisation_members is 'People who may sign in for an organisation. Owners also manage members and API keys.';
+comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
 
@@ -60,14 +61,14 @@ as $$
 $$;
 grant execute on function private.member_organisation_ids() to authenticated;
 
--- Security definer for the same reason.
-create function private.owned_organisation_ids() returns setof uuid
+-- Organisations of the caller in one of these roles. Security definer for the same reason.
+create function private.organisations_as(roles public.organisation_role[]) returns setof uuid
 language sql stable security definer set search_path = ''
 as $$
   select m.organisation_id from public.organisation_members m
-  where m.user_id = (select auth.uid()) and m.role = 'owner'
+  where m.user_id = (select auth.uid()) and m.role = any (roles)
 $$;
-grant execute on function private.owned_organisation_ids() to authenticated;
+grant execute on function private.organisations_as(public.organisation_role[]) to authenticated;
 
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
@@ -98,7 +99,7 @@ create policy organisations_select_own on public.organisations for select to api
 create policy organisations_select_membership on public.organisations for select to authenticated
   using (id in (select private.member_organisation_ids()));
 create policy organisations_update_ownership on public.organisations for update to authenticated
-  using (id in (select private.owned_organisation_ids()));
+  using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
 grant update (name, slug, reply_to_email) on public.organisations to authenticated;
 
@@ -106,11 +107,11 @@ alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy organisation_members_insert_ownership on public.organisation_members for insert to authenticated
-  with check (organisation_id in (select private.owned_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner}')));
 create policy organisation_members_update_ownership on public.organisation_members for update to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 create policy organisation_members_delete_ownership on public.organisation_members for delete to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 grant select, delete on public.organisation_members to authenticated;
 grant insert (organisation_id, user_id, role) on public.organisation_members to authenticated;
 grant update (role) on public.organisation_members to authenticated;

@@ -120,9 +120,9 @@ alter table public.api_keys enable row level security;
 create policy api_keys_select_itself on public.api_keys for select to api_key
   using (id = (select private.current_api_key_id()));
 create policy api_keys_select_ownership on public.api_keys for select to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 create policy api_keys_update_ownership on public.api_keys for update to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.api_keys to api_key, authenticated;
 grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
 
@@ -175,6 +175,12 @@ declare
 begin
   if v_role <> 'api_key' and v_role not like 'scope\_%' then
     return;
+  end if;
+  -- Schema public is behind the Data API for people who sign in. A key calls functions of schema api, and nothing else.
+  if current_setting('request.path', true) not like '/rpc/%'
+    or coalesce(current_setting('request.headers', true)::jsonb ->> 'content-profile', 'api') <> 'api'
+    or coalesce(current_setting('request.headers', true)::jsonb ->> 'accept-profile', 'api') <> 'api' then
+    perform private.refuse(403, 'forbidden', 'API keys call functions of schema api only.');
   end if;
 
   select k.* into v_key

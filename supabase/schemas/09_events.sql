@@ -259,11 +259,11 @@ create policy events_insert_own on public.events for insert to scope_events_writ
 create policy events_update_own on public.events for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy events_select_membership on public.events for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
 create policy events_insert_membership on public.events for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy events_update_membership on public.events for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;

@@ -135,11 +135,11 @@ create policy ticket_types_insert_own on public.ticket_types for insert to scope
 create policy ticket_types_update_own on public.ticket_types for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy ticket_types_select_membership on public.ticket_types for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
 create policy ticket_types_insert_membership on public.ticket_types for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy ticket_types_update_membership on public.ticket_types for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, event_id, name) on public.ticket_types to scope_attendees_write;
 grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write, scope_attendees_read;

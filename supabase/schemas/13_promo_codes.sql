@@ -175,11 +175,11 @@ create policy promo_codes_insert_own on public.promo_codes for insert to scope_e
 create policy promo_codes_update_own on public.promo_codes for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy promo_codes_select_membership on public.promo_codes for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
 create policy promo_codes_insert_membership on public.promo_codes for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy promo_codes_update_membership on public.promo_codes for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
 grant insert (
   organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status

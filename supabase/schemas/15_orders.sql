@@ -291,9 +291,11 @@ create policy orders_update_own on public.orders for update to scope_orders_writ
 create policy orders_insert_own on public.orders for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy orders_select_membership on public.orders for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy orders_insert_membership on public.orders for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy orders_update_membership on public.orders for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
 -- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
@@ -301,6 +303,9 @@ grant update (status) on public.orders to scope_orders_write;
 grant insert (
   id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
+grant insert (
+  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+) on public.orders to authenticated;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json

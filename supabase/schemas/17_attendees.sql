@@ -299,10 +299,18 @@ create policy attendees_update_own on public.attendees for update to scope_atten
 create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy attendees_select_membership on public.attendees for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy attendees_insert_membership on public.attendees for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy attendees_update_membership on public.attendees for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.attendees to scope_attendees_read, scope_attendees_write, authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.attendees to scope_attendees_read, scope_attendees_write;
+-- Members share one role, and viewers must not see what admits a person: see public.ticket_codes.
+grant select (
+  id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
+  status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, external_id,
+  metadata, version, created_at, updated_at
+) on public.attendees to authenticated;
 -- Check-in shows who holds a ticket, not how to reach them.
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
@@ -312,7 +320,10 @@ grant insert (
 ) on public.attendees to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write;
-grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+) on public.attendees to authenticated;
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees to authenticated;
 
 -- What an attendee's ticket type and order are called. Security definer: whoever reads an attendee may know this much of them.
 create function private.names_of(attendee public.attendees, out ticket_type_name text, out reference text)

@@ -96,9 +96,9 @@ create policy payments_select_own on public.payments for select to scope_orders_
 create policy payments_insert_own on public.payments for insert to scope_orders_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy payments_select_membership on public.payments for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
 create policy payments_insert_membership on public.payments for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.payments to scope_orders_read, scope_orders_write, authenticated;
 grant insert (order_id, method, amount, currency, received_at, external_reference) on public.payments
   to scope_orders_write, authenticated;
@@ -257,9 +257,9 @@ create policy payment_voids_select_own on public.payment_voids for select to sco
 create policy payment_voids_insert_own on public.payment_voids for insert to scope_orders_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy payment_voids_select_membership on public.payment_voids for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
 create policy payment_voids_insert_membership on public.payment_voids for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.payment_voids to scope_orders_read, scope_orders_write, authenticated;
 grant insert (payment_id, reason) on public.payment_voids to scope_orders_write, authenticated;
 
@@ -269,9 +269,9 @@ create policy refunds_select_own on public.refunds for select to scope_orders_re
 create policy refunds_insert_own on public.refunds for insert to scope_orders_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy refunds_select_membership on public.refunds for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
 create policy refunds_insert_membership on public.refunds for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.refunds to scope_orders_read, scope_orders_write, authenticated;
 grant insert (order_id, method, amount, currency, refunded_at, external_reference) on public.refunds
   to scope_orders_write, authenticated;

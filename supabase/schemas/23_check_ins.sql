@@ -203,12 +203,16 @@ create policy check_ins_insert_own on public.check_ins for insert to scope_check
 create policy check_ins_update_own on public.check_ins for update to scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy check_ins_select_membership on public.check_ins for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
 create policy check_ins_insert_membership on public.check_ins for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager,door}')));
 create policy check_ins_update_membership on public.check_ins for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.check_ins to scope_checkin_write, scope_attendees_read, authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager,door}')));
+grant select on public.check_ins to scope_checkin_write, scope_attendees_read;
+grant select (
+  id, organisation_id, event_id, attendee_id, result, reason, device, scan_id, source, api_key_id, scanned_at, undone_at, created_at,
+  updated_at
+) on public.check_ins to authenticated;
 grant insert (id, event_id, code, attendee_id, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
 grant insert (event_id, code, attendee_id, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;

@@ -223,13 +223,13 @@ create policy webhook_endpoints_update_own on public.webhook_endpoints for updat
 create policy webhook_endpoints_delete_own on public.webhook_endpoints for delete to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy webhook_endpoints_select_membership on public.webhook_endpoints for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy webhook_endpoints_insert_membership on public.webhook_endpoints for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy webhook_endpoints_update_membership on public.webhook_endpoints for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy webhook_endpoints_delete_membership on public.webhook_endpoints for delete to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select, delete on public.webhook_endpoints to scope_events_write, authenticated;
 grant insert (organisation_id, url, description, types, event_ids) on public.webhook_endpoints to scope_events_write, authenticated;
 grant update (url, description, types, event_ids, status) on public.webhook_endpoints to scope_events_write, authenticated;

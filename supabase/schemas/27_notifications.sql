@@ -47,8 +47,9 @@ create policy notifications_select_own on public.notifications for select to sco
     and type = any ((select private.readable_types())::public.notification_type[])
   );
 create policy notifications_select_membership on public.notifications for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.notifications to scope_events_write, authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.notifications to scope_events_write;
+grant select (id, organisation_id, type, created_at) on public.notifications to authenticated;
 
 -- Ids of the notifications of a page, oldest first: see 04_pages.sql.
 create function private.find_notifications(

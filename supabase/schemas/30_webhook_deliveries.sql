@@ -132,7 +132,7 @@ create policy webhook_deliveries_update_own on public.webhook_deliveries for upd
     and type = any ((select private.readable_types())::public.notification_type[])
   );
 create policy webhook_deliveries_select_membership on public.webhook_deliveries for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.webhook_deliveries to scope_events_write, authenticated;
 grant update (status, attempts, next_attempt_at) on public.webhook_deliveries to scope_events_write;
 

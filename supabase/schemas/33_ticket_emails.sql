@@ -86,5 +86,8 @@ revoke all on public.ticket_emails from anon, authenticated, service_role;
 
 alter table public.ticket_emails enable row level security;
 create policy ticket_emails_select_membership on public.ticket_emails for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.ticket_emails to authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select (
+  id, organisation_id, attendee_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at,
+  last_attempt_at
+) on public.ticket_emails to authenticated;

@@ -29,15 +29,14 @@ begin
       'currency', event.currency,
       'due', coalesce(sum(greatest(o.total - o.amount_paid, 0)) filter (where o.status <> 'cancelled'), 0),
       'paid', coalesce(sum(o.amount_paid), 0),
-      'refundable', coalesce(
-        sum(o.amount_paid - case o.status when 'cancelled' then 0 else o.total end) filter (where o.payment_status = 'refund_due'), 0
-      )
+      'refunded', coalesce(sum(o.amount_refunded), 0),
+      'refundable', coalesce(sum(private.amount_refundable(o)) filter (where o.payment_status = 'refund_due'), 0)
     ) into v_revenue
     from public.orders o
     where o.event_id = any (array[event.id])
       and o.organisation_id is not distinct from private.current_organisation_id()
       and o.status = any (enum_range(null::public.order_status))
-      and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due}'::public.payment_status[]);
+      and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due,refunded}'::public.payment_status[]);
   end if;
 
   -- Attendees are read once, and from an index alone. A quarter of an hour is a part of every hour and day, whatever the time zone.

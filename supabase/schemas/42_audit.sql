@@ -70,7 +70,7 @@ begin
     where f.value is distinct from coalesce(new_row -> f.key, 'null')
       and f.key not in (
         'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'times_redeemed',
-        'failing_since', 'last_failed_at', 'ticket_email_sent_at', 'ticket_email_last_error'
+        'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error'
       )
   );
 end
@@ -282,7 +282,7 @@ create policy audit_entries_select_own on public.audit_entries for select to sco
     and object_type = any ((select private.auditable_objects())::public.audit_object[])
   );
 create policy audit_entries_select_ownership on public.audit_entries for select to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.audit_entries to scope_events_write, authenticated;
 
 -- Ids of the entries of a page, newest first: see 04_pages.sql.

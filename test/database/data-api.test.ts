@@ -195,12 +195,34 @@ describe('tables', () => {
         { path, method: 'PATCH', body: {} },
         { path, method: 'DELETE' },
       ]) {
-        expect([table, (await send(request, token)).status]).toEqual([table, 404])
+        expect([table, (await send(request, token)).status]).toEqual([table, 403])
       }
     }
   })
 
-  test.each(['public', 'private', 'auth', 'extensions', 'supabase_migrations', 'pg_catalog'])(
+  test('of schema public are for people who sign in, not for keys', async () => {
+    const { claims } = await keyOf(await createOrganisation())
+    for (const role of ['api_key', ...scopes.map(roleOfScope)]) {
+      const token = await sign({ ...claims, role })
+      for (const headers of [{ 'Accept-Profile': 'public' }, { 'Content-Profile': 'public' }] as Record<
+        string,
+        string
+      >[]) {
+        const method = 'Accept-Profile' in headers ? 'GET' : 'POST'
+        for (const path of ['/events', '/orders', '/attendees', '/rpc/ticket_codes']) {
+          const answer = await send({ path, headers, method, ...(method === 'POST' && { body: {} }) }, token)
+          expect([role, path, method, answer.status]).toEqual([
+            role,
+            path,
+            method,
+            expect.toSatisfy((s) => s === 403 || s === 404),
+          ])
+        }
+      }
+    }
+  })
+
+  test.each(['private', 'auth', 'extensions', 'supabase_migrations', 'pg_catalog'])(
     'of schema %s are not to be had by asking for the schema',
     async (schema) => {
       const { claims } = await keyOf(await createOrganisation())

@@ -62,6 +62,15 @@ const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemp
 
 const webhookEndpointColumns = 'url, description, types, event_ids'
 
+export const views = [
+  'arrivals',
+  'door_list',
+  'event_sales',
+  'failing_webhook_endpoints',
+  'undelivered_tickets',
+  'unpaid_orders',
+].map((name) => `public.${name}`)
+
 /** By table and role. Rights that a role inherits are not repeated. */
 export const tables: Record<string, Record<string, Privileges>> = {
   'public.plans': {
@@ -124,7 +133,12 @@ export const tables: Record<string, Record<string, Privileges>> = {
     },
   },
   'public.orders': {
-    authenticated: { select: '*', update: 'name, email, company, status, external_id, metadata' },
+    authenticated: {
+      select: '*',
+      insert:
+        'organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata',
+      update: 'name, email, company, status, external_id, metadata',
+    },
     scope_orders_read: { select: '*' },
     scope_orders_write: { select: '*', update: 'status' },
     scope_attendees_read: { select: 'id, organisation_id, reference' },
@@ -135,7 +149,13 @@ export const tables: Record<string, Record<string, Privileges>> = {
     },
   },
   'public.attendees': {
-    authenticated: { select: '*', update: 'name, email, company, status, ticket_code, external_id, metadata' },
+    // Not the ticket code: members share one role, and viewers must not see it. See public.ticket_codes.
+    authenticated: {
+      select:
+        'id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id, status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, external_id, metadata, version, created_at, updated_at',
+      insert: 'organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata',
+      update: 'name, email, company, status, ticket_code, ticket_email_status, external_id, metadata',
+    },
     scope_attendees_read: { select: '*' },
     scope_attendees_write: {
       select: '*',
@@ -163,7 +183,12 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_orders_write: { select: '*', insert: refundColumns },
   },
   'public.check_ins': {
-    authenticated: { select: '*', insert: 'event_id, code, attendee_id, device', update: 'undone_at' },
+    authenticated: {
+      select:
+        'id, organisation_id, event_id, attendee_id, result, reason, device, scan_id, source, api_key_id, scanned_at, undone_at, created_at, updated_at',
+      insert: 'event_id, code, attendee_id, device',
+      update: 'undone_at',
+    },
     scope_attendees_read: { select: '*' },
     scope_checkin_write: {
       select: '*',
@@ -190,7 +215,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_events_write: { select: '*' },
   },
   'public.notifications': {
-    authenticated: { select: '*' },
+    authenticated: { select: 'id, organisation_id, type, created_at' },
     scope_events_write: { select: '*' },
   },
   'public.webhook_deliveries': {
@@ -198,7 +223,10 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_events_write: { select: '*', update: 'status, attempts, next_attempt_at' },
   },
   'public.ticket_emails': {
-    authenticated: { select: '*' },
+    authenticated: {
+      select:
+        'id, organisation_id, attendee_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at, last_attempt_at',
+    },
   },
   'private.webhook_secrets': {},
   'private.api_key_hashes': {},

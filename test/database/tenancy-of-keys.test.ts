@@ -32,7 +32,9 @@ const readsNew = (role: string) => seesOnlyNew[role] ?? []
 
 test.each(pairs(readsAll))('%s reads of %s all rows of its organisation, and no others', async (role, table) => {
   for (const tenant of [a, b]) {
-    const expected = table === 'public.api_keys' ? 1 : await held(table, tenant)
+    const all = table === 'public.api_keys' ? 1 : await held(table, tenant)
+    // Entries about keys and members are for owners: test/database/audit.test.ts.
+    const expected = table === 'public.audit_entries' ? expect.toSatisfy((n) => 0 < n && n < all) : all
     expect(await actAs(role, tenant.claims, (actor) => seen(actor, table))).toEqual({ [tenant.id]: expected })
   }
 })

@@ -1,5 +1,6 @@
 // Whose rows a person sees and writes who is signed in through Supabase Auth: those of the organisations they belong to,
-// and keys, members and the organisation itself only where they are an owner. The same people for all tests, since nothing
+// and keys, members, the audit trail and the organisation itself only where they are an owner. What each role may do is in
+// test/database/members.test.ts. The same people for all tests, since nothing
 // an actor does is kept.
 
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -14,7 +15,7 @@ let stranger: Claims
 let memberOfBoth: Claims
 beforeAll(async () => {
   ;[a, b, stranger, memberOfBoth] = await Promise.all([createTenant(), createTenant(), signUp(), signUp()])
-  await Promise.all([join(a.id, memberOfBoth, 'member'), join(b.id, memberOfBoth, 'owner')])
+  await Promise.all([join(a.id, memberOfBoth, 'manager'), join(b.id, memberOfBoth, 'owner')])
 })
 
 test.each(readable('authenticated'))(
@@ -44,7 +45,7 @@ describe('a person who is signed in', () => {
     const ofA = { [a.id]: await held(table, a) }
     const ofB = { [b.id]: await held(table, b) }
     const sees = (claims: Claims) => actAs('authenticated', claims, (actor) => seen(actor, table))
-    const keys = table === 'public.api_keys'
+    const keys = ['public.api_keys', 'public.audit_entries'].includes(table)
     expect(await sees(a.owner)).toEqual(ofA)
     expect(await sees(a.member)).toEqual(keys ? {} : ofA)
     expect(await sees(b.owner)).toEqual(ofB)
@@ -101,7 +102,7 @@ describe('a person who is signed in', () => {
       expect(await touched(insert, [null, a.event.id, 'New'])).toBe(1)
       expect(await refusal(insert, [b.id, b.event.id, 'New'])).toEqual({ sqlstate: '42501' })
       expect(await refusal(insert, [a.id, b.event.id, 'New'])).toEqual({ sqlstate: '23503' })
-      expect(await touched('update public.ticket_types set price = 100')).toBe(4)
+      expect(await touched('update public.ticket_types set price = 100')).toBe(5)
       expect(await touched('update public.ticket_types set price = 1 where event_id = $1', [b.event.id])).toBe(0)
     })
   })
@@ -110,8 +111,8 @@ describe('a person who is signed in', () => {
     'edits and cancels the orders and attendees of their organisation as %s',
     async (_who, claims) => {
       await actAs('authenticated', claims(), async ({ rows, touched }) => {
-        expect(await touched("update public.attendees set company = 'NASA'")).toBe(2)
-        expect(await touched("update public.orders set status = 'cancelled'")).toBe(2)
+        expect(await touched("update public.attendees set company = 'NASA'")).toBe(3)
+        expect(await touched("update public.orders set status = 'cancelled'")).toBe(3)
         expect(
           await rows(
             `select distinct a.status, t.quantity_sold
@@ -135,7 +136,7 @@ describe('a person who is signed in', () => {
         expect(await touched(undo, [a.checkInId])).toBe(1)
 
         const scan = `insert into public.check_ins (event_id, code)
-      select $1, ticket_code from public.attendees where id = $2 returning result, source`
+      select $1, ticket_code from public.ticket_codes($1) where attendee_id = $2 returning result, source`
         expect(await rows(scan, [a.event.id, a.attendeeId])).toEqual([{ result: 'accepted', source: 'studio' }])
         const elsewhere = "insert into public.check_ins (event_id, code) values ($1, 'any')"
         expect(await refusal(elsewhere, [b.event.id])).toMatchObject({ sqlstate: 'PT404', code: 'not_found' })
@@ -188,7 +189,7 @@ describe('a person who is signed in', () => {
       expect(await touched('update public.api_keys set revoked_at = now() where id = $1', [keyId])).toBe(0)
       expect(await touched("update public.organisations set name = 'Renamed' where id = $1", [id])).toBe(0)
       const add = 'insert into public.organisation_members (organisation_id, user_id, role) values ($1, $2, $3)'
-      expect(await refusal(add, [id, newcomer.sub, 'member'])).toEqual({ sqlstate: '42501' })
+      expect(await refusal(add, [id, newcomer.sub, 'manager'])).toEqual({ sqlstate: '42501' })
       const self = claims().sub
       const promote =
         "update public.organisation_members set role = 'owner' where organisation_id = $1 and user_id = $2"

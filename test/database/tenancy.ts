@@ -35,7 +35,7 @@ export async function held(table: string, tenant: Tenant): Promise<number> {
 /** Each value is one that any row of a tenant could be given. */
 export const edits: Record<string, string> = {
   'public.organisations': "name = 'Renamed'",
-  'public.organisation_members': "role = 'member'",
+  'public.organisation_members': "role = 'manager'",
   'public.api_keys': "name = 'Renamed'",
   'public.events': "name = 'Renamed'",
   'public.ticket_types': "name = 'Renamed'",
@@ -58,6 +58,8 @@ export const refusedAsNotFound: Record<string, string> = {
   'public.attendees': 'order_id',
   'public.check_ins': 'event_id',
   'public.payments': 'order_id',
+  'public.payment_voids': 'payment_id',
+  'public.refunds': 'order_id',
 }
 
 /** Where a role sees only the rows that it is adding. */
@@ -96,6 +98,11 @@ export const additions: Record<string, (tenant: Tenant, newcomer: Claims) => [sq
   'public.payments': (tenant) => [
     'insert into public.payments (order_id, amount) values ($1, 100)',
     [tenant.pricedOrderId],
+  ],
+  'public.payment_voids': (tenant) => ['insert into public.payment_voids (payment_id) values ($1)', [tenant.paymentId]],
+  'public.refunds': (tenant) => [
+    'insert into public.refunds (order_id, amount) values ($1, 100)',
+    [tenant.paidOrderId],
   ],
   'public.webhook_endpoints': (tenant) => [
     "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://new.example.com', '{order.created}')",

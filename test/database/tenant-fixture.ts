@@ -14,6 +14,9 @@ export type Tenant = {
   orderId: string
   /** Pending, with something due. */
   pricedOrderId: string
+  /** A payment of it. */
+  paymentId: string
+  paidOrderId: string
   attendeeId: string
   checkInId: string
   keyId: string
@@ -41,7 +44,16 @@ export async function createTenant(): Promise<Tenant> {
   ])
   const priced = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 100)', [priced.orderId])
+  const refunded = await event.payer()
+  await studio.query(
+    `with first as (insert into public.payments (order_id, amount) values ($1, 1) returning id)
+     insert into public.payment_voids (payment_id) select id from first`,
+    [refunded.orderId],
+  )
+  await studio.query('insert into public.payments (order_id, amount) values ($1, 4900)', [refunded.orderId])
+  await studio.query('insert into public.refunds (order_id, amount) values ($1, 100)', [refunded.orderId])
   await fanOut(organisation.id)
+  const paid = await row<{ id: string }>('select id from public.payments where order_id = $1', [priced.orderId])
   const [key, owner, member] = await Promise.all([
     row<{ id: string; family_id: string }>('select id, family_id from public.api_keys where prefix = $1', [
       prefixOf(await organisation.key()),
@@ -51,13 +63,15 @@ export async function createTenant(): Promise<Tenant> {
   ])
   // A second key, which the first must not see.
   await organisation.key('events:read')
-  await Promise.all([join(organisation.id, owner, 'owner'), join(organisation.id, member, 'member')])
+  await Promise.all([join(organisation.id, owner, 'owner'), join(organisation.id, member, 'manager')])
 
   return {
     id: organisation.id,
     event,
     orderId: guest.orderId,
     pricedOrderId: priced.orderId,
+    paymentId: paid.id,
+    paidOrderId: refunded.orderId,
     attendeeId: guest.attendeeId,
     checkInId: checkIn.id,
     keyId: key.id,
@@ -74,7 +88,11 @@ export async function signUp(): Promise<Claims> {
   return { sub }
 }
 
-export async function join(organisationId: string, person: Claims, role: 'owner' | 'member'): Promise<void> {
+export async function join(
+  organisationId: string,
+  person: Claims,
+  role: 'owner' | 'manager' | 'door' | 'viewer',
+): Promise<void> {
   await studio.query('insert into public.organisation_members (organisation_id, user_id, role) values ($1, $2, $3)', [
     organisationId,
     person.sub,

@@ -57,7 +57,12 @@ const chapters: readonly Tag[] = [
     guide: 'integrators#webhooks-and-notifications',
     kinds: ['webhook_endpoint', 'webhook_delivery', 'webhook_redelivery', 'notification'],
   },
-  { name: 'Audit trail', description: 'Who changed what, when and from where.', kinds: ['audit_entry'] },
+  {
+    name: 'Audit trail',
+    description: 'Who changed what, when and from where.',
+    guide: 'integrators#who-changed-what',
+    kinds: ['audit_entry'],
+  },
 ]
 
 export const tags = chapters.map(({ name, description, guide }) => ({

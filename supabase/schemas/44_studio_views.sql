@@ -1,0 +1,151 @@
+-- Views that answer an organiser's questions in Studio, and for members over the Data API. They run with the rights of whoever reads
+-- them, so each person sees the rows of their own organisations, and no view shows a ticket code.
+
+-- "EUR 49.00": minor units in the decimals of the currency (ISO 4217).
+create function private.money_text(amount bigint, currency text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_decimals integer := case
+    when currency in (
+      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
+    ) then 0
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 3
+    else 2
+  end;
+begin
+  return currency || ' ' || round(amount / (10::numeric ^ v_decimals), v_decimals);
+end
+$$;
+grant execute on function private.money_text(bigint, text) to authenticated;
+
+create view public.event_sales with (security_invoker = true) as
+select
+  e.organisation_id,
+  t.event_id,
+  e.name as event,
+  e.status,
+  e.starts_at,
+  t.id as ticket_type_id,
+  t.name as ticket_type,
+  private.money_text(t.price, e.currency) as price,
+  t.quantity_sold as sold,
+  t.quantity - t.quantity_sold as available,
+  coalesce(a.checked_in, 0) as checked_in,
+  private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered
+from public.events e
+join public.ticket_types t on t.event_id = e.id
+left join lateral (
+  select count(*) filter (where a.checked_in) as checked_in, sum(a.price - a.discount) as ordered
+  from public.attendees a
+  where a.ticket_type_id = t.id and a.status <> 'cancelled'
+) a on true
+order by e.starts_at desc nulls first, e.id, t.position, t.id;
+comment on view public.event_sales is 'Tickets sold of each ticket type, what they come to, and how many people are in.';
+
+create view public.unpaid_orders with (security_invoker = true) as
+select
+  o.organisation_id,
+  o.event_id,
+  e.name as event,
+  o.id as order_id,
+  o.reference,
+  o.name,
+  o.email,
+  o.company,
+  private.money_text(o.total, o.currency) as total,
+  private.money_text(o.amount_paid, o.currency) as paid,
+  private.money_text(o.total - o.amount_paid, o.currency) as due,
+  o.total - o.amount_paid as amount_due,
+  o.currency,
+  o.created_at,
+  now() - o.created_at as age
+from public.orders o
+join public.events e on e.id = o.event_id
+where o.payment_status in ('awaiting_payment', 'partially_paid')
+order by o.created_at;
+comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first.';
+
+create view public.door_list with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  e.name as event,
+  a.id as attendee_id,
+  a.name,
+  a.company,
+  t.name as ticket_type,
+  o.reference,
+  a.status,
+  a.checked_in_at
+from public.attendees a
+join public.events e on e.id = a.event_id
+join public.ticket_types t on t.id = a.ticket_type_id
+join public.orders o on o.id = a.order_id
+where a.status <> 'cancelled'
+order by a.event_id, lower(a.name), a.id;
+comment on view public.door_list is 'Who is expected, by name. Ticket codes are in the function ticket_codes.';
+
+create view public.arrivals with (security_invoker = true) as
+select
+  e.organisation_id,
+  a.event_id,
+  e.name as event,
+  date_trunc('hour', a.checked_in_at, e.timezone) as hour,
+  count(*) as arrived
+from public.attendees a
+join public.events e on e.id = a.event_id
+where a.checked_in and a.status <> 'cancelled'
+group by e.id, a.event_id, date_trunc('hour', a.checked_in_at, e.timezone)
+order by a.event_id, hour;
+comment on view public.arrivals is 'How many people came in, by hour of the event''s time zone.';
+
+create view public.undelivered_tickets with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  e.name as event,
+  a.id as attendee_id,
+  a.name,
+  a.email,
+  a.ticket_email_status,
+  a.ticket_email_last_error as error,
+  a.ticket_email_sent_at as sent_at
+from public.attendees a
+join public.events e on e.id = a.event_id
+where a.ticket_email_status in ('bounced', 'failed') and a.status <> 'cancelled'
+order by a.event_id, lower(a.name), a.id;
+comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why.';
+
+create view public.failing_webhook_endpoints with (security_invoker = true) as
+select
+  w.organisation_id,
+  w.id as webhook_endpoint_id,
+  w.url,
+  w.description,
+  w.status,
+  w.failing_since,
+  w.disabled_reason,
+  d.last_response_status,
+  d.last_error,
+  d.last_attempt_at
+from public.webhook_endpoints w
+left join lateral (
+  select d.last_response_status, d.last_error, d.last_attempt_at
+  from public.webhook_deliveries d
+  where d.webhook_endpoint_id = w.id and d.last_attempt_at is not null and d.status <> 'delivered'
+  order by d.id desc
+  limit 1
+) d on true
+where w.failing_since is not null or w.disabled_reason is not null
+order by w.failing_since nulls last;
+comment on view public.failing_webhook_endpoints is 'Webhook endpoints that do not answer as they should, with the last failure.';
+
+revoke all on
+  public.event_sales, public.unpaid_orders, public.door_list, public.arrivals, public.undelivered_tickets,
+  public.failing_webhook_endpoints
+from anon, authenticated, service_role;
+grant select on
+  public.event_sales, public.unpaid_orders, public.door_list, public.arrivals, public.undelivered_tickets,
+  public.failing_webhook_endpoints
+to authenticated;
