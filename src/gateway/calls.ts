@@ -10,6 +10,7 @@ import { createBatches } from './batches.ts'
 import type { DataApi } from './data-api.ts'
 import { errorFor, nameFor } from './header-names.ts'
 import type { Principal, Principals } from './principals.ts'
+import { createSharedReads } from './shared-reads.ts'
 import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
 
@@ -73,7 +74,8 @@ export function createCall({
   /** Called after each committed write: deliveries may be pending. */
   onWritten?: (() => void) | undefined
 }): Call {
-  const send = createBatches(dataApi)
+  const write = createBatches(dataApi)
+  const read = createSharedReads(dataApi)
 
   async function run(
     operation: Operation,
@@ -83,7 +85,7 @@ export function createCall({
   ): Promise<unknown> {
     const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
     try {
-      return await send(operation, args, token, repeatable)
+      return await (isRead(operation) ? read(operation, args, token) : write(operation, args, token, repeatable))
     } catch (error) {
       // The key has changed since it was resolved: the cached principal is stale.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403))

@@ -10,7 +10,7 @@ import { ownApp } from '../support/own-app.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
 /** The app in front of PostgREST, through a server that counts the calls of each function, and may break them. */
-async function counted(breaks: (path: string) => boolean = () => false) {
+async function counted(breaks: (path: string) => boolean = () => false, delayMs = 0) {
   const { hostname, port } = new URL(inject('dataApiUrl'))
   const rpcs: Record<string, number> = {}
   const batches: Record<string, unknown>[][] = []
@@ -19,8 +19,10 @@ async function counted(breaks: (path: string) => boolean = () => false) {
     rpcs[path] = (rpcs[path] ?? 0) + 1
     if (breaks(path)) return void res.destroy()
     const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
-      res.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(res)
+      setTimeout(() => {
+        res.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(res)
+      }, delayMs)
     })
     req.pipe(upstream)
     if (path.startsWith('register_attendees'))
@@ -142,4 +144,27 @@ test('a key that is revoked is refused in the middle of a batch, and nothing of 
   const counts = tally(answers)
   expect(Object.keys(counts).every((outcome) => ['201', 'api_key_revoked'].includes(outcome))).toBe(true)
   expect(await event.sold()).toBe(counts[201] ?? 0)
+})
+
+test('reads of the same thing share RPCs; none is answered from before it arrived, and no other key gets the answer', async () => {
+  const { url, rpcs } = await counted(undefined, 50)
+  const { event, key, organisation } = await onSale()
+  const read = (by = key) => rest(by, url)('GET', `/events/${event.id}`)
+  await read()
+  rpcs.get_event = 0
+  const names = (await times(60, () => read())).map(({ body }) => body.data.name)
+  expect(names).toEqual(Array(60).fill('Test event'))
+  expect(rpcs.get_event).toBeLessThan(20)
+
+  // Each writes, and then reads what it has written, or something later, while the others do the same.
+  const versions = await times(8, async () => {
+    const { body } = await rest(key, url)('PATCH', `/events/${event.id}`, { description: 'Edited' })
+    return [body.data.version, (await read()).body.data.version]
+  })
+  for (const [written, seen] of versions) expect(seen).toBeGreaterThanOrEqual(written)
+
+  const stranger = await (await createOrganisation()).key()
+  const narrow = await organisation.key('orders:read')
+  const answers = await times(30, (i) => read([key, stranger, narrow][i % 3]))
+  expect(answers.map(({ status }) => status)).toEqual(answers.map((_, i) => [200, 404, 403][i % 3]))
 })
