@@ -7,6 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import packageLock from '../../package-lock.json' with { type: 'json' }
 import { serveApp } from '../../scripts/support/serve-app.ts'
@@ -15,7 +16,7 @@ import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 import { makeDataDirectory } from '../support/data-directory.ts'
-import { functionFolder, spawnDeno } from '../support/deno.ts'
+import { functionFolder, functionsFolder, spawnDeno } from '../support/deno.ts'
 import { pendingWebhook } from '../support/pending-webhook.ts'
 import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
@@ -138,6 +139,93 @@ describe('beside a Supabase project', () => {
     expect(status).toBe(503)
     expect(headers.get('Retry-After')).toBe('1')
     expect(body.error).toMatchObject({ code: 'temporarily_unavailable', retryable: true })
+  })
+
+  /** An example function of supabase/functions, until the test ends. */
+  async function serveExample(name: string, environment: Record<string, string>): Promise<string> {
+    const folder = join(functionsFolder, name)
+    const deno = spawnDeno('edge-runtime.ts', [join(folder, 'index.ts')], environment, folder)
+    const log = text(deno.stderr)
+    onTestFinished(() => void deno.kill('SIGKILL'))
+    const port = Promise.race([once(deno.stdout, 'data').then(String), log.then((said) => Promise.reject(Error(said)))])
+    return `http://127.0.0.1:${Number(await port)}/`
+  }
+
+  test('are consumed by the example function: verified, kept once, and said in a chat', async () => {
+    const run = (sql: string) => withDatabase(stack.databaseUrl, (client) => client.query(sql))
+    await run(readFileSync(join(functionsFolder, 'webhook-consumer/table.sql'), 'utf8'))
+    const chat = await startWebhookReceiver()
+    const serviceKey = await new SignJWT({ role: 'service_role' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setExpirationTime('5m')
+      .sign(new TextEncoder().encode(stack.jwtSecret))
+    const project = await startSupabaseGateway(stack.dataApiUrl, serviceKey)
+    onTestFinished(async () => {
+      await chat.close()
+      await project.close()
+    })
+    const types = ['attendee.checked_in', 'order.completed']
+    const { data: endpoint } = (await send('POST', '/webhook-endpoints', { url: 'http://localhost:9/', types })).body
+    const url = await serveExample('webhook-consumer', {
+      SUPABASE_URL: project.url,
+      SUPABASE_SERVICE_ROLE_KEY: serviceKey,
+      WEBHOOK_SECRET: endpoint.secret,
+      CHAT_WEBHOOK_URL: chat.url,
+    })
+    await send('PATCH', `/webhook-endpoints/${endpoint.id}`, { url })
+    const attendee = await register()
+    await send('POST', '/check-ins', { event_id: demo.eventId, code: attendee.ticket_code })
+
+    // The chat is away: the webhook is tried again, and nothing is kept of it.
+    chat.answerWith((response) => void response.writeHead(503).end())
+    const courier = await serveFunction()
+    await courier.run()
+    chat.answerWith((response) => void response.writeHead(200).end())
+    const deliveries = async () =>
+      (await send('GET', `/webhook-deliveries?webhook_endpoint_id=${endpoint.id}`)).body.data as {
+        id: string
+        type: string
+        status: string
+      }[]
+    expect((await deliveries()).map(({ type, status }) => [type, status]).sort()).toEqual([
+      ['attendee.checked_in', 'pending'],
+      ['order.completed', 'delivered'],
+    ])
+    for (const { id } of await deliveries()) await send('POST', `/webhook-deliveries/${id}/redeliver`)
+    await courier.run()
+    for (const { id } of await deliveries()) await send('POST', `/webhook-deliveries/${id}/redeliver`)
+    await courier.run()
+
+    expect((await deliveries()).map(({ status }) => status)).toEqual(['delivered', 'delivered'])
+    const { rows } = await run("select type, data ->> 'object' as object from public.webhook_inbox order by type")
+    expect(rows).toEqual([
+      { type: 'attendee.checked_in', object: 'attendee' },
+      { type: 'order.completed', object: 'order' },
+    ])
+    expect(chat.received.map(({ body }) => JSON.parse(body))).toEqual(Array(2).fill({ text: 'Mary Jackson is here.' }))
+    const forged = await fetch(url, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'webhook-id': 'x', 'webhook-timestamp': '1' },
+    })
+    expect(forged.status).toBe(401)
+    await run('drop table public.webhook_inbox')
+  })
+
+  test('a Database Webhook is handled as pg_net sends it, with its secret only', async () => {
+    const url = await serveExample('database-webhook', { DATABASE_WEBHOOK_SECRET: secret })
+    await register()
+    const { rows } = await withDatabase(stack.databaseUrl, (client) =>
+      client.query(
+        `select jsonb_build_object(
+           'type', 'INSERT', 'schema', 'public', 'table', 'notifications', 'record', to_jsonb(n), 'old_record', null
+         ) as payload from public.notifications n where n.type = 'order.completed' order by n.id desc limit 1`,
+      ),
+    )
+    const post = (authorization: string) =>
+      fetch(url, { method: 'POST', body: JSON.stringify(rows[0].payload), headers: { Authorization: authorization } })
+    expect(await (await post(`Bearer ${secret}`)).json()).toMatchObject({ handled: true, type: 'order.completed' })
+    expect((await post('Bearer another')).status).toBe(401)
   })
 
   test.each([

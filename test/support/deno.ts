@@ -10,15 +10,17 @@ const root = join(import.meta.dirname, '../..')
 
 const { runInstall } = createRequire(import.meta.url)('deno/install_api.cjs') as { runInstall(): string }
 
-export const functionFolder = join(root, 'supabase/functions/courier')
+export const functionsFolder = join(root, 'supabase/functions')
+export const functionFolder = join(functionsFolder, 'courier')
 
 export function spawnDeno(
   program: string,
   args: string[],
   env: Record<string, string> = {},
+  folder = functionFolder,
 ): ChildProcessByStdio<null, Readable, Readable> {
   const offline = ['--node-modules-dir=manual', '--cached-only', '--no-remote', '--no-prompt', '--no-lock']
-  const config = ['--config', join(functionFolder, 'deno.json')]
+  const config = ['--config', join(folder, 'deno.json')]
   const rights = ['--allow-net', '--allow-env', '--allow-sys=hostname', `--allow-read=${root}`]
   const { PATH, HOME } = process.env
   return spawn(runInstall(), ['run', ...offline, ...config, ...rights, join(root, 'test/support', program), ...args], {

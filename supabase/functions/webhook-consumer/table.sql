@@ -1,0 +1,11 @@
+-- For the project that receives webhooks: what has arrived, each once. Only the function writes it.
+create table public.webhook_inbox (
+  webhook_id text primary key,
+  type text not null,
+  sent_at timestamptz not null,
+  data jsonb not null,
+  received_at timestamptz not null default now()
+);
+alter table public.webhook_inbox enable row level security;
+revoke all on public.webhook_inbox from anon, authenticated;
+grant select, insert, delete on public.webhook_inbox to service_role;
