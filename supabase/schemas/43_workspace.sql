@@ -25,6 +25,22 @@ begin
 end
 $$;
 
+-- A row without an organisation gets the only one that may be meant. An API key names its own.
+create function private.tg__fill_organisation() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.organisation_id is null and private.current_api_key_id() is null then
+    new.organisation_id := private.organisation_meant(null, '{owner,manager}');
+  end if;
+  return new;
+end
+$$;
+create trigger events_050_fill_organisation before insert on public.events
+  for each row execute function private.tg__fill_organisation();
+create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
+  for each row execute function private.tg__fill_organisation();
+
 -- CRC-32 of IEEE 802.3, as zlib computes it.
 create function private.crc32(data bytea) returns bigint
 language plpgsql immutable set search_path = ''

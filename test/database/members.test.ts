@@ -1,7 +1,7 @@
 // What each role of an organisation may do over the Data API, cell by cell: docs/organisers.md, "People who sign in".
 
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isWellFormedKey } from '../../src/gateway/api-key.ts'
@@ -11,6 +11,8 @@ import { rest } from '../support/rest.ts'
 import type { Claims } from './actor.ts'
 import { type DataApiAnswer, send, sign } from './data-api-client.ts'
 import { createTenant, join as joinAs, signUp, type Tenant } from './tenant-fixture.ts'
+
+const snippets = join(import.meta.dirname, '..', '..', 'supabase/snippets')
 
 const roles = ['owner', 'manager', 'door', 'viewer', 'stranger'] as const
 type Role = (typeof roles)[number]
@@ -357,6 +359,17 @@ describe('the workspace settings', () => {
     })
   })
 
+  test('a row without an organisation gets the only one of the member', async () => {
+    const add = (role: Role) => as(role)('POST', '/events', { name: 'Mine', slug: `mine-${randomUUID()}` })
+    expect((await add('manager')).status).toBe(201)
+    const { rows } = await studio.query('select organisation_id from public.events order by id desc limit 1')
+    expect(rows).toEqual([{ organisation_id: tenant.id }])
+    const newcomer = await createOrganisation()
+    await joinAs(newcomer.id, people.manager, 'manager')
+    expect(await add('manager')).toMatchObject({ status: 422, param: 'organisation_id' })
+    expect((await add('viewer')).status).toBe(422)
+  })
+
   test('the SQL editor does the same', async () => {
     const { id } = await createOrganisation()
     const { rows } = await studio.query<{ made: { key: string } }>(
@@ -365,4 +378,20 @@ describe('the workspace settings', () => {
     )
     expect((await rest(rows[0]?.made.key)('GET', '/me')).status).toBe(200)
   })
+})
+
+test.each(readdirSync(snippets))('the snippet %s runs', async (file) => {
+  const client = await studio.connect()
+  try {
+    await client.query('begin')
+    // The lines that name no object of a test change nothing, and a function says what it did not find.
+    await client
+      .query(`set local search_path = public; ${readFileSync(join(snippets, file), 'utf8')}`)
+      .catch((error) => {
+        expect(error.code).toMatch(/^PT(404|422)$/)
+      })
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
 })
