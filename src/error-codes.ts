@@ -61,6 +61,7 @@ export const errorStatuses = {
   nothing_refundable: 409,
   refund_too_high: 409,
   ticket_not_reissuable: 409,
+  attendee_erased: 409,
   ticket_not_active: 409,
   webhook_endpoint_disabled: 409,
   too_many_webhook_endpoints: 409,

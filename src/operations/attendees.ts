@@ -67,6 +67,7 @@ export const AttendeeSchema = z.strictObject({
     last_error: z.string().nullable(),
   }),
   cancelled_at: timestamp.nullable(),
+  erased_at: timestamp.nullable().describe('When what identified the person was erased.'),
   external_id: externalId,
   metadata,
   version,
@@ -152,7 +153,7 @@ export const updateAttendee = {
     'Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: a new code is e-mailed, if those of the order are, and the old one stops working. On ticket_not_reissuable it was used or cancelled; on version_mismatch read the attendee again.',
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
-  errors: ['not_found', 'ticket_not_reissuable', 'already_exists', 'version_mismatch'],
+  errors: ['not_found', 'attendee_erased', 'ticket_not_reissuable', 'already_exists', 'version_mismatch'],
   scope: 'attendees:write',
   input: z.strictObject({
     attendee_id: id('attendee'),
@@ -200,4 +201,34 @@ export const resendTicket = {
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
+
+const ErasureSchema = z.strictObject({
+  object: z.literal('erasure'),
+  attendee_id: id('attendee'),
+  order_id: id('order'),
+  event_id: id('event'),
+  erased_at: timestamp,
+  attendees: z.int().describe('Attendees erased: 1.'),
+  orders: z.int().describe('Orders of which the person was the contact.'),
+  notifications: z.int().describe('Notifications from which they were erased.'),
+  webhook_deliveries: z.int().describe('Deliveries whose response was erased, for it may repeat what was sent.'),
+  ticket_emails: z.int(),
+  audit_entries: z.int(),
+  idempotency_records: z.int(),
+})
+
+export const eraseAttendee = {
+  name: 'erase_attendee',
+  title: 'Erase a person',
+  summary: 'Erase what identifies an attendee, here and in every copy; figures and money stay.',
+  description:
+    'Erases name, e-mail address, company and metadata of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay; cancel it first with cancel_attendee if they do not come. Answers a receipt. Call it with dry_run first, and only after the person confirmed.',
+  method: 'POST',
+  path: '/attendees/{attendee_id}/erase',
+  errors: ['not_found', 'attendee_erased'],
+  scope: 'attendees:write',
+  input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun }),
+  output: one(ErasureSchema).extend({ effect }),
+  hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

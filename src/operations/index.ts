@@ -2,7 +2,15 @@
 
 import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
-import { cancelAttendee, getAttendee, getTicketQr, listAttendees, resendTicket, updateAttendee } from './attendees.ts'
+import {
+  cancelAttendee,
+  eraseAttendee,
+  getAttendee,
+  getTicketQr,
+  listAttendees,
+  resendTicket,
+  updateAttendee,
+} from './attendees.ts'
 import { listAuditEntries } from './audit.ts'
 import { checkIn, checkInBatch, findAttendees, listCheckIns, undoCheckIn } from './check-ins.ts'
 import {
@@ -69,6 +77,7 @@ export const operations: readonly Operation[] = [
   updateAttendee,
   cancelAttendee,
   resendTicket,
+  eraseAttendee,
   findAttendees,
   checkIn,
   checkInBatch,

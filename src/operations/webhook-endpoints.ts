@@ -12,6 +12,7 @@ export const notificationTypes = [
   'attendee.check_in_undone',
   'attendee.updated',
   'attendee.cancelled',
+  'attendee.erased',
   'event.published',
   'event.updated',
   'event.cancelled',

@@ -12,6 +12,7 @@ create table public.plans (
   constraint plans_rate_limit_is_positive check (rate_limit_per_minute > 0)
 );
 comment on table public.plans is 'Plans of organisations, with their limits. Add a row to offer another plan.';
+comment on column public.plans.name is 'Short name: lower-case letters, digits, hyphens and underscores.';
 comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan.';
 
 insert into public.plans (name, rate_limit_per_minute) values
@@ -35,6 +36,11 @@ create table public.organisations (
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
+comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
+comment on column public.organisations.plan is 'Its plan: requests per minute of each key.';
+comment on column public.organisations.created_at is 'When the row was added.';
+comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
@@ -50,6 +56,10 @@ create table public.organisation_members (
     references auth.users (id) on delete cascade
 );
 comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
+comment on column public.organisation_members.organisation_id is 'The organisation.';
+comment on column public.organisation_members.user_id is 'The person, of auth.users.';
+comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
+comment on column public.organisation_members.created_at is 'When the row was added.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
 

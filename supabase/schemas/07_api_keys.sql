@@ -33,6 +33,14 @@ create table public.api_keys (
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
+comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
+comment on column public.api_keys.name is 'What it is for, for people.';
+comment on column public.api_keys.scopes is 'What it may do.';
+comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
+comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
+comment on column public.api_keys.created_at is 'When the row was added.';
+comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.api_keys.family_id is
   'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance.';
 comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored.';

@@ -54,6 +54,26 @@ create table public.events (
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
+comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.events.organisation_id is 'The organisation that it belongs to.';
+comment on column public.events.name is 'Name for people.';
+comment on column public.events.slug is 'Short name for addresses: lower-case letters, digits and hyphens; made from the name when left out.';
+comment on column public.events.description is 'Text for people.';
+comment on column public.events.status is 'draft, published, then cancelled or completed.';
+comment on column public.events.starts_at is 'When it starts. Needed to publish.';
+comment on column public.events.ends_at is 'When it ends. Needed to publish.';
+comment on column public.events.venue_name is 'Name of the place.';
+comment on column public.events.venue_address is 'Street and number.';
+comment on column public.events.venue_city is 'City.';
+comment on column public.events.venue_postcode is 'Postcode.';
+comment on column public.events.venue_country is 'ISO 3166 code, two capital letters.';
+comment on column public.events.online_url is 'Where it is to be followed on the Internet.';
+comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
+comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
+comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.events.created_at is 'When the row was added.';
+comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';

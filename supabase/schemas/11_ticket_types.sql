@@ -44,6 +44,20 @@ create table public.ticket_types (
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
+comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
+comment on column public.ticket_types.event_id is 'The event that it belongs to.';
+comment on column public.ticket_types.name is 'Name for people.';
+comment on column public.ticket_types.description is 'Text for people.';
+comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
+comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
+comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
+comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
+comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.ticket_types.created_at is 'When the row was added.';
+comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';

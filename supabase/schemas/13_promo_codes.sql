@@ -35,6 +35,15 @@ create table public.promo_codes (
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
 comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
+comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
+comment on column public.promo_codes.event_id is 'The event that it belongs to.';
+comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
+comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
+comment on column public.promo_codes.status is 'active or disabled.';
+comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.promo_codes.created_at is 'When the row was added.';
+comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.promo_codes.code is 'What the buyer types; case does not matter.';
 comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';

@@ -337,7 +337,7 @@ begin
 end
 $$;
 comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
-  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
 
 -- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.

@@ -27,6 +27,15 @@ create table public.payments (
   )
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
+comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.payments.organisation_id is 'The organisation that it belongs to.';
+comment on column public.payments.event_id is 'The event that it belongs to.';
+comment on column public.payments.order_id is 'The order that was paid for.';
+comment on column public.payments.method is 'How it was paid.';
+comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.payments.received_at is 'When the money was received.';
+comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payments.created_at is 'When the row was added.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
 comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
 comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
@@ -119,6 +128,11 @@ create table public.payment_voids (
   constraint payment_voids_reason_is_one_line check (length(btrim(reason)) between 1 and 255 and reason !~ '[[:cntrl:]]')
 );
 comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
+comment on column public.payment_voids.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.payment_voids.organisation_id is 'The organisation that it belongs to.';
+comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
+comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payment_voids.created_at is 'When the row was added.';
 comment on column public.payment_voids.reason is 'Why, for people.';
 comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
 
@@ -149,6 +163,15 @@ create table public.refunds (
   )
 );
 comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund.';
+comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
+comment on column public.refunds.event_id is 'The event that it belongs to.';
+comment on column public.refunds.order_id is 'The order whose money was returned.';
+comment on column public.refunds.method is 'How it was returned.';
+comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.refunds.refunded_at is 'When the money was returned.';
+comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.refunds.created_at is 'When the row was added.';
 comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
 comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference.';
 comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';

@@ -36,6 +36,17 @@ create table public.check_ins (
   constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
 );
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
+comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_ins.event_id is 'The event that it belongs to.';
+comment on column public.check_ins.result is 'accepted or rejected.';
+comment on column public.check_ins.device is 'Scanner or entrance, for people.';
+comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
+comment on column public.check_ins.scanned_at is 'When it was scanned.';
+comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
+comment on column public.check_ins.created_at is 'When the row was added.';
+comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
 -- Not filled in from the attendee: whoever names an attendee learns no ticket code.
 comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code. Empty where the attendee was named instead.';
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';

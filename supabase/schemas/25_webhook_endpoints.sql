@@ -10,6 +10,7 @@ create type public.notification_type as enum (
   'attendee.check_in_undone',
   'attendee.updated',
   'attendee.cancelled',
+  'attendee.erased',
   'event.published',
   'event.updated',
   'event.cancelled',
@@ -55,6 +56,14 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
+comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people.';
+comment on column public.webhook_endpoints.status is 'enabled or disabled.';
+comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
+comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.webhook_endpoints.created_at is 'When the row was added.';
+comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
 comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to.';
 comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';

@@ -15,6 +15,10 @@ create table public.notifications (
     references public.organisations (id) on delete cascade
 );
 comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on column public.notifications.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.notifications.organisation_id is 'The organisation that it belongs to.';
+comment on column public.notifications.type is 'What happened.';
+comment on column public.notifications.created_at is 'When the row was added.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.transaction_id is
   'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';

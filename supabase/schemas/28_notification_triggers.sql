@@ -111,7 +111,11 @@ begin
   insert into public.notifications (organisation_id, type, data)
   select
     n.organisation_id,
-    case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
+    case
+      when n.erased_at is not null and o.erased_at is null then 'attendee.erased'
+      when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled'
+      else 'attendee.updated'
+    end::public.notification_type,
     private.attendee_json(
       row(n.*)::public.attendees,
       true,
@@ -120,9 +124,9 @@ begin
     )
   from new_rows n
   join old_rows o on o.id = n.id
-  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
+  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata, n.erased_at)
     is distinct from
-    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata)
+    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata, o.erased_at)
   order by n.id;
   return null;
 end

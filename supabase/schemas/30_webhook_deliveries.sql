@@ -31,6 +31,21 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
 comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
+comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
+comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
+comment on column public.webhook_deliveries.type is 'The type of the notification.';
+comment on column public.webhook_deliveries.attempts is 'How often it was tried since it was last queued.';
+comment on column public.webhook_deliveries.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.webhook_deliveries.claimed_until is 'Until when a courier has it in hand.';
+comment on column public.webhook_deliveries.last_attempt_at is 'When it was last tried.';
+comment on column public.webhook_deliveries.last_response_status is 'HTTP status of the last response.';
+comment on column public.webhook_deliveries.last_response_milliseconds is 'How long the endpoint took.';
+comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
+comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
+comment on column public.webhook_deliveries.created_at is 'When the row was added.';
+comment on column public.webhook_deliveries.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';

@@ -25,6 +25,19 @@ create table public.ticket_emails (
   constraint ticket_emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null))
 );
 comment on table public.ticket_emails is 'Ticket e-mails, pending and sent. Written by Usher only; queue one by setting ticket_email_status of the attendee.';
+comment on column public.ticket_emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.ticket_emails.organisation_id is 'The organisation that it belongs to.';
+comment on column public.ticket_emails.attendee_id is 'Whose ticket it is.';
+comment on column public.ticket_emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
+comment on column public.ticket_emails.attempts is 'How often it was tried since it was last queued.';
+comment on column public.ticket_emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.ticket_emails.claim is 'Identifies the claim under which it is being sent.';
+comment on column public.ticket_emails.claimed_until is 'Until when a courier has it in hand.';
+comment on column public.ticket_emails.sent_at is 'When the mail service took it.';
+comment on column public.ticket_emails.last_error is 'Why it was not sent or came back.';
+comment on column public.ticket_emails.created_at is 'When the row was added.';
+comment on column public.ticket_emails.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.ticket_emails.last_attempt_at is 'When it was last tried.';
 comment on column public.ticket_emails.sent_to is 'The address of the attendee when it was claimed.';
 comment on column public.ticket_emails.sent_code is 'The ticket code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
 comment on column public.ticket_emails.message_id is 'Its identifier at the mail service.';

@@ -24,6 +24,11 @@ create table public.audit_entries (
   constraint audit_entries_pkey primary key (id)
 );
 comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
+comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.audit_entries.action is 'created, updated or deleted.';
+comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.audit_entries.created_at is 'When it was done.';
 comment on column public.audit_entries.object_type is 'What kind of object it is about.';
 comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
 comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';

@@ -25,6 +25,18 @@ test('no function is open to everybody, nor to anon', async () => {
   expect(open.map((f) => f.name)).toEqual([])
 })
 
+test('every table, view and column of schema public says what it is', async () => {
+  const { rows } = await studio.query<{ name: string }>(
+    `select concat_ws('.', c.relname, a.attname) as name
+     from pg_class c
+     left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and c.relkind = 'r'
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v')
+       and (col_description(c.oid, a.attnum) is null and a.attnum is not null or obj_description(c.oid, 'pg_class') is null)
+     order by 1`,
+  )
+  expect(rows).toEqual([])
+})
+
 test('functions of schema public are for people who sign in, though Supabase would open them to everybody', async () => {
   for (const { name, callers, securityDefiner } of await functionsIn('public')) {
     expect([name, callers, securityDefiner]).toEqual([name, ['authenticated'], true])
@@ -49,6 +61,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.event_effect': ['scope_events_write'],
     'private.event_summary': ['scope_events_read'],
     // Ids only; the rows are read under the policies of the caller.
+    'private.erase_person': ['scope_attendees_write'],
     'private.find_attendees': ['scope_attendees_read'],
     'private.find_audit_entries': ['scope_events_write'],
     'private.find_check_ins': ['scope_attendees_read'],
@@ -62,6 +75,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.lock_orders_of': ['scope_checkin_write'],
     // Ids of those among the given ids.
     'private.matching_orders': ['scope_orders_read'],
+    'private.may_listen': ['authenticated'],
     'private.member_organisation_ids': ['authenticated'],
     'private.names_of': ['scope_attendees_read', 'scope_attendees_write'],
     'private.organisations_as': ['authenticated'],

@@ -152,7 +152,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
     // Not the ticket code: members share one role, and viewers must not see it. See public.ticket_codes.
     authenticated: {
       select:
-        'id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id, status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, external_id, metadata, version, created_at, updated_at',
+        'id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id, status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id, metadata, version, created_at, updated_at',
       insert: 'organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata',
       update: 'name, email, company, status, ticket_code, ticket_email_status, external_id, metadata',
     },

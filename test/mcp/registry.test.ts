@@ -142,6 +142,7 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   update_promo_code: [false, true, true],
   record_invoice_payment: [false, false, false],
   void_payment: [false, true, false],
+  erase_attendee: [false, true, false],
   record_refund: [false, false, false],
   cancel_order: [false, true, false],
   update_attendee: [false, true, false],

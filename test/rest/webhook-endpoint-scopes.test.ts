@@ -18,6 +18,7 @@ const needs = [
   ['attendee.check_in_undone', 'attendees:read'],
   ['attendee.updated', 'attendees:read'],
   ['attendee.cancelled', 'attendees:read'],
+  ['attendee.erased', 'attendees:read'],
   ['event.published', 'events:read'],
   ['event.updated', 'events:read'],
   ['event.cancelled', 'events:read'],

@@ -35,6 +35,7 @@ const noTransitions = {
   delete_webhook_endpoint: 'what is gone has no state',
   redeliver_webhooks: 'it is redeliver_webhook for many: see test/rest/webhook-deliveries.test.ts',
   rotate_webhook_secret: 'a secret signs or is gone: see test/rest/webhook-endpoints.test.ts',
+  erase_attendee: 'it changes no status: see test/rest/erase-attendee.test.ts',
   void_payment: 'see test/rest/payment-corrections.test.ts',
   record_refund: 'see test/rest/payment-corrections.test.ts',
   import_attendees: 'it is register_attendee and update_attendee for many: see test/rest/import-attendees.test.ts',

@@ -82,6 +82,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     currency: 'EUR',
     external_reference: 'INV-7',
   }),
+  erase_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId, dry_run: true }),
   void_payment: async (event) => ({ payment_id: await paidIn(event), reason: 'Typed twice' }),
   record_refund: async (event) => {
     const paymentId = await paidIn(event)

@@ -69,6 +69,7 @@ export const everyType = [
   'attendee.check_in_undone',
   'attendee.updated',
   'attendee.cancelled',
+  'attendee.erased',
   'event.published',
   'event.updated',
   'event.cancelled',

@@ -1,0 +1,186 @@
+-- Erasing a person: what identifies an attendee is replaced wherever it stands, the copies in logs included. Figures, money and the
+-- ticket stay.
+
+-- A document in which the person is erased: their attendee, and their order where they are its contact.
+create function private.without_person(document jsonb, attendee_id uuid, order_id uuid) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_is_person boolean;
+begin
+  if jsonb_typeof(document) = 'array' then
+    return (
+      select coalesce(jsonb_agg(private.without_person(e.value, attendee_id, order_id) order by e.place), '[]')
+      from jsonb_array_elements(document) with ordinality e (value, place)
+    );
+  elsif jsonb_typeof(document) <> 'object' then
+    return document;
+  end if;
+  v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text;
+  return (
+    select coalesce(jsonb_object_agg(
+      f.key,
+      case
+        when v_is_person and f.key = 'name' then to_jsonb('Erased'::text)
+        when v_is_person and f.key in ('email', 'to') then to_jsonb('erased@erased.invalid'::text)
+        when v_is_person and f.key in ('company', 'external_id', 'last_error', 'error') then 'null'
+        when v_is_person and f.key = 'metadata' then '{}'
+        else private.without_person(f.value, attendee_id, order_id)
+      end
+    ), '{}')
+    from jsonb_each(document) f
+  );
+end
+$$;
+
+-- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as
+-- well where the person is its contact: the e-mail address or the name is theirs.
+create function private.erase_person(attendee_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_order_id uuid;
+  v_notification_ids uuid[];
+  v_orders integer := 0;
+  v_deliveries integer;
+  v_emails integer;
+  v_entries integer;
+  v_records integer;
+begin
+  perform private.lock_event_shared(a.event_id) from public.attendees a where a.id = erase_person.attendee_id;
+  select o.* into v_order
+  from public.orders o
+  where o.id = (select a.order_id from public.attendees a where a.id = erase_person.attendee_id)
+  for no key update;
+  select a.* into v_attendee from public.attendees a where a.id = erase_person.attendee_id for no key update;
+  if v_attendee.erased_at is not null then
+    perform private.refuse(409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Nothing is left to erase.');
+  end if;
+  v_order_id := case when v_order.email_lower = v_attendee.email_lower or lower(v_order.name) = lower(v_attendee.name) then v_order.id end;
+
+  perform set_config('usher.erasing', 'on', true);
+  update public.attendees a
+  set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}', erased_at = now(),
+    ticket_email_status = case when a.ticket_email_status in ('waiting', 'queued') then 'cancelled' else a.ticket_email_status end,
+    ticket_email_last_error = null
+  where a.id = v_attendee.id;
+  if v_order_id is not null then
+    update public.orders o
+    set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}'
+    where o.id = v_order_id;
+    get diagnostics v_orders = row_count;
+  end if;
+  perform set_config('usher.erasing', '', true);
+
+  v_notification_ids := array(
+    select n.id
+    from public.notifications n
+    where n.organisation_id = v_attendee.organisation_id
+      and n.created_at >= v_order.created_at
+      and n.data::text like any (array['%' || v_attendee.id || '%', '%' || v_order_id || '%'])
+  );
+  update public.notifications n
+  set data = private.without_person(n.data::jsonb, v_attendee.id, v_order_id)::json
+  where n.id = any (v_notification_ids);
+  -- A response may repeat what was sent.
+  update public.webhook_deliveries d set last_response_body = null
+  where d.notification_id = any (v_notification_ids) and d.last_response_body is not null;
+  get diagnostics v_deliveries = row_count;
+  update public.ticket_emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id;
+  get diagnostics v_emails = row_count;
+  update public.audit_entries e
+  set changes = (
+    select jsonb_object_agg(
+      f.key,
+      case when f.key in ('name', 'email', 'company', 'external_id', 'metadata') then '{}' else f.value end
+    )
+    from jsonb_each(e.changes) f
+  )
+  where e.object_id in (v_attendee.id, v_order_id)
+    and e.changes ?| array['name', 'email', 'company', 'external_id', 'metadata'];
+  get diagnostics v_entries = row_count;
+  update private.idempotency_records r
+  set outcome = private.without_person(r.outcome::jsonb, v_attendee.id, v_order_id)::json
+  where r.organisation_id = v_attendee.organisation_id
+    and r.outcome::text like any (array['%' || v_attendee.id || '%', '%' || v_order_id || '%']);
+  get diagnostics v_records = row_count;
+
+  return json_build_object(
+    'object', 'erasure',
+    'attendee_id', v_attendee.id,
+    'order_id', v_attendee.order_id,
+    'event_id', v_attendee.event_id,
+    'erased_at', private.rfc3339(now()),
+    'attendees', 1,
+    'orders', v_orders,
+    'notifications', cardinality(v_notification_ids),
+    'webhook_deliveries', v_deliveries,
+    'ticket_emails', v_emails,
+    'audit_entries', v_entries,
+    'idempotency_records', v_records
+  );
+end
+$$;
+grant execute on function private.erase_person(uuid) to scope_attendees_write;
+
+create function api.erase_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_receipt json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    -- Under the caller's policies.
+    if not exists (select from public.attendees a where a.id = erase_attendee.attendee_id) then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    v_receipt := private.erase_person(attendee_id);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1),
+      'data', v_receipt
+    );
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.erase_attendee(uuid, boolean, text, text) is
+  'Erases what identifies an attendee, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 attendee_erased.';
+grant execute on function api.erase_attendee(uuid, boolean, text, text) to scope_attendees_write;
+
+-- For owners and managers who are signed in, and for the SQL editor.
+create function public.erase_attendee(attendee_id uuid) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if not exists (
+    select from public.attendees a
+    where a.id = erase_attendee.attendee_id
+      and (
+        private.claims() ->> 'role' is distinct from 'authenticated'
+        or a.organisation_id in (select private.organisations_as('{owner,manager}'))
+      )
+  ) then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  return private.erase_person(attendee_id);
+end
+$$;
+comment on function public.erase_attendee(uuid) is
+  'Erases what identifies an attendee: name, e-mail address, company and metadata, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
+revoke all on function public.erase_attendee(uuid) from public, anon, service_role;
+grant execute on function public.erase_attendee(uuid) to authenticated;

@@ -1,0 +1,266 @@
+// An organiser's week in Studio: the edits of docs/organisers.md by hand, in the role that Studio uses, each with what the API shows
+// afterwards and what was notified.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { listenIn } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/organisers.md'), 'utf8')
+const tasks = [...page.slice(0, page.indexOf('## ')).matchAll(/^\| ([a-z][^|]*?) \| .* \|$/gm)]
+  .map(([, task]) => task as string)
+  .filter((task) => task !== 'to')
+
+test('every edit that docs/organisers.md tells of is made by hand, and the API shows what it did', async () => {
+  const organisation = await createOrganisation()
+  const key = await organisation.key()
+  const send = rest(key)
+  const news = await listenIn(organisation.id)
+  const done: string[] = []
+
+  const sql = async (text: string, values: unknown[] = []) =>
+    (await studio.query<Record<string, string>>(text, values)).rows[0] ?? {}
+  const read = async (path: string) => (await send('GET', path)).body.data
+  /** Makes the edit; then the API shows it, and it was notified of. */
+  async function step<T>(
+    task: string,
+    edit: () => Promise<T>,
+    told: string[],
+    shows: (made: T) => Promise<void>,
+  ): Promise<T> {
+    const made = await edit()
+    await shows(made)
+    expect([task, (await news()).map(({ type }) => type)]).toEqual([task, told])
+    done.push(task)
+    return made
+  }
+
+  const event = await step(
+    'add an event',
+    () =>
+      sql("insert into public.events (organisation_id, name) values ($1, 'Lecture Evening') returning id", [
+        organisation.id,
+      ]),
+    [],
+    async ({ id }) => expect(await read(`/events/${id}`)).toMatchObject({ status: 'draft', slug: 'lecture-evening' }),
+  )
+  const type = await step(
+    'offer tickets',
+    () =>
+      sql(
+        "insert into public.ticket_types (event_id, name, price, quantity) values ($1, 'Seat', 4900, 3) returning id",
+        [event.id],
+      ),
+    [],
+    async ({ id }) => expect(await read(`/ticket-types/${id}`)).toMatchObject({ price: 4900, quantity_available: 3 }),
+  )
+  await step(
+    'give a discount',
+    () =>
+      sql("insert into public.promo_codes (event_id, code, percent_off) values ($1, 'FRIENDS', 50) returning id", [
+        event.id,
+      ]),
+    [],
+    async ({ id }) => expect(await read(`/promo-codes/${id}`)).toMatchObject({ percent_off: 50, times_redeemed: 0 }),
+  )
+  await step(
+    'publish',
+    () =>
+      sql(
+        `update public.events set starts_at = now() + interval '1 day', ends_at = now() + interval '2 days', status = 'published'
+         where id = $1 returning id`,
+        [event.id],
+      ),
+    ['event.published'],
+    async ({ id }) => expect(await read(`/events/${id}`)).toMatchObject({ status: 'published', phase: 'upcoming' }),
+  )
+  const order = (invoice: boolean, name: string) => async () => {
+    const { id } = await sql(
+      `insert into public.orders (event_id, name, email, payment_method, promo_code)
+       values ($1, $2, 'g@example.com', $3, $4) returning id`,
+      [event.id, name, invoice ? 'invoice' : null, invoice ? 'FRIENDS' : null],
+    )
+    const attendee = await sql(
+      `insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, $3, 'g@example.com')
+       returning id, ticket_code`,
+      [id, type.id, name],
+    )
+    return { id: String(id), attendeeId: String(attendee.id), code: String(attendee.ticket_code) }
+  }
+  const guest = await step(
+    'register a guest',
+    order(false, 'Ada'),
+    ['attendee.updated', 'order.completed', 'order.created'],
+    async ({ id }) =>
+      expect(await read(`/orders/${id}`)).toMatchObject({
+        status: 'completed',
+        total: 0,
+        attendees: [{ name: 'Ada' }],
+      }),
+  )
+  const buyer = await step(
+    'sell on invoice',
+    order(true, 'Grace'),
+    ['attendee.updated', 'order.created'],
+    async ({ id }) =>
+      expect(await read(`/orders/${id}`)).toMatchObject({ status: 'pending', total: 2450, amount_due: 2450 }),
+  )
+  await step(
+    'record a payment',
+    () => sql('insert into public.payments (order_id, amount) values ($1, 2450) returning id', [buyer.id]),
+    ['attendee.updated', 'order.completed', 'payment.recorded'],
+    async () =>
+      expect(await read(`/orders/${buyer.id}`)).toMatchObject({ status: 'completed', payment_status: 'paid' }),
+  )
+  await step(
+    'take back a payment recorded by mistake',
+    () =>
+      sql(
+        'insert into public.payment_voids (payment_id) select id from public.payments where order_id = $1 returning id',
+        [buyer.id],
+      ),
+    ['payment.voided'],
+    async () =>
+      expect(await read(`/orders/${buyer.id}`)).toMatchObject({
+        status: 'completed',
+        payment_status: 'awaiting_payment',
+        amount_due: 2450,
+      }),
+  )
+  await sql('insert into public.payments (order_id, amount) values ($1, 2450)', [buyer.id])
+  await news()
+  await step(
+    'transfer a ticket',
+    () =>
+      sql("update public.attendees set name = 'Joan', ticket_code = null where id = $1 returning ticket_code", [
+        guest.attendeeId,
+      ]),
+    ['attendee.updated'],
+    async ({ ticket_code }) => {
+      expect(ticket_code).not.toBe(guest.code)
+      expect(await read(`/attendees/${guest.attendeeId}`)).toMatchObject({ name: 'Joan', ticket_code })
+    },
+  )
+  const { ticket_code: code } = await sql('select ticket_code from public.attendees where id = $1', [guest.attendeeId])
+  const scan = await step(
+    'check somebody in by hand',
+    () => sql('insert into public.check_ins (event_id, code) values ($1, $2) returning id, result', [event.id, code]),
+    ['attendee.checked_in'],
+    async ({ result }) => {
+      expect(result).toBe('accepted')
+      expect((await read(`/events/${event.id}/summary`)).tickets).toMatchObject({ sold: 2, checked_in: 1 })
+    },
+  )
+  await step(
+    'take a check-in back',
+    () => sql('update public.check_ins set undone_at = now() where id = $1', [scan.id]),
+    ['attendee.check_in_undone'],
+    async () => expect(await read(`/attendees/${guest.attendeeId}`)).toMatchObject({ checked_in_at: null }),
+  )
+  await step(
+    'cancel a ticket',
+    () => sql("update public.attendees set status = 'cancelled' where id = $1", [guest.attendeeId]),
+    ['attendee.cancelled', 'order.cancelled'],
+    async () => expect(await read(`/ticket-types/${type.id}`)).toMatchObject({ quantity_available: 2 }),
+  )
+  await step(
+    'cancel an order',
+    () => sql("update public.orders set status = 'cancelled' where id = $1", [buyer.id]),
+    ['attendee.cancelled', 'order.cancelled'],
+    async () =>
+      expect(await read(`/orders/${buyer.id}`)).toMatchObject({
+        payment_status: 'refund_due',
+        amount_refundable: 2450,
+      }),
+  )
+  await step(
+    'record a refund',
+    () => sql('insert into public.refunds (order_id, amount) values ($1, 2450)', [buyer.id]),
+    ['refund.recorded'],
+    async () =>
+      expect(await read(`/orders/${buyer.id}`)).toMatchObject({ payment_status: 'refunded', amount_refundable: 0 }),
+  )
+  const endpoint = await step(
+    'tell another system',
+    () =>
+      sql(
+        "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://hooks.example.com', '{order.created}') returning id",
+        [organisation.id],
+      ),
+    [],
+    async ({ id }) =>
+      expect(await read(`/webhook-endpoints/${id}`)).toMatchObject({ status: 'enabled', event_ids: [] }),
+  )
+  const another = await order(false, 'Hedy')()
+  await news()
+  await step(
+    'see what happened',
+    () => studio.query('select type, data from public.notifications where organisation_id = $1', [organisation.id]),
+    [],
+    async ({ rowCount }) => expect(rowCount).toBeGreaterThan(15),
+  )
+  await step(
+    'see who changed what',
+    () =>
+      studio.query('select object_type, changes from public.audit_entries where organisation_id = $1', [
+        organisation.id,
+      ]),
+    [],
+    async ({ rows }) =>
+      expect(rows.map(({ object_type }) => object_type)).toEqual(expect.arrayContaining(['refund', 'payment_void'])),
+  )
+  await step(
+    'have answers to tickets come to you',
+    () =>
+      sql(
+        "update public.organisations set reply_to_email = 'team@example.com' where id = $1 returning reply_to_email",
+        [organisation.id],
+      ),
+    [],
+    async ({ reply_to_email }) => expect(reply_to_email).toBe('team@example.com'),
+  )
+  await step(
+    'send a ticket once more',
+    () => sql("update public.attendees set ticket_email_status = 'queued' where id = $1", [another.attendeeId]),
+    [],
+    async () =>
+      expect(await read(`/attendees/${another.attendeeId}`)).toMatchObject({ ticket_email: { status: 'queued' } }),
+  )
+  await studio.query('select private.fan_out_organisation($1, 1000)', [organisation.id])
+  await step(
+    'send a webhook once more',
+    () =>
+      sql(
+        "update public.webhook_deliveries set status = 'pending' where webhook_endpoint_id = $1 returning attempts::text",
+        [endpoint.id],
+      ),
+    [],
+    async () =>
+      expect(await read(`/webhook-deliveries?webhook_endpoint_id=${endpoint.id}`)).toMatchObject([
+        { status: 'pending', attempts: 0 },
+      ]),
+  )
+  await step(
+    'erase a person',
+    () => sql('select public.erase_attendee($1) as receipt', [another.attendeeId]),
+    ['attendee.erased'],
+    async () =>
+      expect(await read(`/orders/${another.id}`)).toMatchObject({ name: 'Erased', attendees: [{ name: 'Erased' }] }),
+  )
+  await step(
+    'cancel an event',
+    () => sql("update public.events set status = 'cancelled' where id = $1", [event.id]),
+    ['attendee.cancelled', 'event.cancelled', 'order.cancelled'],
+    async () => expect(await read(`/events/${event.id}`)).toMatchObject({ status: 'cancelled' }),
+  )
+  await step(
+    'stop a key',
+    () => sql('update public.api_keys set revoked_at = now() where organisation_id = $1', [organisation.id]),
+    [],
+    async () => expect((await send('GET', '/me')).body.error.code).toBe('api_key_revoked'),
+  )
+  expect(done.toSorted()).toEqual(tasks.toSorted())
+})

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { tablesIn } from '../database/catalogue.ts'
+import { row, studio } from '../support/database.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { addEndpoint, fanOut, listenIn } from '../support/outbox.ts'
+import { rest } from '../support/rest.ts'
+
+// In no other test's rows.
+const mark = randomUUID().slice(0, 8)
+const person = {
+  name: `Wilhelmina ${mark}`,
+  email: `wilhelmina-${mark}@harvard.example`,
+  company: `Observatory ${mark} Ltd`,
+}
+const contact = { external_id: `contact-${mark}`, metadata: { phone: `+1 ${mark}` } }
+
+/** Tables in which the text stands, in whatever column. */
+async function foundIn(text: string): Promise<string[]> {
+  const found: string[] = []
+  for (const table of await tablesIn('public', 'private')) {
+    const { n } = await row<{ n: number }>(`select count(*)::int as n from ${table} t where t::text ilike $1`, [
+      `%${text}%`,
+    ])
+    if (n > 0) found.push(table)
+  }
+  return found
+}
+
+async function arrange(attendees: object[] = [person]) {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key())
+  const endpointId = await addEndpoint(organisation.id)
+  const { body } = await send(
+    'POST',
+    `/events/${event.id}/registrations`,
+    { ticket_type_id: event.ticketTypeId, attendees, external_id: 'order-1' },
+    { 'Idempotency-Key': `registration-of-${organisation.id}` },
+  )
+  return { organisation, event, send, endpointId, order: body.data, attendees: body.data.attendees }
+}
+
+test('after an erasure no table holds the name, the address or the company of the person', async () => {
+  const { organisation, event, send, endpointId, order, attendees } = await arrange([{ ...person, ...contact }])
+  const [{ id, ticket_code }] = attendees
+  // Every place that a name gets to: an edit, a scan, a delivery with its response, an e-mail that failed.
+  await send('PATCH', `/attendees/${id}`, { company: `${person.company} (Boston)` }, { 'Idempotency-Key': 'edit' })
+  await send('PATCH', `/attendees/${id}`, { company: person.company })
+  await send('POST', '/check-ins', { event_id: event.id, code: ticket_code }, { 'Idempotency-Key': 'scan' })
+  await studio.query('update public.orders set company = $2 where id = $1', [order.id, person.company])
+  await fanOut(organisation.id)
+  await studio.query('update public.webhook_deliveries set last_response_body = $2 where webhook_endpoint_id = $1', [
+    endpointId,
+    `Thank you, ${person.name}`,
+  ])
+  await studio.query('update public.ticket_emails set sent_to = $2, last_error = $3 where attendee_id = $1', [
+    id,
+    person.email,
+    `550 ${person.email} unknown`,
+  ])
+  const before = await foundIn(mark)
+  expect(before).toEqual(
+    expect.arrayContaining([
+      'private.idempotency_records',
+      'public.attendees',
+      'public.audit_entries',
+      'public.notifications',
+      'public.orders',
+      'public.ticket_emails',
+      'public.webhook_deliveries',
+    ]),
+  )
+
+  const news = await listenIn(organisation.id)
+  const figures = () =>
+    row(
+      `select o.total::int, o.status, t.quantity_sold, a.status as ticket, a.checked_in
+       from public.orders o join public.attendees a on a.order_id = o.id join public.ticket_types t on t.id = a.ticket_type_id
+       where o.id = $1`,
+      [order.id],
+    )
+  const untouched = await figures()
+  const dry = await send('POST', `/attendees/${id}/erase`, { dry_run: true })
+  expect(dry.body).toMatchObject({ effect: { dry_run: true, orders: 1, attendees: 1 }, data: { object: 'erasure' } })
+  expect(await foundIn(mark)).toEqual(before)
+
+  const { status, body } = await send('POST', `/attendees/${id}/erase`, {}, { 'Idempotency-Key': 'erase' })
+  expect([status, body.data]).toMatchObject([200, { attendee_id: id, attendees: 1, orders: 1, ticket_emails: 1 }])
+  expect(body.data.notifications).toBeGreaterThan(3)
+  expect(await foundIn(mark)).toEqual([])
+  expect(await figures()).toEqual(untouched)
+  expect(await news()).toMatchObject([
+    {
+      type: 'attendee.erased',
+      data: { id, name: 'Erased', email: 'erased@erased.invalid', company: null, metadata: {} },
+    },
+  ])
+  // The key is still known: the registration is not made a second time.
+  const again = await send(
+    'POST',
+    `/events/${event.id}/registrations`,
+    { ticket_type_id: event.ticketTypeId, attendees: [{ ...person, ...contact }], external_id: 'order-1' },
+    { 'Idempotency-Key': `registration-of-${organisation.id}` },
+  )
+  expect([again.headers.get('idempotent-replayed'), again.body.data.attendees[0].name]).toEqual(['true', 'Erased'])
+  expect((await send('POST', `/attendees/${id}/erase`)).body.error.code).toBe('attendee_erased')
+  expect((await send('PATCH', `/attendees/${id}`, { name: 'Somebody' })).body.error.code).toBe('attendee_erased')
+})
+
+test('of a group only the person goes; another who bought for them stays', async () => {
+  const { send, order, attendees } = await arrange([{ name: 'Annie Cannon', email: 'annie@harvard.example' }, person])
+  await send('POST', `/attendees/${attendees[1].id}/erase`)
+  const { body } = await send('GET', `/orders/${order.id}`)
+  expect(body.data).toMatchObject({
+    name: 'Annie Cannon',
+    email: 'annie@harvard.example',
+    attendees: [
+      { name: 'Annie Cannon', erased_at: null },
+      { name: 'Erased', erased_at: expect.any(String) },
+    ],
+  })
+})
+
+test('a person is erased by the function alone, and of no other organisation', async () => {
+  const { attendees } = await arrange()
+  const stranger = rest(await (await createOrganisation()).key())
+  expect((await stranger('POST', `/attendees/${attendees[0].id}/erase`)).status).toBe(404)
+  const byHand = studio.query('update public.attendees set erased_at = now() where id = $1', [attendees[0].id])
+  await expect(byHand).rejects.toMatchObject({ code: 'PT409' })
+  const { rows } = await studio.query('select public.erase_attendee($1) as receipt', [attendees[0].id])
+  expect(rows).toMatchObject([{ receipt: { attendees: 1, orders: 1 } }])
+})
