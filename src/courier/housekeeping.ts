@@ -1,8 +1,9 @@
-// Purges rows that are older than the retention time, every ten minutes. A backlog is purged in batches of a thousand rows of each
+// Purges rows that are older than the retention time, every ten minutes, and e-mails kept as files of people who were erased. A backlog is purged in batches of a thousand rows of each
 // kind with a pause in between, so that no other query has to wait for it.
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from './courier-rpc.ts'
+import { forgetErased } from './mail/files.ts'
 
 const intervalMs = 600_000
 const pauseMs = 200
@@ -17,7 +18,9 @@ export async function purgeOnce(rpc: CourierRpc, { retentionDays, auditRetention
   return Number(await rpc('purge', { ...days, limit: batchSize }))
 }
 
-export function startHousekeeping(rpc: CourierRpc, retention: Retention, log: Logger): { stop(): void } {
+type Options = Retention & { mail: { directory: string } | object }
+
+export function startHousekeeping(rpc: CourierRpc, options: Options, log: Logger): { stop(): void } {
   let timer: NodeJS.Timeout
   let stopped = false
 
@@ -29,8 +32,14 @@ export function startHousekeeping(rpc: CourierRpc, retention: Retention, log: Lo
   const purge = async () => {
     let purged = 0
     try {
-      purged = await purgeOnce(rpc, retention)
+      purged = await purgeOnce(rpc, options)
       if (purged > 0) log.info({ purged }, 'housekeeping')
+      if ('directory' in options.mail) {
+        await forgetErased(
+          options.mail.directory,
+          async (ids) => (await rpc('erased_ticket_emails', { ids })) as string[],
+        )
+      }
     } catch (error) {
       log.error({ err: error }, 'housekeeping')
     }

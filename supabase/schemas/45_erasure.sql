@@ -184,3 +184,18 @@ comment on function public.erase_attendee(uuid) is
   'Erases what identifies an attendee: name, e-mail address, company and metadata, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
 revoke all on function public.erase_attendee(uuid) from public, anon, service_role;
 grant execute on function public.erase_attendee(uuid) to authenticated;
+
+-- Which of these ticket e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
+create function api.erased_ticket_emails(ids uuid[]) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select e.id from public.ticket_emails e
+    join public.attendees a on a.id = e.attendee_id
+    where e.id = any (ids) and a.erased_at is not null
+  );
+end
+$$;
+comment on function api.erased_ticket_emails(uuid[]) is 'Those of the given ticket e-mails whose attendee was erased. For the courier.';
+grant execute on function api.erased_ticket_emails(uuid[]) to courier;

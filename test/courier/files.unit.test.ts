@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'
 import { expect, onTestFinished, test } from 'vitest'
+import { forgetErased } from '../../src/courier/mail/files.ts'
 import { MailError, openMail } from '../../src/courier/mail/index.ts'
 import { ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
@@ -77,4 +78,16 @@ test('an address that is none is refused as other transports refuse it', async (
   const attempt = openMail({ directory }).send(await ticketEmail(pending, sender))
   await expect(attempt).rejects.toMatchObject({ permanent: true })
   expect(await readdir(directory)).toEqual([])
+})
+
+test('the e-mails of people who were erased are deleted, and no other file', async () => {
+  const directory = await folder()
+  const ids = [randomUUID(), randomUUID()]
+  for (const id of ids) await openMail({ directory }).send({ ...(await ticketEmail(pendingTicket(), sender)), id })
+  await writeFile(join(directory, 'notes.txt'), 'kept')
+  await forgetErased(directory, async (asked) => asked.filter((id) => id === ids[0]))
+  const left = await readdir(directory)
+  expect(left.filter((name) => name.includes(ids[0] as string))).toEqual([])
+  expect(left).toHaveLength(2)
+  await forgetErased(join(directory, 'none'), async () => [])
 })

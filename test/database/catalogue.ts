@@ -21,6 +21,7 @@ export type SqlFunction = {
 /** Functions in schema api that only the courier calls: what it claims and settles is no operation. */
 export const courierFunctions = [
   'claim_webhooks',
+  'erased_ticket_emails',
   'fan_out_webhooks',
   'settle_webhook',
   'settle_webhooks',

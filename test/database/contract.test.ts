@@ -117,7 +117,7 @@ test.each(courierFunctions)('%s may be called by the courier alone, with the rig
     callers: ['courier'],
     securityDefiner: true,
     settings: expect.arrayContaining(['search_path=""']),
-    volatility: name === 'outbox_depth' ? 's' : 'v',
+    volatility: ['outbox_depth', 'erased_ticket_emails'].includes(name) ? 's' : 'v',
   })
 })
 

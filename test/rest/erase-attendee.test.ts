@@ -90,6 +90,15 @@ test('after an erasure no table holds the name, the address or the company of th
   expect(body.data.notifications).toBeGreaterThan(3)
   expect(await foundIn(mark)).toEqual([])
   expect(await figures()).toEqual(untouched)
+  // E-mails that the courier keeps as files go, too.
+  const { ids } = await row<{ ids: string[] }>(
+    'select array_agg(id) as ids from public.ticket_emails where attendee_id = $1',
+    [id],
+  )
+  const erased = await row<{ erased: string[] }>('select api.erased_ticket_emails($1) as erased', [
+    [...ids, randomUUID()],
+  ])
+  expect(erased.erased).toEqual(ids)
   expect(await news()).toMatchObject([
     {
       type: 'attendee.erased',

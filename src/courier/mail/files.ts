@@ -2,7 +2,7 @@
 // written atomically, and only their owner may read them, because a ticket admits whoever shows it.
 
 import { randomUUID } from 'node:crypto'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import nodemailer from 'nodemailer'
 import { mimeMessage } from './mime.ts'
@@ -19,6 +19,16 @@ export function fileTransport(directory: string): MailTransport {
       return { message_id: email.messageId }
     },
     async close() {},
+  }
+}
+
+/** Deletes the e-mails of people who were erased. @param isErased which of the ids of e-mails are theirs. */
+export async function forgetErased(directory: string, isErased: (ids: string[]) => Promise<string[]>): Promise<void> {
+  const names = await readdir(directory).catch(() => [])
+  const byId = new Map(names.flatMap((name) => [[/-([0-9a-f-]{36})\.eml$/.exec(name)?.[1] ?? '', name] as const]))
+  byId.delete('')
+  for (const id of byId.size === 0 ? [] : await isErased([...byId.keys()])) {
+    await rm(join(directory, byId.get(id) as string), { force: true })
   }
 }
 
