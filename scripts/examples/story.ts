@@ -231,7 +231,10 @@ async function paying({ show, refuse }: Showing, event: Event, orderId: string):
     received_at: '2027-05-19T08:30:00+02:00',
   })
   const { data: paid } = await show('get_order', 'Paid', { order_id: orderId })
-  await show('void_payment', 'Recorded by mistake', { payment_id: paid.payments[0].id, reason: 'Meant for another order' })
+  await show('void_payment', 'Recorded by mistake', {
+    payment_id: paid.payments[0].id,
+    reason: 'Meant for another order',
+  })
   await refuse('record_refund', 'payment_due', 'Something is still due', { order_id: orderId, amount: 2000 })
   await show('record_invoice_payment', 'The right amount', { ...invoice, amount: 2000 })
   await show('record_refund', 'A goodwill', { order_id: orderId, amount: 500, external_reference: 'CN-2027-004' })

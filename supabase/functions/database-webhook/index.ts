@@ -16,12 +16,19 @@ type Payload = {
   type: 'INSERT' | 'UPDATE' | 'DELETE'
   schema: string
   table: string
-  record: { id: string; organisation_id: string; type: string; data: { object: string; id?: string }; created_at: string } | null
+  record: {
+    id: string
+    organisation_id: string
+    type: string
+    data: { object: string; id?: string }
+    created_at: string
+  } | null
   old_record: unknown
 }
 
 const { DATABASE_WEBHOOK_SECRET = '' } = env
-if (DATABASE_WEBHOOK_SECRET.length < 16) throw new Error('DATABASE_WEBHOOK_SECRET must be set, to at least 16 characters.')
+if (DATABASE_WEBHOOK_SECRET.length < 16)
+  throw new Error('DATABASE_WEBHOOK_SECRET must be set, to at least 16 characters.')
 const isSecret = sharedSecret(DATABASE_WEBHOOK_SECRET)
 
 Deno.serve(async (request) => {

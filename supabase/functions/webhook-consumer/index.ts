@@ -33,7 +33,10 @@ Deno.serve(async (request) => {
   // Any answer but 2xx is tried again.
   if (error) return new Response(error.message, { status: 500 })
 
-  if (type === 'attendee.checked_in' && !(await say(`${data.name} is here${data.company ? ` (${data.company})` : ''}.`))) {
+  if (
+    type === 'attendee.checked_in' &&
+    !(await say(`${data.name} is here${data.company ? ` (${data.company})` : ''}.`))
+  ) {
     await supabase.from('webhook_inbox').delete().eq('webhook_id', webhook_id)
     return new Response('The chat does not answer.', { status: 502 })
   }
