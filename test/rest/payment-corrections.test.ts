@@ -138,11 +138,10 @@ test('in Studio the same rules hold, and corrections are never edited', async ()
   ).toMatchObject({
     code: 'refund_too_high',
   })
-  for (const write of [
-    studio.query('update public.refunds set amount = 1 where order_id = $1', [orderId]),
-    studio.query('delete from public.refunds where order_id = $1', [orderId]),
-  ]) {
-    expect(await refusalOf(write)).toMatchObject({ code: 'append_only' })
+  for (const write of ['update public.refunds set amount = 1', 'delete from public.refunds']) {
+    expect(await refusalOf(studio.query(`${write} where order_id = $1`, [orderId]))).toMatchObject({
+      code: 'append_only',
+    })
   }
   await studio.query('insert into public.payment_voids (payment_id) values ($1)', [id])
   expect(await refusalOf(studio.query('delete from public.payment_voids where payment_id = $1', [id]))).toMatchObject({
