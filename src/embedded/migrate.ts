@@ -19,6 +19,7 @@ const replacedByBaseline = new Set([
   '20261122010000',
   '20261122020000',
   '20261122120000',
+  '20261122180000',
 ])
 
 type MigrateOptions = {

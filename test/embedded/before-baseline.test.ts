@@ -20,6 +20,7 @@ const versions = [
   '20261122010000',
   '20261122020000',
   '20261122120000',
+  '20261122180000',
 ]
 
 test('data from before the baseline is refused and left alone', { timeout: 60_000 }, async () => {

@@ -440,6 +440,56 @@ end
 $$;
 grant execute on function private.page(json[], integer) to api_key;
 
+-- Searching people by any part of a name, an e-mail address, a company or an identifier, whatever its case and accents. Each attendee
+-- has one text to be searched (attendees.search_text), with an index of its trigrams. Two things shape that index:
+-- * Under row level security the planner uses no trigram index, for its operators are not leakproof. So a security definer function
+--   finds ids, as for every list (04_pages.sql), and compares the organisation itself.
+-- * It has the hash of the organisation beside the trigrams, so that a search costs the same whatever other organisations have. No other
+--   index has that hash, so the planner has no other way.
+
+-- Both are trusted, so the role postgres of a hosted project may create them.
+create extension if not exists pg_trgm with schema extensions;
+create extension if not exists btree_gin with schema extensions;
+
+-- The form in which texts are compared: lower case, in the compatibility decomposition of Unicode, without combining accents. Some Latin
+-- letters have no decomposition; they become what is typed in their place.
+create function private.search_form(text text) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  if octet_length(text) > length(text) then
+    text := translate(regexp_replace(normalize(text, nfkd), '[\u0300-\u036f]', '', 'g'), 'øØłŁđĐðÐħĦıŧŦ', 'ooLLddddhhitt');
+    text := replace(replace(replace(text, 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe');
+    text := replace(replace(replace(replace(text, 'Æ', 'ae'), 'Œ', 'oe'), 'þ', 'th'), 'Þ', 'th');
+  end if;
+  return lower(text);
+end
+$$;
+grant execute on function private.search_form(text) to api_key;
+
+-- The words of a search as patterns for `like all`, the longest first: these read least of the index. Refuses what would match nearly
+-- everything.
+create function private.search_patterns(search text) returns text[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_patterns text[] := array(
+    select '%' || regexp_replace(w.word, '([\\%_])', '\\\1', 'g') || '%'
+    from (select distinct w.word from regexp_split_to_table(private.search_form(search), '\s+') w (word)) w
+    where w.word <> ''
+    order by length(w.word) desc, w.word
+  );
+begin
+  if length(btrim(search)) > 100 or coalesce(length(v_patterns[1]), 0) < 5 then
+    perform private.refuse_value(
+      'search', 'A search has 3 to 100 characters, with a word of at least 3.', 'Write more of the name or the e-mail address.'
+    );
+  end if;
+  return v_patterns;
+end
+$$;
+grant execute on function private.search_patterns(text) to api_key;
+
 -- Trigger functions that several tables share. private.tg__assert_* raise unless the condition in their name holds;
 -- private.tg__refuse_* always raise.
 
@@ -564,7 +614,8 @@ $$;
 -- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
 -- the people who sign in.
 
-create type public.organisation_role as enum ('owner', 'member');
+-- What members may do is in docs/organisers.md, "People who sign in", and in the policies of each table.
+create type public.organisation_role as enum ('owner', 'manager', 'door', 'viewer');
 
 create table public.plans (
   name text not null,
@@ -574,6 +625,7 @@ create table public.plans (
   constraint plans_rate_limit_is_positive check (rate_limit_per_minute > 0)
 );
 comment on table public.plans is 'Plans of organisations, with their limits. Add a row to offer another plan.';
+comment on column public.plans.name is 'Short name: lower-case letters, digits, hyphens and underscores.';
 comment on column public.plans.rate_limit_per_minute is 'Requests a minute for each API key of an organisation on this plan.';
 
 insert into public.plans (name, rate_limit_per_minute) values
@@ -597,13 +649,18 @@ create table public.organisations (
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
+comment on column public.organisations.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.organisations.name is 'Name for people; tickets are sent in it.';
+comment on column public.organisations.plan is 'Its plan: requests per minute of each key.';
+comment on column public.organisations.created_at is 'When the row was added.';
+comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
 create table public.organisation_members (
   organisation_id uuid not null,
   user_id uuid not null,
-  role public.organisation_role not null default 'member',
+  role public.organisation_role not null default 'viewer',
   created_at timestamptz not null default now(),
   constraint organisation_members_pkey primary key (organisation_id, user_id),
   constraint organisation_members_organisation_id_fkey foreign key (organisation_id)
@@ -611,7 +668,11 @@ create table public.organisation_members (
   constraint organisation_members_user_id_fkey foreign key (user_id)
     references auth.users (id) on delete cascade
 );
-comment on table public.organisation_members is 'People who may sign in for an organisation. Owners also manage members and API keys.';
+comment on table public.organisation_members is 'People who may sign in for an organisation, and in which role: owner, manager, door or viewer.';
+comment on column public.organisation_members.organisation_id is 'The organisation.';
+comment on column public.organisation_members.user_id is 'The person, of auth.users.';
+comment on column public.organisation_members.role is 'What they may do: owner, manager, door or viewer.';
+comment on column public.organisation_members.created_at is 'When the row was added.';
 
 create index organisation_members_user_id_idx on public.organisation_members (user_id);
 
@@ -623,14 +684,14 @@ as $$
 $$;
 grant execute on function private.member_organisation_ids() to authenticated;
 
--- Security definer for the same reason.
-create function private.owned_organisation_ids() returns setof uuid
+-- Organisations of the caller in one of these roles. Security definer for the same reason.
+create function private.organisations_as(roles public.organisation_role[]) returns setof uuid
 language sql stable security definer set search_path = ''
 as $$
   select m.organisation_id from public.organisation_members m
-  where m.user_id = (select auth.uid()) and m.role = 'owner'
+  where m.user_id = (select auth.uid()) and m.role = any (roles)
 $$;
-grant execute on function private.owned_organisation_ids() to authenticated;
+grant execute on function private.organisations_as(public.organisation_role[]) to authenticated;
 
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
@@ -661,7 +722,7 @@ create policy organisations_select_own on public.organisations for select to api
 create policy organisations_select_membership on public.organisations for select to authenticated
   using (id in (select private.member_organisation_ids()));
 create policy organisations_update_ownership on public.organisations for update to authenticated
-  using (id in (select private.owned_organisation_ids()));
+  using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
 grant update (name, slug, reply_to_email) on public.organisations to authenticated;
 
@@ -669,11 +730,11 @@ alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
   using (organisation_id in (select private.member_organisation_ids()));
 create policy organisation_members_insert_ownership on public.organisation_members for insert to authenticated
-  with check (organisation_id in (select private.owned_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner}')));
 create policy organisation_members_update_ownership on public.organisation_members for update to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 create policy organisation_members_delete_ownership on public.organisation_members for delete to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 grant select, delete on public.organisation_members to authenticated;
 grant insert (organisation_id, user_id, role) on public.organisation_members to authenticated;
 grant update (role) on public.organisation_members to authenticated;
@@ -713,6 +774,14 @@ create table public.api_keys (
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
+comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
+comment on column public.api_keys.name is 'What it is for, for people.';
+comment on column public.api_keys.scopes is 'What it may do.';
+comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
+comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
+comment on column public.api_keys.created_at is 'When the row was added.';
+comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.api_keys.family_id is
   'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance.';
 comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored.';
@@ -800,9 +869,9 @@ alter table public.api_keys enable row level security;
 create policy api_keys_select_itself on public.api_keys for select to api_key
   using (id = (select private.current_api_key_id()));
 create policy api_keys_select_ownership on public.api_keys for select to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 create policy api_keys_update_ownership on public.api_keys for update to authenticated
-  using (organisation_id in (select private.owned_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.api_keys to api_key, authenticated;
 grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
 
@@ -855,6 +924,12 @@ declare
 begin
   if v_role <> 'api_key' and v_role not like 'scope\_%' then
     return;
+  end if;
+  -- Schema public is behind the Data API for people who sign in. A key calls functions of schema api, and nothing else.
+  if current_setting('request.path', true) not like '/rpc/%'
+    or coalesce(current_setting('request.headers', true)::jsonb ->> 'content-profile', 'api') <> 'api'
+    or coalesce(current_setting('request.headers', true)::jsonb ->> 'accept-profile', 'api') <> 'api' then
+    perform private.refuse(403, 'forbidden', 'API keys call functions of schema api only.');
   end if;
 
   select k.* into v_key
@@ -1104,6 +1179,8 @@ grant execute on function private.undo_if_dry_run(boolean) to api_key;
 -- Events: draft -> published -> cancelled | completed; back to draft only while there is no order.
 
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
+-- The current time relative to the event; worked out, never stored.
+create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
 
 create table public.events (
   id uuid not null default private.uuid_v7(),
@@ -1155,6 +1232,26 @@ create table public.events (
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.events is 'Events that people attend. A draft until it has dates and a ticket type and is published.';
+comment on column public.events.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.events.organisation_id is 'The organisation that it belongs to.';
+comment on column public.events.name is 'Name for people.';
+comment on column public.events.slug is 'Short name for addresses: lower-case letters, digits and hyphens; made from the name when left out.';
+comment on column public.events.description is 'Text for people.';
+comment on column public.events.status is 'draft, published, then cancelled or completed.';
+comment on column public.events.starts_at is 'When it starts. Needed to publish.';
+comment on column public.events.ends_at is 'When it ends. Needed to publish.';
+comment on column public.events.venue_name is 'Name of the place.';
+comment on column public.events.venue_address is 'Street and number.';
+comment on column public.events.venue_city is 'City.';
+comment on column public.events.venue_postcode is 'Postcode.';
+comment on column public.events.venue_country is 'ISO 3166 code, two capital letters.';
+comment on column public.events.online_url is 'Where it is to be followed on the Internet.';
+comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
+comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
+comment on column public.events.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.events.created_at is 'When the row was added.';
+comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
@@ -1360,11 +1457,11 @@ create policy events_insert_own on public.events for insert to scope_events_writ
 create policy events_update_own on public.events for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy events_select_membership on public.events for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
 create policy events_insert_membership on public.events for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy events_update_membership on public.events for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
@@ -1377,6 +1474,19 @@ grant update (
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
+create function private.event_phase(starts_at timestamptz, ends_at timestamptz) returns public.event_phase
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case
+    when starts_at is null or now() < starts_at then 'upcoming'
+    when ends_at is null or now() < ends_at then 'ongoing'
+    else 'ended'
+  end::public.event_phase;
+end
+$$;
+grant execute on function private.event_phase(timestamptz, timestamptz) to scope_events_read, scope_events_write;
+
 create function private.event_json(event public.events) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -1388,11 +1498,7 @@ begin
     'slug', event.slug,
     'description', event.description,
     'status', event.status,
-    'phase', case
-      when event.starts_at is null or now() < event.starts_at then 'upcoming'
-      when event.ends_at is null or now() < event.ends_at then 'ongoing'
-      else 'ended'
-    end,
+    'phase', private.event_phase(event.starts_at, event.ends_at),
     'starts_at', private.rfc3339(event.starts_at),
     'ends_at', private.rfc3339(event.ends_at),
     'timezone', event.timezone,
@@ -1426,8 +1532,34 @@ grant execute on function private.event_json(public.events) to scope_events_read
 -- Operations on events. The rules are in the triggers of 09_events.sql, so that they hold for Studio as well. Every change
 -- of status goes through private.set_event_status.
 
--- Ids of the events of a page, newest first: see 04_pages.sql.
-create function private.find_events(status public.event_status, before uuid, size integer) returns uuid[]
+create function private.event_matches(
+  event public.events, starts_after timestamptz, starts_before timestamptz, phase public.event_phase, patterns text[]
+) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (starts_after is null or coalesce(event.starts_at >= starts_after, false))
+    and (starts_before is null or coalesce(event.starts_at < starts_before, false))
+    and (phase is null or private.event_phase(event.starts_at, event.ends_at) = phase)
+    and (
+      patterns is null
+      or private.search_form(concat_ws(' ', event.name, event.slug, event.venue_name, event.venue_city)) like all (patterns)
+    );
+end
+$$;
+grant execute on function private.event_matches(public.events, timestamptz, timestamptz, public.event_phase, text[]) to scope_events_read;
+
+-- Ids of the events of a page, newest first: see 04_pages.sql. Dates, phase and search have no index: they are compared from the newest on
+-- until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
+create function private.find_events(
+  status public.event_status,
+  starts_after timestamptz,
+  starts_before timestamptz,
+  phase public.event_phase,
+  patterns text[],
+  before uuid,
+  size integer
+) returns uuid[]
 language plpgsql stable security definer
 set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
 as $$
@@ -1445,6 +1577,7 @@ begin
       where e.organisation_id = any (v_organisation_ids)
         and e.status = s.status
         and e.id < before
+        and private.event_matches(e, starts_after, starts_before, phase, patterns)
       order by e.organisation_id desc, e.id desc
       limit size
     ) f
@@ -1453,10 +1586,14 @@ begin
   );
 end
 $$;
-grant execute on function private.find_events(public.event_status, uuid, integer) to scope_events_read;
+grant execute on function private.find_events(public.event_status, timestamptz, timestamptz, public.event_phase, text[], uuid, integer) to scope_events_read;
 
 create function api.list_events(
+  search text default null,
   status public.event_status default null,
+  phase public.event_phase default null,
+  starts_after timestamptz default null,
+  starts_before timestamptz default null,
   external_id text default null,
   cursor text default null,
   "limit" integer default null
@@ -1466,6 +1603,7 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_event public.events;
@@ -1475,13 +1613,17 @@ begin
   if external_id is not null then
     v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
   else
-    v_ids := private.find_events(list_events.status, v_before, v_size + 1);
+    v_ids := private.find_events(
+      list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_before, v_size + 1
+    );
   end if;
   for v_event in
     select e.*
     from unnest(v_ids) i (id)
     cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
-    where (list_events.status is null or e.status = list_events.status) and e.id < v_before
+    where (list_events.status is null or e.status = list_events.status)
+      and e.id < v_before
+      and private.event_matches(e, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns)
     order by e.id desc
   loop
     v_item := private.event_json(v_event);
@@ -1492,9 +1634,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_events(public.event_status, text, text, integer) is
-  'Events of the organisation, newest first, optionally of one status or with one external_id: { data, has_more, next_cursor }.';
-grant execute on function api.list_events(public.event_status, text, text, integer) to scope_events_read;
+comment on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, text, integer) is
+  'Events of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, text, integer) to scope_events_read;
 
 create function api.get_event(event_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -1837,6 +1979,20 @@ create table public.ticket_types (
   constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
+comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
+comment on column public.ticket_types.event_id is 'The event that it belongs to.';
+comment on column public.ticket_types.name is 'Name for people.';
+comment on column public.ticket_types.description is 'Text for people.';
+comment on column public.ticket_types.sales_start_at is 'When its sale starts. Empty: as soon as the event is published.';
+comment on column public.ticket_types.sales_end_at is 'When its sale ends. Empty: with the event.';
+comment on column public.ticket_types.visibility is 'public or hidden: whether a shop should show it.';
+comment on column public.ticket_types.status is 'active or archived; an archived one is issued no more.';
+comment on column public.ticket_types.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.ticket_types.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.ticket_types.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.ticket_types.created_at is 'When the row was added.';
+comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
 comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
@@ -1928,13 +2084,13 @@ create policy ticket_types_insert_own on public.ticket_types for insert to scope
 create policy ticket_types_update_own on public.ticket_types for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy ticket_types_select_membership on public.ticket_types for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
 create policy ticket_types_insert_membership on public.ticket_types for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy ticket_types_update_membership on public.ticket_types for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.ticket_types to scope_events_read, scope_events_write, authenticated;
-grant select (id, organisation_id, event_id) on public.ticket_types to scope_attendees_write;
+grant select (id, organisation_id, event_id, name) on public.ticket_types to scope_attendees_write;
 grant select (id, organisation_id, name) on public.ticket_types to scope_checkin_write, scope_attendees_read;
 grant insert (
   organisation_id, event_id, name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
@@ -2232,6 +2388,15 @@ create table public.promo_codes (
   constraint promo_codes_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100)
 );
 comment on table public.promo_codes is 'Discounts that buyers claim by a code. Disable one to refuse it from now on.';
+comment on column public.promo_codes.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.promo_codes.organisation_id is 'The organisation that it belongs to.';
+comment on column public.promo_codes.event_id is 'The event that it belongs to.';
+comment on column public.promo_codes.valid_from is 'From when on it is taken. Empty: at once.';
+comment on column public.promo_codes.valid_until is 'Until when it is taken. Empty: without end.';
+comment on column public.promo_codes.status is 'active or disabled.';
+comment on column public.promo_codes.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.promo_codes.created_at is 'When the row was added.';
+comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.promo_codes.code is 'What the buyer types; case does not matter.';
 comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
@@ -2372,11 +2537,11 @@ create policy promo_codes_insert_own on public.promo_codes for insert to scope_e
 create policy promo_codes_update_own on public.promo_codes for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy promo_codes_select_membership on public.promo_codes for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
 create policy promo_codes_insert_membership on public.promo_codes for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy promo_codes_update_membership on public.promo_codes for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
 grant insert (
   organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
@@ -2562,10 +2727,11 @@ comment on function api.update_promo_code(uuid, jsonb, integer[], text, text) is
 grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, text) to scope_events_write;
 
 -- Orders: pending -> completed -> cancelled, or pending -> cancelled. An order completes when nothing is due.
--- Its amounts are derived: the totals from its tickets (19_totals.sql), amount_paid from its payments (21_payments.sql).
+-- Its amounts are derived: the totals from its tickets (19_totals.sql), what was paid, voided and refunded from its payments and
+-- their corrections (21_payments.sql).
 
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
-create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due');
+create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due', 'refunded');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
 
 -- Fillfactor 50 leaves half of each page free: an update then stays on its page and, unless it changes a status or a time that lists
@@ -2587,6 +2753,8 @@ create table public.orders (
   discount_total bigint not null default 0,
   total bigint not null generated always as (subtotal - discount_total) stored,
   amount_paid bigint not null default 0,
+  amount_voided bigint not null default 0,
+  amount_refunded bigint not null default 0,
   payment_method public.payment_method,
   promo_code text,
   promo_code_id uuid,
@@ -2612,14 +2780,39 @@ create table public.orders (
   constraint orders_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
   constraint orders_amounts_are_not_negative check (subtotal >= 0 and discount_total >= 0 and amount_paid >= 0),
   constraint orders_discount_is_at_most_the_subtotal check (discount_total <= subtotal),
-  constraint orders_complete_when_nothing_is_due check (status <> 'completed' or amount_paid >= subtotal - discount_total),
+  -- A void makes a completed order payable again, and nothing else does.
+  constraint orders_complete_when_nothing_is_due
+    check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
+  constraint orders_refunds_are_at_most_the_payments check (amount_voided >= 0 and amount_refunded between 0 and amount_paid),
   constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
 comment on table public.orders is 'Registrations: the contact, and the amounts due and paid. The people who come are its attendees.';
+comment on column public.orders.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.orders.organisation_id is 'The organisation that it belongs to.';
+comment on column public.orders.event_id is 'The event that it belongs to.';
+comment on column public.orders.status is 'pending, completed when nothing is due, or cancelled.';
+comment on column public.orders.payment_status is 'Follows from status and amounts. Kept by Usher.';
+comment on column public.orders.name is 'Name of the contact, who is the buyer.';
+comment on column public.orders.email is 'E-mail address of the contact.';
+comment on column public.orders.email_lower is 'The address in lower case, for look-ups. Generated.';
+comment on column public.orders.company is 'Company of the contact.';
+comment on column public.orders.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.orders.total is 'subtotal minus discount_total. Generated.';
+comment on column public.orders.promo_code_id is 'The promo code that was used. Kept by Usher.';
+comment on column public.orders.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
+comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.orders.created_at is 'When the row was added.';
+comment on column public.orders.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.orders.reference is 'Short code that can be read over the telephone: no I, L, O or U. Generated by Usher.';
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
-comment on column public.orders.amount_paid is 'Sum of the payments, not edited.';
+comment on column public.orders.amount_paid is 'Sum of the payments that are not voided, not edited.';
+comment on column public.orders.amount_voided is 'Sum of the payments that were voided, not edited.';
+comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited.';
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
 comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
@@ -2644,6 +2837,20 @@ begin
     and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
 end
 $$;
+
+-- What was received beyond what is owed, and not refunded yet: everything of a cancelled order.
+create function private.amount_refundable("order" public.orders) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return greatest(
+    "order".amount_paid - "order".amount_refunded
+      - case "order".status when 'cancelled' then 0 else "order".subtotal - "order".discount_total end,
+    0
+  );
+end
+$$;
+grant execute on function private.amount_refundable(public.orders) to scope_attendees_write, scope_orders_read, scope_orders_write;
 
 -- Checked for a new order, and for each place that is taken.
 create function private.assert_takes_registrations(event public.events) returns void
@@ -2679,11 +2886,12 @@ begin
       where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
     end if;
     if new.status <> 'pending' or new.payment_status <> 'not_required'
-      or (new.subtotal, new.discount_total, new.amount_paid) <> (0, 0, 0)
+      or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded) <> (0, 0, 0, 0, 0)
       or new.currency <> v_event.currency
       or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
+        'amount_voided', 0, 'amount_refunded', 0,
         'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
       ));
     end if;
@@ -2709,6 +2917,11 @@ begin
         perform private.refuse(
           409, 'read_only_field', 'amount_paid is added up from the payments and cannot be edited.', 'amount_paid',
           hint => 'Add a payment instead.'
+        );
+      elsif (new.amount_voided, new.amount_refunded) <> (old.amount_voided, old.amount_refunded) then
+        perform private.refuse(
+          409, 'read_only_field', 'Voids and refunds are rows of their own, added up here.', 'amount_refunded',
+          hint => 'Add a row to payment_voids or refunds instead.'
         );
       elsif (new.subtotal, new.discount_total) <> (old.subtotal, old.discount_total) then
         perform private.refuse(
@@ -2755,13 +2968,13 @@ begin
   end if;
 
   new.payment_status := case
-    when new.status = 'pending' and new.amount_paid = 0 then 'awaiting_payment'
-    when new.status = 'pending' then 'partially_paid'
-    when new.status = 'cancelled' and new.amount_paid > 0 then 'refund_due'
+    when new.amount_refunded > 0 and new.amount_refunded = new.amount_paid then 'refunded'
+    when private.amount_refundable(new) > 0 then 'refund_due'
     when new.status = 'cancelled' then 'not_required'
-    when new.amount_paid > new.subtotal - new.discount_total then 'refund_due'
-    when new.amount_paid > 0 then 'paid'
-    else 'not_required'
+    when new.status = 'completed' and new.subtotal - new.discount_total = 0 and new.amount_paid = 0 then 'not_required'
+    when new.status = 'completed' and new.amount_paid >= new.subtotal - new.discount_total then 'paid'
+    when new.amount_paid = 0 then 'awaiting_payment'
+    else 'partially_paid'
   end::public.payment_status;
 
   new.completed_at := case
@@ -2796,7 +3009,7 @@ create trigger orders_100_guard before insert or update on public.orders
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
 create trigger orders_900_version before update of
-    name, email, company, status, subtotal, amount_paid, external_id, metadata
+    name, email, company, status, subtotal, amount_paid, amount_refunded, external_id, metadata
   on public.orders
   for each row execute function private.tg__count_version();
 
@@ -2826,9 +3039,11 @@ create policy orders_update_own on public.orders for update to scope_orders_writ
 create policy orders_insert_own on public.orders for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy orders_select_membership on public.orders for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy orders_insert_membership on public.orders for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy orders_update_membership on public.orders for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
 -- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
@@ -2836,9 +3051,12 @@ grant update (status) on public.orders to scope_orders_write;
 grant insert (
   id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
+grant insert (
+  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+) on public.orders to authenticated;
 grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
 
-create function private.order_json("order" public.orders, attendees json, payments json) returns json
+create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -2858,11 +3076,14 @@ begin
     'total', "order".total,
     'amount_paid', "order".amount_paid,
     'amount_due', case when "order".status = 'cancelled' then 0 else greatest("order".total - "order".amount_paid, 0) end,
+    'amount_refunded', "order".amount_refunded,
+    'amount_refundable', private.amount_refundable("order"),
     'payment_method', "order".payment_method,
     'promo_code', "order".promo_code,
     'source', "order".source,
     'attendees', attendees,
     'payments', payments,
+    'refunds', refunds,
     'completed_at', private.rfc3339("order".completed_at),
     'cancelled_at', private.rfc3339("order".cancelled_at),
     'external_id', "order".external_id,
@@ -2873,19 +3094,24 @@ begin
   );
 end
 $$;
-grant execute on function private.order_json(public.orders, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
+grant execute on function private.order_json(public.orders, json, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
 
 -- Operations on orders. The rules are in the triggers of 15_orders.sql, so that they hold for Studio as well. An order is
 -- answered with its attendees and payments.
 
 -- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
 -- access to the order.
-create function private.attendees_of_order_json(order_id uuid) returns json
+create function private.attendees_of_order_json(order_id uuid, reference text) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_agg(private.attendee_json(a, with_code => false) order by a.id), '[]')
+    select coalesce(json_agg(
+      private.attendee_json(
+        a, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), attendees_of_order_json.reference
+      )
+      order by a.id
+    ), '[]')
     from public.attendees a
     where a.order_id = attendees_of_order_json.order_id
   );
@@ -2893,7 +3119,7 @@ end
 $$;
 
 -- The same with that check, for keys that may read orders. Security definer: such a key has no other right to attendees.
-create function private.order_attendees_json(order_id uuid) returns json
+create function private.order_attendees_json(order_id uuid, reference text) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -2901,18 +3127,23 @@ begin
     select from public.orders o
     where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
   ) then
-    return private.attendees_of_order_json(order_id);
+    return private.attendees_of_order_json(order_id, reference);
   end if;
   return '[]';
 end
 $$;
-grant execute on function private.order_attendees_json(uuid) to scope_orders_read, scope_orders_write;
+grant execute on function private.order_attendees_json(uuid, text) to scope_orders_read, scope_orders_write;
 
 create function private.order_with_all("order" public.orders) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return private.order_json("order", private.order_attendees_json("order".id), private.order_payments_json("order".id));
+  return private.order_json(
+    "order",
+    private.order_attendees_json("order".id, "order".reference),
+    private.order_payments_json("order".id),
+    case when "order".amount_refunded > 0 then private.order_refunds_json("order".id) else '[]' end
+  );
 end
 $$;
 grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
@@ -2925,6 +3156,7 @@ create function private.find_orders(
   payment_status public.payment_status,
   email text,
   updated_since timestamptz,
+  patterns text[],
   before uuid,
   size integer
 ) returns uuid[]
@@ -2947,6 +3179,22 @@ begin
         and o.email_lower = v_email_lower
         and o.id < before
       order by o.organisation_id desc, o.id desc
+      limit size
+    );
+  elsif patterns is not null then
+    return array(
+      select o.id
+      from (
+        select distinct a.order_id
+        from unnest(private.search_attendees(patterns, true, find_orders.event_id, size => null)) f (id)
+        cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
+      ) f
+      cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o
+      where (find_orders.status is null or o.status = find_orders.status)
+        and (find_orders.payment_status is null or o.payment_status = find_orders.payment_status)
+        and (find_orders.updated_since is null or o.updated_at >= find_orders.updated_since)
+        and o.id < before
+      order by o.id desc
       limit size
     );
   elsif updated_since is not null then
@@ -3003,11 +3251,32 @@ begin
 end
 $$;
 grant execute on function private.find_orders(
-  uuid, public.order_status, public.payment_status, text, timestamptz, uuid, integer
+  uuid, public.order_status, public.payment_status, text, timestamptz, text[], uuid, integer
 ) to scope_orders_read;
+
+-- Those of the given orders of which an attendee, or the contact, matches every pattern. Security definer: a key for orders has no
+-- right to attendees.
+create function private.matching_orders(order_ids uuid[], patterns text[]) returns uuid[]
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return array(
+    select i.id
+    from unnest(order_ids) i (id)
+    where exists (
+      select from public.attendees a
+      where a.order_id = i.id
+        and a.organisation_id is not distinct from private.current_organisation_id()
+        and a.search_text like all (patterns)
+    )
+  );
+end
+$$;
+grant execute on function private.matching_orders(uuid[], text[]) to scope_orders_read;
 
 create function api.list_orders(
   event_id uuid default null,
+  search text default null,
   status public.order_status default null,
   payment_status public.payment_status default null,
   email text default null,
@@ -3022,6 +3291,7 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_chunk integer := v_size + 1;
   v_read integer := 0;
   v_ids uuid[];
@@ -3036,15 +3306,16 @@ begin
     elsif external_id is not null then
       v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
     else
-      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
+      -- little was, or does.
       v_ids := private.find_orders(
         list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
-        case when v_read > 1000 then updated_since end, v_before, v_chunk
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
       );
     end if;
     for v_order in
       select o.*
-      from unnest(v_ids) i (id)
+      from unnest(case when v_patterns is null then v_ids else private.matching_orders(v_ids, v_patterns) end) i (id)
       cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
       where (list_orders.event_id is null or o.event_id = list_orders.event_id)
         and (list_orders.status is null or o.status = list_orders.status)
@@ -3070,9 +3341,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+comment on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
   'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_orders(uuid, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
+grant execute on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
   to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json
@@ -3130,6 +3401,79 @@ $$;
 comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
   'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
 grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
+
+create function api.void_payment(
+  payment_id uuid,
+  reason text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.payments p where p.id = void_payment.payment_id) then
+    perform private.refuse_not_found('payment_id');
+  end if;
+  insert into public.payment_voids (payment_id, reason) values (void_payment.payment_id, void_payment.reason);
+  select o.* into v_order
+  from public.orders o
+  where o.id = (select p.order_id from public.payments p where p.id = void_payment.payment_id);
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.void_payment(uuid, text, text, text) is
+  'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
+grant execute on function api.void_payment(uuid, text, text, text) to scope_orders_write;
+
+create function api.record_refund(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  refunded_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_refund.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
+  values (
+    record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
+    coalesce(record_refund.refunded_at, now()), record_refund.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_refund.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
+grant execute on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
   to scope_orders_write;
 
 -- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
@@ -3224,8 +3568,10 @@ create table public.attendees (
   ticket_email_sent_at timestamptz,
   ticket_email_last_error text,
   cancelled_at timestamptz,
+  erased_at timestamptz,
   external_id text,
   metadata jsonb not null default '{}',
+  search_text text not null default '',
   version integer not null default 1,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -3247,22 +3593,52 @@ create table public.attendees (
   constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket.';
+comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
+comment on column public.attendees.event_id is 'The event that it belongs to.';
+comment on column public.attendees.order_id is 'The order that it is part of.';
+comment on column public.attendees.ticket_type_id is 'The kind of ticket.';
+comment on column public.attendees.name is 'Name of the person.';
+comment on column public.attendees.email is 'Address that the ticket is sent to.';
+comment on column public.attendees.email_lower is 'The address in lower case, for look-ups. Generated.';
+comment on column public.attendees.company is 'Company of the person.';
+comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
+comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
+comment on column public.attendees.checked_in is 'Whether they are in. Generated.';
+comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it once more.';
+comment on column public.attendees.ticket_email_sent_at is 'When the ticket e-mail was last sent. Kept by Usher.';
+comment on column public.attendees.ticket_email_last_error is 'Why it was not sent or came back. Kept by Usher.';
+comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.attendees.created_at is 'When the row was added.';
+comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
 comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
 comment on column public.attendees.discount is 'Discount of the promo code on the price, rounded half up.';
+comment on column public.attendees.search_text is 'What searches look at, kept by Usher: one line of the attendee, then one of the contact of the order where it differs.';
+comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
 create index attendees_order_id_idx on public.attendees (order_id);
-create index attendees_promo_code_id_idx on public.attendees (promo_code_id) where promo_code_id is not null;
+-- The columns that are included are for private.event_summary, which reads no table of attendees.
+create index attendees_promo_code_id_idx on public.attendees (promo_code_id) include (status, discount)
+  where promo_code_id is not null;
 -- For private.find_attendees.
 create index attendees_organisation_id_states_idx
   on public.attendees (organisation_id, status, checked_in, ticket_email_status, id);
 create index attendees_ticket_type_id_states_idx
-  on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id);
+  on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id) include (created_at, checked_in_at);
 create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower, id);
 create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
+-- For private.search_attendees. What is new waits in a list of at most 1 MB, which every search reads, so that a registration is not
+-- delayed by some fifty entries.
+create index attendees_search_text_idx on public.attendees
+  using gin (uuid_hash(organisation_id), search_text extensions.gin_trgm_ops) with (gin_pending_list_limit = 1024);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
 create function private.refuse_inactive_ticket(status public.attendee_status) returns void
@@ -3301,11 +3677,11 @@ begin
     -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
     if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
       or new.currency <> v_order.currency or new.event_id <> v_order.event_id or new.organisation_id <> v_order.organisation_id
-      or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at) > 0 then
+      or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
         'event_id', v_order.event_id, 'organisation_id', v_order.organisation_id,
-        'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null
+        'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null, 'erased_at', null
       ));
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
@@ -3329,6 +3705,18 @@ begin
       perform private.refuse(
         409, 'read_only_field', 'checked_in_at is derived from the check-ins and cannot be edited.', 'checked_in_at',
         hint => 'Add a check-in, or set undone_at of the accepted one.'
+      );
+    end if;
+
+    if new.erased_at is distinct from old.erased_at and pg_trigger_depth() = 1 and current_setting('usher.erasing', true) is distinct from 'on' then
+      perform private.refuse(
+        409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.'
+      );
+    elsif old.erased_at is not null
+      and (new.name, new.email, new.company, new.external_id, new.metadata)
+        is distinct from (old.name, old.email, old.company, old.external_id, old.metadata) then
+      perform private.refuse(
+        409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.'
       );
     end if;
 
@@ -3391,6 +3779,21 @@ begin
     perform private.assert_valid_contact(new.name, new.email);
   end if;
 
+  if tg_op = 'INSERT'
+    or (new.name, new.email, new.company, new.external_id, new.search_text)
+      is distinct from (old.name, old.email, old.company, old.external_id, old.search_text) then
+    if tg_op = 'UPDATE' then
+      select o.* into v_order from public.orders o where o.id = new.order_id;
+    end if;
+    new.search_text := private.search_form(
+      concat_ws(' ', new.name, new.email, new.company, new.external_id, v_order.reference) || E'\n'
+        || concat_ws(
+          ' ', nullif(v_order.name, new.name), nullif(v_order.email, new.email), nullif(v_order.company, new.company),
+          nullif(v_order.external_id, new.external_id)
+        )
+    );
+  end if;
+
   new.cancelled_at := case
     when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
     when new.status = 'cancelled' then now()
@@ -3420,7 +3823,7 @@ create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at();
 -- Not for checked_in_at and the state of the e-mail: these are not edits.
 create trigger attendees_900_version before update of
-    name, email, company, status, ticket_type_id, ticket_code, external_id, metadata
+    name, email, company, status, ticket_type_id, ticket_code, external_id, metadata, erased_at
   on public.attendees
   for each row execute function private.tg__count_version();
 
@@ -3447,6 +3850,19 @@ create trigger orders_500_update_attendees after update on public.orders
   referencing new table as new_rows
   for each statement execute function private.tg_orders__update_attendees();
 
+-- The guard of attendees writes it anew.
+create function private.tg_orders__update_search_text() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.attendees a set search_text = '' where a.order_id = new.id;
+  return null;
+end
+$$;
+create trigger orders_500_update_search_text after update of name, email, company, external_id on public.orders
+  for each row when ((new.name, new.email, new.company, new.external_id) is distinct from (old.name, old.email, old.company, old.external_id))
+  execute function private.tg_orders__update_search_text();
+
 revoke all on public.attendees from anon, authenticated, service_role;
 
 alter table public.attendees enable row level security;
@@ -3458,10 +3874,18 @@ create policy attendees_update_own on public.attendees for update to scope_atten
 create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy attendees_select_membership on public.attendees for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy attendees_insert_membership on public.attendees for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy attendees_update_membership on public.attendees for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.attendees to scope_attendees_read, scope_attendees_write, authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.attendees to scope_attendees_read, scope_attendees_write;
+-- Members share one role, and viewers must not see what admits a person: see public.ticket_codes.
+grant select (
+  id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
+  status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
+  metadata, version, created_at, updated_at
+) on public.attendees to authenticated;
 -- Check-in shows who holds a ticket, not how to reach them.
 grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
@@ -3471,19 +3895,45 @@ grant insert (
 ) on public.attendees to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write;
-grant update (name, email, company, status, ticket_code, external_id, metadata) on public.attendees to authenticated;
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+) on public.attendees to authenticated;
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees to authenticated;
 
--- The ticket code admits its holder: with_code only for roles that handle tickets.
-create function private.attendee_json(attendee public.attendees, with_code boolean default true) returns json
+-- What an attendee's ticket type and order are called. Security definer: whoever reads an attendee may know this much of them.
+create function private.names_of(attendee public.attendees, out ticket_type_name text, out reference text)
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  if not private.is_foreign(attendee.organisation_id) then
+    select t.name into ticket_type_name from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = attendee.event_id;
+    select o.reference into names_of.reference from public.orders o where o.id = attendee.order_id;
+  end if;
+end
+$$;
+grant execute on function private.names_of(public.attendees) to scope_attendees_read, scope_attendees_write;
+
+-- The ticket code admits its holder: with_code only for roles that handle tickets. Whoever builds many gives the names.
+create function private.attendee_json(
+  attendee public.attendees,
+  with_code boolean default true,
+  ticket_type_name text default null,
+  reference text default null
+) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
+  if ticket_type_name is null then
+    select n.ticket_type_name, n.reference into ticket_type_name, reference from private.names_of(attendee) n;
+  end if;
   return json_build_object(
     'object', 'attendee',
     'id', attendee.id,
     'order_id', attendee.order_id,
     'event_id', attendee.event_id,
     'ticket_type_id', attendee.ticket_type_id,
+    'order', json_build_object('id', attendee.order_id, 'reference', reference),
+    'ticket_type', json_build_object('id', attendee.ticket_type_id, 'name', ticket_type_name),
     'name', attendee.name,
     'email', attendee.email,
     'company', attendee.company,
@@ -3499,6 +3949,7 @@ begin
       'last_error', attendee.ticket_email_last_error
     ),
     'cancelled_at', private.rfc3339(attendee.cancelled_at),
+    'erased_at', private.rfc3339(attendee.erased_at),
     'external_id', attendee.external_id,
     'metadata', attendee.metadata,
     'version', attendee.version,
@@ -3507,10 +3958,59 @@ begin
   );
 end
 $$;
-grant execute on function private.attendee_json(public.attendees, boolean) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.attendee_json(public.attendees, boolean, text, text) to scope_attendees_read, scope_attendees_write;
 
 -- Operations on attendees and their tickets. The rules are in the triggers of 17_attendees.sql, so that they hold for Studio
 -- as well.
+
+-- Ids of attendees of the organisation that match every pattern of private.search_patterns and the other conditions, newest first;
+-- with `of_orders` also where only the contact of their order does. Called by security definer functions only.
+create function private.search_attendees(
+  patterns text[],
+  of_orders boolean default false,
+  event_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
+  updated_since timestamptz default null,
+  before uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  size integer default 50
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  -- The index takes no array of patterns. Three words narrow enough; the others are compared.
+  v_first text := patterns[1];
+  v_second text := coalesce(patterns[2], v_first);
+  v_third text := coalesce(patterns[3], v_first);
+begin
+  return array(
+    -- Apart from the order, for which the planner would read the primary key.
+    with found as materialized (
+      select a.id
+      from public.attendees a
+      where uuid_hash(a.organisation_id) = uuid_hash(v_organisation_id)
+        and a.search_text like v_first
+        and a.search_text like v_second
+        and a.search_text like v_third
+        -- In brackets: no other index fits.
+        and (a.organisation_id = v_organisation_id) is true
+        and (a.id < before) is true
+        and case when of_orders then a.search_text else split_part(a.search_text, E'\n', 1) end like all (patterns)
+        and (search_attendees.event_id is null or a.event_id = search_attendees.event_id)
+        and (search_attendees.ticket_type_id is null or a.ticket_type_id = search_attendees.ticket_type_id)
+        and (search_attendees.status is null or a.status = search_attendees.status)
+        and (search_attendees.checked_in is null or a.checked_in = search_attendees.checked_in)
+        and (search_attendees.ticket_email_status is null or a.ticket_email_status = search_attendees.ticket_email_status)
+        and (search_attendees.updated_since is null or a.updated_at >= search_attendees.updated_since)
+    )
+    select f.id from found f order by f.id desc limit size
+  );
+end
+$$;
 
 -- Ids of attendees, newest first, among which those of a page are: see 04_pages.sql. Of an order, these are
 -- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
@@ -3524,6 +4024,7 @@ create function private.find_attendees(
   ticket_email_status public.ticket_email_status,
   email text,
   updated_since timestamptz,
+  patterns text[],
   before uuid,
   size integer
 ) returns uuid[]
@@ -3553,6 +4054,11 @@ begin
         and a.id < before
       order by a.organisation_id desc, a.id desc
       limit size
+    );
+  elsif patterns is not null then
+    return private.search_attendees(
+      patterns, false, find_attendees.event_id, find_attendees.ticket_type_id, find_attendees.status, find_attendees.checked_in,
+      find_attendees.ticket_email_status, updated_since, before, size
     );
   elsif updated_since is not null then
     return array(
@@ -3620,13 +4126,14 @@ begin
 end
 $$;
 grant execute on function private.find_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, uuid, integer
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, text[], uuid, integer
 ) to scope_attendees_read;
 
 create function api.list_attendees(
   event_id uuid default null,
   order_id uuid default null,
   ticket_type_id uuid default null,
+  search text default null,
   status public.attendee_status default null,
   checked_in boolean default null,
   ticket_email_status public.ticket_email_status default null,
@@ -3643,6 +4150,7 @@ declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
   v_order_id uuid := order_id;
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_chunk integer := v_size + 1;
   v_read integer := 0;
   v_ids uuid[];
@@ -3660,11 +4168,12 @@ begin
     elsif external_id is not null then
       v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
     else
-      -- Most pages of what was updated since a time are among the newest anyway; where they are not, little was.
+      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
+      -- little was, or does.
       v_ids := private.find_attendees(
         v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, list_attendees.email,
-        case when v_read > 1000 then updated_since end, v_before, v_chunk
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
       );
     end if;
     for v_attendee in
@@ -3681,6 +4190,7 @@ begin
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
         and (updated_since is null or a.updated_at >= updated_since)
+        and (v_patterns is null or split_part(a.search_text, E'\n', 1) like all (v_patterns))
         and a.id < v_before
       order by a.id desc
       limit v_size + 1 - cardinality(v_items)
@@ -3700,11 +4210,11 @@ begin
 end
 $$;
 comment on function api.list_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
 ) is
   'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
 ) to scope_attendees_read;
 
 create function api.get_attendee(attendee_id uuid) returns json
@@ -3789,7 +4299,7 @@ begin
 end
 $$;
 comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
-  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
 
 -- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
@@ -4202,8 +4712,8 @@ create trigger attendees_500_count_places_delete after delete on public.attendee
   referencing old table as old_rows
   for each statement execute function private.tg_attendees__count_places();
 
--- Payments: what was received for an order, one row each. Their sum is amount_paid of the order, which completes when nothing
--- is due. Append-only: payments are never changed or deleted.
+-- Payments: what was received for an order, one row each. The sum of those that are not voided is amount_paid of the order, which
+-- completes when nothing is due. Append-only: a wrong payment is voided, money that was returned is a refund, each by a row.
 
 create table public.payments (
   id uuid not null default private.uuid_v7(),
@@ -4230,7 +4740,16 @@ create table public.payments (
     length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
   )
 );
-comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due.';
+comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
+comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.payments.organisation_id is 'The organisation that it belongs to.';
+comment on column public.payments.event_id is 'The event that it belongs to.';
+comment on column public.payments.order_id is 'The order that was paid for.';
+comment on column public.payments.method is 'How it was paid.';
+comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.payments.received_at is 'When the money was received.';
+comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payments.created_at is 'When the row was added.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
 comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
 comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
@@ -4252,7 +4771,7 @@ begin
       return new;
     end if;
     perform private.refuse(
-      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Cancel the order to mark what is to be refunded.'
+      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
     );
   end if;
 
@@ -4263,7 +4782,8 @@ begin
   new.currency := coalesce(new.currency, v_order.currency);
   v_due := v_order.total - v_order.amount_paid;
 
-  if v_order.status <> 'pending' then
+  -- A completed order is payable again once a payment was voided.
+  if v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
     );
@@ -4299,41 +4819,268 @@ create policy payments_select_own on public.payments for select to scope_orders_
 create policy payments_insert_own on public.payments for insert to scope_orders_write
   with check (organisation_id = (select private.current_organisation_id()));
 create policy payments_select_membership on public.payments for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
 create policy payments_insert_membership on public.payments for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.payments to scope_orders_read, scope_orders_write, authenticated;
 grant insert (order_id, method, amount, currency, received_at, external_reference) on public.payments
   to scope_orders_write, authenticated;
+
+-- Voids: payments that were recorded by mistake. A completed order stays completed, with its tickets, and is payable again.
+create table public.payment_voids (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  payment_id uuid not null,
+  reason text,
+  source public.request_source not null default private.current_source(),
+  recorded_by uuid default private.current_api_key_id(),
+  created_at timestamptz not null default now(),
+  constraint payment_voids_pkey primary key (id),
+  constraint payment_voids_payment_id_key unique (payment_id),
+  constraint payment_voids_payment_id_fkey foreign key (payment_id) references public.payments (id),
+  constraint payment_voids_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
+  constraint payment_voids_reason_is_one_line check (length(btrim(reason)) between 1 and 255 and reason !~ '[[:cntrl:]]')
+);
+comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
+comment on column public.payment_voids.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.payment_voids.organisation_id is 'The organisation that it belongs to.';
+comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
+comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payment_voids.created_at is 'When the row was added.';
+comment on column public.payment_voids.reason is 'Why, for people.';
+comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
+
+create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
+
+-- Money that was returned.
+create table public.refunds (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  method public.payment_method not null default 'bank_transfer',
+  amount bigint not null,
+  currency text not null,
+  refunded_at timestamptz not null default now(),
+  external_reference text,
+  source public.request_source not null default private.current_source(),
+  recorded_by uuid default private.current_api_key_id(),
+  created_at timestamptz not null default now(),
+  constraint refunds_pkey primary key (id),
+  constraint refunds_order_id_fkey foreign key (order_id, event_id, organisation_id)
+    references public.orders (id, event_id, organisation_id),
+  constraint refunds_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
+  constraint refunds_amount_is_positive check (amount > 0),
+  constraint refunds_refunded_at_is_finite check (refunded_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint refunds_external_reference_is_one_line check (
+    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
+  )
+);
+comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund.';
+comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
+comment on column public.refunds.event_id is 'The event that it belongs to.';
+comment on column public.refunds.order_id is 'The order whose money was returned.';
+comment on column public.refunds.method is 'How it was returned.';
+comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.refunds.refunded_at is 'When the money was returned.';
+comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.refunds.created_at is 'When the row was added.';
+comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
+comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference.';
+comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
+
+create index refunds_order_id_idx on public.refunds (order_id);
+create index refunds_recorded_by_idx on public.refunds (recorded_by);
+
+-- Security definer: it updates the order, as tg_payments__guard does.
+create function private.tg_payment_voids__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_amount bigint;
+begin
+  select o.* into v_order
+  from public.orders o
+  where o.id = (select p.order_id from public.payments p where p.id = new.payment_id)
+  for no key update;
+  perform private.assert_not_foreign(v_order.organisation_id, 'payment_id');
+  select p.amount into v_amount from public.payments p where p.id = new.payment_id;
+  if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
+    perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
+  elsif v_order.amount_paid - v_amount < v_order.amount_refunded then
+    perform private.refuse(
+      409, 'payment_refunded', 'More was refunded than would be left of the payments.', 'payment_id',
+      jsonb_build_object('amount_refunded', v_order.amount_refunded),
+      'A payment whose money was returned stays: it was received.'
+    );
+  end if;
+  new.organisation_id := v_order.organisation_id;
+  update public.orders o
+  set amount_paid = o.amount_paid - v_amount, amount_voided = o.amount_voided + v_amount
+  where o.id = v_order.id;
+  return new;
+end
+$$;
+create trigger payment_voids_100_guard before insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__guard();
+
+-- Security definer, for the same reason.
+create function private.tg_refunds__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_left bigint;
+begin
+  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := coalesce(new.currency, v_order.currency);
+  v_left := v_order.amount_paid - v_order.amount_refunded;
+  if v_order.status <> 'cancelled' and (v_order.status = 'pending' or v_order.amount_paid < v_order.total) then
+    perform private.refuse(
+      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      'Cancel the order first, or void the payment if it was recorded by mistake.'
+    );
+  elsif v_left = 0 then
+    perform private.refuse(409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id');
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_left then
+    perform private.refuse(
+      409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
+      jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
+    );
+  end if;
+  update public.orders o set amount_refunded = o.amount_refunded + new.amount where o.id = v_order.id;
+  return new;
+end
+$$;
+create trigger refunds_100_guard before insert on public.refunds
+  for each row execute function private.tg_refunds__guard();
+
+create function private.tg__assert_append_only() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- Deleting an API key empties recorded_by.
+  if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
+    return new;
+  end if;
+  perform private.refuse(409, 'append_only', 'Corrections of payments are a log: they are never changed or deleted.');
+  return null;
+end
+$$;
+create trigger payment_voids_100_append_only before update or delete on public.payment_voids
+  for each row execute function private.tg__assert_append_only();
+create trigger refunds_100_append_only before update or delete on public.refunds
+  for each row execute function private.tg__assert_append_only();
+create trigger payment_voids_100_no_truncate before truncate on public.payment_voids
+  for each statement execute function private.tg__refuse_truncate();
+create trigger refunds_100_no_truncate before truncate on public.refunds
+  for each statement execute function private.tg__refuse_truncate();
+
+revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
+
+alter table public.payment_voids enable row level security;
+create policy payment_voids_select_own on public.payment_voids for select to scope_orders_read, scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy payment_voids_insert_own on public.payment_voids for insert to scope_orders_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy payment_voids_select_membership on public.payment_voids for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy payment_voids_insert_membership on public.payment_voids for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.payment_voids to scope_orders_read, scope_orders_write, authenticated;
+grant insert (payment_id, reason) on public.payment_voids to scope_orders_write, authenticated;
+
+alter table public.refunds enable row level security;
+create policy refunds_select_own on public.refunds for select to scope_orders_read, scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy refunds_insert_own on public.refunds for insert to scope_orders_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy refunds_select_membership on public.refunds for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy refunds_insert_membership on public.refunds for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.refunds to scope_orders_read, scope_orders_write, authenticated;
+grant insert (order_id, method, amount, currency, refunded_at, external_reference) on public.refunds
+  to scope_orders_write, authenticated;
+
+create function private.payment_json(payment public.payments) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'payment',
+    'id', payment.id,
+    'order_id', payment.order_id,
+    'event_id', payment.event_id,
+    'method', payment.method,
+    'amount', payment.amount,
+    'currency', payment.currency,
+    'received_at', private.rfc3339(payment.received_at),
+    'external_reference', payment.external_reference,
+    'source', payment.source,
+    'voided_at', (select private.rfc3339(v.created_at) from public.payment_voids v where v.payment_id = payment.id),
+    'created_at', private.rfc3339(payment.created_at)
+  );
+end
+$$;
+grant execute on function private.payment_json(public.payments) to scope_orders_read, scope_orders_write;
 
 create function private.order_payments_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
   return (
-    select coalesce(
-      json_agg(
-        json_build_object(
-          'object', 'payment',
-          'id', p.id,
-          'method', p.method,
-          'amount', p.amount,
-          'currency', p.currency,
-          'received_at', private.rfc3339(p.received_at),
-          'external_reference', p.external_reference,
-          'source', p.source,
-          'created_at', private.rfc3339(p.created_at)
-        )
-        order by p.id
-      ),
-      '[]'
-    )
+    select coalesce(json_agg(private.payment_json(p) order by p.id), '[]')
     from public.payments p
     where p.order_id = order_payments_json.order_id
   );
 end
 $$;
 grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function private.refund_json(refund public.refunds) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'refund',
+    'id', refund.id,
+    'order_id', refund.order_id,
+    'event_id', refund.event_id,
+    'method', refund.method,
+    'amount', refund.amount,
+    'currency', refund.currency,
+    'refunded_at', private.rfc3339(refund.refunded_at),
+    'external_reference', refund.external_reference,
+    'source', refund.source,
+    'created_at', private.rfc3339(refund.created_at)
+  );
+end
+$$;
+grant execute on function private.refund_json(public.refunds) to scope_orders_read, scope_orders_write;
+
+create function private.order_refunds_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(private.refund_json(r) order by r.id), '[]')
+    from public.refunds r
+    where r.order_id = order_refunds_json.order_id
+  );
+end
+$$;
+grant execute on function private.order_refunds_json(uuid) to scope_orders_read, scope_orders_write;
 
 -- Registration: one order with its attendees, either complimentary and completed at once, or payable and pending until paid.
 -- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
@@ -4452,8 +5199,14 @@ begin
     from unnest(registrations) with ordinality r
     join unnest(v_orders) o on o.id = r.order_id
     join (
-      select a.order_id, json_agg(private.attendee_json(row(a.*)::public.attendees) order by a.id) as attendees
+      select a.order_id, json_agg(
+        private.attendee_json(
+          row(a.*)::public.attendees, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference
+        )
+        order by a.id
+      ) as attendees
       from unnest(v_attendees) a
+      join unnest(v_orders) o on o.id = a.order_id
       group by a.order_id
     ) a on a.order_id = r.order_id
     order by r.ordinality
@@ -4535,8 +5288,8 @@ comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, p
 grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
   to scope_attendees_write;
 
--- Check-ins: every scan is a row that holds its verdict. A caller adds event and code, through the API or in Studio; the
--- trigger finds the attendee, locks them, and sets accepted, or rejected with a reason.
+-- Check-ins: every scan is a row that holds its verdict. A caller adds the event, and a code or an attendee, through the API or in
+-- Studio; the trigger finds the attendee, locks them, and sets accepted, or rejected with a reason.
 -- Append-only: an acceptance can be undone once, and no row is ever deleted.
 
 create type public.check_in_result as enum ('accepted', 'rejected');
@@ -4549,7 +5302,7 @@ create table public.check_ins (
   organisation_id uuid not null,
   event_id uuid not null,
   attendee_id uuid,
-  code text not null,
+  code text,
   result public.check_in_result not null,
   reason public.check_in_reason,
   device text,
@@ -4572,8 +5325,21 @@ create table public.check_ins (
   constraint check_ins_accepted_have_an_attendee check (result = 'rejected' or attendee_id is not null),
   constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
 );
-comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id and code to scan by hand; set undone_at to take an acceptance back.';
-comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code.';
+comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
+comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_ins.event_id is 'The event that it belongs to.';
+comment on column public.check_ins.result is 'accepted or rejected.';
+comment on column public.check_ins.device is 'Scanner or entrance, for people.';
+comment on column public.check_ins.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.check_ins.api_key_id is 'The API key that scanned, where it was one.';
+comment on column public.check_ins.scanned_at is 'When it was scanned.';
+comment on column public.check_ins.undone_at is 'When the acceptance was taken back. Set it to do so.';
+comment on column public.check_ins.created_at is 'When the row was added.';
+comment on column public.check_ins.updated_at is 'When the row was last changed. Kept by Usher.';
+-- Not filled in from the attendee: whoever names an attendee learns no ticket code.
+comment on column public.check_ins.code is 'The text that was scanned, even if no ticket has this code. Empty where the attendee was named instead.';
+comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 
@@ -4597,7 +5363,7 @@ end
 $$;
 grant execute on function private.as_ticket_code(text) to scope_checkin_write;
 
--- Security definer: it updates the attendee, which a key with checkin:write may not.
+-- Security definer: it locks the attendee and reads its ticket code, which a key with checkin:write may not.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4605,17 +5371,30 @@ declare
   v_event public.events;
   v_attendee public.attendees;
 begin
+  if new.code is null and new.attendee_id is null then
+    perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
+  elsif new.code is not null and new.attendee_id is not null then
+    perform private.refuse_value('attendee_id', 'Give either the code of the ticket or attendee_id, not both.');
+  end if;
+
   select e.* into v_event from public.events e where e.id = new.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
   new.organisation_id := v_event.organisation_id;
   -- A scanner's clock may be ahead: no scan is later than now.
   new.scanned_at := least(new.scanned_at, now());
 
-  select a.* into v_attendee
-  from public.attendees a
-  where a.organisation_id = new.organisation_id
-    and a.ticket_code = private.as_ticket_code(new.code)
-  for no key update;
+  if new.code is null then
+    -- Not `=`: the planner might prefer an index that begins with the organisation.
+    select a.* into v_attendee
+    from public.attendees a
+    where a.id = new.attendee_id and a.organisation_id is not distinct from new.organisation_id
+    for no key update;
+  else
+    select a.* into v_attendee
+    from public.attendees a
+    where a.organisation_id = new.organisation_id and a.ticket_code = private.as_ticket_code(new.code)
+    for no key update;
+  end if;
 
   new.attendee_id := v_attendee.id;
   new.reason := case
@@ -4626,18 +5405,44 @@ begin
     when v_attendee.status = 'awaiting_payment' then 'unpaid'
     when v_attendee.checked_in_at is not null then 'already_checked_in'
   end::public.check_in_reason;
+  -- The same statement may hold an earlier scan of the ticket: in the log already, while the attendee is updated at its end.
+  if new.reason is null and exists (
+    select from public.check_ins c
+    where c.attendee_id = new.attendee_id and c.result = 'accepted' and c.undone_at is null
+  ) then
+    new.reason := 'already_checked_in';
+  end if;
   new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
   new.undone_at := null;
-
-  -- Before the insert, so that a second scan in the same statement sees the first.
-  if new.result = 'accepted' then
-    update public.attendees a set checked_in_at = new.scanned_at where a.id = new.attendee_id;
-  end if;
   return new;
 end
 $$;
 create trigger check_ins_100_judge before insert on public.check_ins
   for each row execute function private.tg_check_ins__judge();
+
+-- Once a statement, so that a batch is one update of its attendees. Security definer: a key with checkin:write may not update them.
+-- By their ids rather than by a join, whose plan would be that of the first call.
+create function private.tg_check_ins__admit() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_attendee_ids uuid[];
+  v_times timestamptz[];
+begin
+  select array_agg(n.attendee_id), array_agg(n.scanned_at) into v_attendee_ids, v_times
+  from new_rows n
+  where n.result = 'accepted';
+  if v_attendee_ids is not null then
+    update public.attendees a
+    set checked_in_at = v_times[array_position(v_attendee_ids, a.id)]
+    where a.id = any (v_attendee_ids);
+  end if;
+  return null;
+end
+$$;
+create trigger check_ins_500_admit after insert on public.check_ins
+  referencing new table as new_rows
+  for each statement execute function private.tg_check_ins__admit();
 
 create function private.tg_check_ins__guard() returns trigger
 language plpgsql volatile set search_path = ''
@@ -4676,7 +5481,7 @@ create trigger check_ins_100_no_truncate before truncate on public.check_ins
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 
--- Security definer, as tg_check_ins__judge.
+-- Security definer, as tg_check_ins__admit.
 create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4699,15 +5504,43 @@ create policy check_ins_insert_own on public.check_ins for insert to scope_check
 create policy check_ins_update_own on public.check_ins for update to scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy check_ins_select_membership on public.check_ins for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
 create policy check_ins_insert_membership on public.check_ins for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager,door}')));
 create policy check_ins_update_membership on public.check_ins for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.check_ins to scope_checkin_write, scope_attendees_read, authenticated;
-grant insert (event_id, code, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
-grant insert (event_id, code, device) on public.check_ins to authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager,door}')));
+grant select on public.check_ins to scope_checkin_write, scope_attendees_read;
+grant select (
+  id, organisation_id, event_id, attendee_id, result, reason, device, scan_id, source, api_key_id, scanned_at, undone_at, created_at,
+  updated_at
+) on public.check_ins to authenticated;
+grant insert (id, event_id, code, attendee_id, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
+grant insert (event_id, code, attendee_id, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
+
+-- An attendee as the door sees them: without e-mail address and ticket code.
+create function private.door_attendee_json(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'door_attendee',
+      'id', a.id,
+      'event_id', a.event_id,
+      'name', a.name,
+      'company', a.company,
+      'status', a.status,
+      'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
+      'checked_in_at', private.rfc3339(a.checked_in_at)
+    )
+    from public.attendees a
+    join public.ticket_types t on t.id = a.ticket_type_id
+    where a.id = door_attendee_json.attendee_id
+  );
+end
+$$;
+grant execute on function private.door_attendee_json(uuid) to scope_checkin_write, scope_attendees_read;
 
 create function private.check_in_json(check_in public.check_ins) returns json
 language plpgsql stable set search_path = ''
@@ -4719,21 +5552,7 @@ begin
     'event_id', check_in.event_id,
     'result', check_in.result,
     'reason', check_in.reason,
-    'attendee', (
-      select json_build_object(
-        'object', 'attendee',
-        'id', a.id,
-        'event_id', a.event_id,
-        'name', a.name,
-        'company', a.company,
-        'status', a.status,
-        'ticket_type', json_build_object('object', 'ticket_type', 'id', t.id, 'name', t.name),
-        'checked_in_at', private.rfc3339(a.checked_in_at)
-      )
-      from public.attendees a
-      join public.ticket_types t on t.id = a.ticket_type_id
-      where a.id = check_in.attendee_id
-    ),
+    'attendee', private.door_attendee_json(check_in.attendee_id),
     'device', check_in.device,
     'scan_id', check_in.scan_id,
     'scanned_at', private.rfc3339(check_in.scanned_at),
@@ -4844,28 +5663,98 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
   'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
--- The outcome of a rejected scan, with the message that is read at the door. The transaction commits, for the scan is logged;
--- the status is not 2xx, so that a client that checks only the status admits no guest.
-create function private.rejected_check_in(check_in json) returns json
-language plpgsql immutable set search_path = ''
+-- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of
+-- their order. Those that the index finds match in any of their texts; neither e-mail addresses nor external_ids count here, so that
+-- no search tells one. Security definer: a key with checkin:write has no right to orders.
+create function private.find_door_attendees(event_id uuid, search text, before uuid, size integer) returns uuid[]
+language plpgsql stable security definer set search_path = ''
 as $$
+declare
+  v_patterns text[] := private.search_patterns(search);
 begin
+  return array(
+    select f.id
+    from unnest(
+      private.search_attendees(
+        v_patterns, event_id => find_door_attendees.event_id, before => find_door_attendees.before, size => null
+      )
+    ) with ordinality f (id, place)
+    -- Row by row, until there are enough.
+    cross join lateral (
+      select
+      from public.attendees a
+      where a.id = f.id
+        and (
+          private.search_form(concat_ws(' ', a.name, a.company)) like all (v_patterns)
+          or private.search_form(
+            concat_ws(' ', a.name, a.company, (select o.reference from public.orders o where o.id = a.order_id))
+          ) like all (v_patterns)
+        )
+      offset 0
+    ) a
+    order by f.place
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_door_attendees(uuid, text, uuid, integer) to scope_checkin_write;
+
+create function api.find_attendees(
+  event_id uuid, search text, cursor text default null, "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := least(private.page_size("limit"), 50);
+begin
+  if not exists (select from public.events e where e.id = find_attendees.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.page(
+    array(
+      select private.door_attendee_json(f.id)
+      from unnest(
+        private.find_door_attendees(find_attendees.event_id, search, private.before_cursor(cursor), v_size + 1)
+      ) with ordinality f (id, place)
+      order by f.place
+    ),
+    v_size
+  );
+end
+$$;
+comment on function api.find_attendees(uuid, text, text, integer) is
+  'Attendees of an event by parts of name, company or order reference, newest first: { data, has_more, next_cursor }. 404 not_found; 422 validation_failed.';
+grant execute on function api.find_attendees(uuid, text, text, integer) to scope_checkin_write;
+
+-- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
+-- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
+-- Built after the insert, so that it shows the attendee as updated by the scan.
+create function private.check_in_outcome(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_json json := private.check_in_json(check_in);
+  v_param text := case when check_in.code is null then 'attendee_id' else 'code' end;
+begin
+  if check_in.result = 'accepted' then
+    return json_build_object('status', 200, 'data', v_json);
+  end if;
   return json_build_object(
-    'status', case check_in ->> 'reason' when 'not_found' then 404 else 409 end,
+    'status', case check_in.reason when 'not_found' then 404 else 409 end,
     'error', json_build_object(
-      'code', check_in ->> 'reason',
-      'message', case check_in ->> 'reason'
-        when 'not_found' then 'No ticket has this code.'
+      'code', check_in.reason,
+      'message', case check_in.reason
+        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
         when 'wrong_event' then 'This ticket is for another event.'
         when 'already_checked_in' then 'This ticket was checked in before.'
         when 'cancelled' then 'This ticket was cancelled.'
         when 'unpaid' then 'This ticket is not paid for yet.'
         when 'event_cancelled' then 'The event was cancelled.'
       end,
-      'param', case check_in ->> 'reason' when 'event_cancelled' then 'event_id' else 'code' end,
-      'details', json_build_object('check_in', check_in),
-      'hint', case check_in ->> 'reason'
-        when 'not_found' then 'Scan again, or look the person up by name.'
+      'param', case check_in.reason when 'event_cancelled' then 'event_id' else v_param end,
+      'details', json_build_object('check_in', v_json),
+      'hint', case check_in.reason
+        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
         when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
         when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
         when 'cancelled' then 'The person needs a new ticket.'
@@ -4876,11 +5765,12 @@ begin
   );
 end
 $$;
-grant execute on function private.rejected_check_in(json) to scope_checkin_write;
+grant execute on function private.check_in_outcome(public.check_ins) to scope_checkin_write;
 
 create function api.check_in(
   event_id uuid,
-  code text,
+  code text default null,
+  attendee_id uuid default null,
   device text default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -4890,7 +5780,6 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_check_in public.check_ins;
-  v_json json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -4900,51 +5789,47 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
 
-  insert into public.check_ins (event_id, code, device)
-  values (check_in.event_id, check_in.code, check_in.device)
+  insert into public.check_ins (event_id, code, attendee_id, device)
+  values (check_in.event_id, check_in.code, check_in.attendee_id, check_in.device)
   returning * into v_check_in;
-
-  -- Built after the insert, so that it shows the attendee as updated by the scan.
-  v_json := private.check_in_json(v_check_in);
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    case v_check_in.result
-      when 'accepted' then json_build_object('status', 200, 'data', v_json)
-      else private.rejected_check_in(v_json)
-    end
-  );
+  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
 end
 $$;
-comment on function api.check_in(uuid, text, text, text, text) is
-  'Checks a ticket in: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details.';
-grant execute on function api.check_in(uuid, text, text, text, text) to scope_checkin_write;
+comment on function api.check_in(uuid, text, uuid, text, text, text) is
+  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details; 422 validation_failed.';
+grant execute on function api.check_in(uuid, text, uuid, text, text, text) to scope_checkin_write;
 
 -- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
 -- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
 -- order of their ids, before it judges the first scan: two batches, even of two events, take theirs in one order.
--- Security definer: a key with checkin:write has no right to orders.
-create function private.lock_orders_of(event_id uuid, codes text[]) returns void
+-- `scans` have a code or an attendee_id each. Security definer: a key with checkin:write has no right to orders.
+create function private.lock_orders_of(event_id uuid, scans jsonb[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_codes text[] := array(select private.as_ticket_code(s ->> 'code') from unnest(scans) s);
+  v_attendee_ids uuid[] := array(
+    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
+  ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
 begin
   perform private.lock_event_shared(event_id);
   perform 1
   from public.orders o
-  where o.id in (
+  where o.id = any (array(
     select a.order_id from public.attendees a
-    where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
-  )
+    where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  ))
   order by o.id
   for share;
   perform 1
   from public.attendees a
-  where a.organisation_id = private.current_organisation_id() and a.ticket_code = any (codes)
+  where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
   order by a.id
   for no key update;
 end
 $$;
-grant execute on function private.lock_orders_of(uuid, text[]) to scope_checkin_write;
+grant execute on function private.lock_orders_of(uuid, jsonb[]) to scope_checkin_write;
 
 -- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
 -- one is answered again, so the same batch may be sent until it arrives.
@@ -4958,11 +5843,9 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_scan record;
-  v_check_in public.check_ins;
-  v_known boolean;
-  v_results json[] := '{}';
-  v_accepted integer := 0;
+  v_known_ids text[];
+  v_results json;
+  v_accepted integer;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -4973,31 +5856,35 @@ begin
 
   -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
   perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
-  perform private.lock_orders_of(
-    event_id, array(select private.as_ticket_code(s ->> 'code') from jsonb_array_elements(scans) s)
+  perform private.lock_orders_of(event_id, array(select s from jsonb_array_elements(scans) s));
+  v_known_ids := array(
+    select c.scan_id
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id
+      and c.scan_id = any (array(select s ->> 'scan_id' from jsonb_array_elements(scans) s))
   );
 
-  for v_scan in
-    select s.*
-    from jsonb_to_recordset(scans) as s (scan_id text, code text, scanned_at timestamptz, device text)
-    order by s.scanned_at, s.scan_id
-  loop
-    select c.* into v_check_in
-    from public.check_ins c
-    where c.event_id = check_in_batch.event_id and c.scan_id = v_scan.scan_id;
-    v_known := found;
-    if not v_known then
-      insert into public.check_ins (event_id, code, device, scan_id, scanned_at)
-      values (check_in_batch.event_id, v_scan.code, v_scan.device, v_scan.scan_id, v_scan.scanned_at)
-      returning * into v_check_in;
-    end if;
-    v_accepted := v_accepted + (v_check_in.result = 'accepted')::integer;
-    v_results := v_results || json_build_object(
-      'scan_id', v_check_in.scan_id,
-      'replayed', v_known,
-      'check_in', private.check_in_json(v_check_in)
-    );
-  end loop;
+  insert into public.check_ins (event_id, code, attendee_id, device, scan_id, scanned_at)
+  select check_in_batch.event_id, s.code, s.attendee_id, s.device, s.scan_id, s.scanned_at
+  from jsonb_to_recordset(scans) s (scan_id text, code text, attendee_id uuid, scanned_at timestamptz, device text)
+  where s.scan_id <> all (v_known_ids)
+  order by s.scanned_at, s.scan_id;
+
+  select
+    json_agg(
+      json_build_object(
+        'scan_id', s.scan_id,
+        'replayed', s.scan_id = any (v_known_ids),
+        'check_in', private.check_in_json(row(c.*)::public.check_ins)
+      )
+      order by s.scanned_at, s.scan_id
+    ),
+    count(*) filter (where c.result = 'accepted')
+  into v_results, v_accepted
+  from jsonb_to_recordset(scans) s (scan_id text, scanned_at timestamptz)
+  cross join lateral (
+    select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
+  ) c;
 
   return private.record_outcome(
     idempotency_key,
@@ -5008,8 +5895,8 @@ begin
         'object', 'check_in_batch',
         'event_id', check_in_batch.event_id,
         'accepted', v_accepted,
-        'rejected', cardinality(v_results) - v_accepted,
-        'results', to_json(v_results)
+        'rejected', json_array_length(v_results) - v_accepted,
+        'results', v_results
       )
     )
   );
@@ -5063,9 +5950,15 @@ create type public.notification_type as enum (
   'attendee.check_in_undone',
   'attendee.updated',
   'attendee.cancelled',
+  'attendee.erased',
   'event.published',
   'event.updated',
   'event.cancelled',
+  'payment.recorded',
+  'payment.voided',
+  'refund.recorded',
+  'email.bounced',
+  'ticket_type.sold_out',
   'webhook_endpoint.test'
 );
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
@@ -5076,6 +5969,7 @@ create table public.webhook_endpoints (
   url text not null,
   description text,
   types public.notification_type[] not null,
+  event_ids uuid[] not null default '{}',
   status public.webhook_endpoint_status not null default 'enabled',
   disabled_reason text,
   failing_since timestamptz,
@@ -5098,11 +5992,21 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_types_are_chosen check (
     cardinality(types) > 0 and array_position(types, null) is null and 'webhook_endpoint.test' <> all (types)
   ),
+  constraint webhook_endpoints_event_ids_are_few check (cardinality(event_ids) <= 100 and array_position(event_ids, null) is null),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
 comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
+comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people.';
+comment on column public.webhook_endpoints.status is 'enabled or disabled.';
+comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
+comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.webhook_endpoints.created_at is 'When the row was added.';
+comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
 comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to.';
+comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 
@@ -5132,8 +6036,12 @@ as $$
 begin
   return case split_part(type::text, '.', 1)
     when 'order' then 'orders:read'
+    when 'payment' then 'orders:read'
+    when 'refund' then 'orders:read'
     when 'attendee' then 'attendees:read'
+    when 'email' then 'attendees:read'
     when 'event' then 'events:read'
+    when 'ticket_type' then 'events:read'
     else 'events:write'
   end::public.api_scope;
 end
@@ -5199,6 +6107,18 @@ begin
     end if;
   end if;
   new.types := array(select distinct t from unnest(new.types) t order by t);
+  if tg_op = 'INSERT' or new.event_ids is distinct from old.event_ids then
+    new.event_ids := array(select distinct e from unnest(new.event_ids) e order by e);
+    if cardinality(new.event_ids) > 100 then
+      perform private.refuse_value('event_ids', 'An endpoint names at most 100 events.', 'Leave event_ids empty for all events.');
+    end if;
+    if exists (
+      select from unnest(new.event_ids) i (id)
+      where not exists (select from public.events e where e.id = i.id and e.organisation_id = new.organisation_id)
+    ) then
+      perform private.refuse_not_found('event_ids');
+    end if;
+  end if;
   if new.status = 'enabled' then
     new.disabled_reason := null;
     -- Once enabled again or given a new URL, an endpoint has five days again before it is disabled.
@@ -5225,7 +6145,7 @@ create trigger webhook_endpoints_300_url before insert or update of url on publi
   );
 create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
   for each row execute function private.tg__set_updated_at();
-create trigger webhook_endpoints_900_version before update of url, description, types, status on public.webhook_endpoints
+create trigger webhook_endpoints_900_version before update of url, description, types, event_ids, status on public.webhook_endpoints
   for each row execute function private.tg__count_version();
 
 -- Security definer: no role may write secrets.
@@ -5252,16 +6172,16 @@ create policy webhook_endpoints_update_own on public.webhook_endpoints for updat
 create policy webhook_endpoints_delete_own on public.webhook_endpoints for delete to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy webhook_endpoints_select_membership on public.webhook_endpoints for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy webhook_endpoints_insert_membership on public.webhook_endpoints for insert to authenticated
-  with check (organisation_id in (select private.member_organisation_ids()));
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy webhook_endpoints_update_membership on public.webhook_endpoints for update to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 create policy webhook_endpoints_delete_membership on public.webhook_endpoints for delete to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select, delete on public.webhook_endpoints to scope_events_write, authenticated;
-grant insert (organisation_id, url, description, types) on public.webhook_endpoints to scope_events_write, authenticated;
-grant update (url, description, types, status) on public.webhook_endpoints to scope_events_write, authenticated;
+grant insert (organisation_id, url, description, types, event_ids) on public.webhook_endpoints to scope_events_write, authenticated;
+grant update (url, description, types, event_ids, status) on public.webhook_endpoints to scope_events_write, authenticated;
 
 create function private.webhook_endpoint_json(webhook_endpoint public.webhook_endpoints, secret text default null) returns json
 language plpgsql stable set search_path = ''
@@ -5273,6 +6193,7 @@ begin
     'url', webhook_endpoint.url,
     'description', webhook_endpoint.description,
     'types', webhook_endpoint.types,
+    'event_ids', webhook_endpoint.event_ids,
     'status', webhook_endpoint.status,
     'disabled_reason', webhook_endpoint.disabled_reason,
     'failing_since', private.rfc3339(webhook_endpoint.failing_since),
@@ -5357,6 +6278,7 @@ grant execute on function api.get_webhook_endpoint(uuid) to scope_events_write;
 create function api.create_webhook_endpoint(
   url text,
   types public.notification_type[],
+  event_ids uuid[] default null,
   description text default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -5371,10 +6293,10 @@ begin
     return v_outcome;
   end if;
 
-  insert into public.webhook_endpoints (organisation_id, url, types, description)
+  insert into public.webhook_endpoints (organisation_id, url, types, event_ids, description)
   values (
     private.current_organisation_id(), create_webhook_endpoint.url, create_webhook_endpoint.types,
-    create_webhook_endpoint.description
+    coalesce(create_webhook_endpoint.event_ids, '{}'), create_webhook_endpoint.description
   )
   returning * into v_webhook_endpoint;
 
@@ -5387,9 +6309,9 @@ begin
   );
 end
 $$;
-comment on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) is
-  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 409 too_many_webhook_endpoints; 422 validation_failed.';
-grant execute on function api.create_webhook_endpoint(text, public.notification_type[], text, text, text) to scope_events_write;
+comment on function api.create_webhook_endpoint(text, public.notification_type[], uuid[], text, text, text) is
+  'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 404 not_found (event_ids); 409 too_many_webhook_endpoints; 422 validation_failed.';
+grant execute on function api.create_webhook_endpoint(text, public.notification_type[], uuid[], text, text, text) to scope_events_write;
 
 create function api.update_webhook_endpoint(
   webhook_endpoint_id uuid,
@@ -5423,6 +6345,7 @@ begin
     url = v_new.url,
     description = v_new.description,
     types = v_new.types,
+    event_ids = v_new.event_ids,
     status = v_new.status
   where w.id = v_webhook_endpoint.id
   returning * into v_webhook_endpoint;
@@ -5540,6 +6463,10 @@ create table public.notifications (
     references public.organisations (id) on delete cascade
 );
 comment on table public.notifications is 'The outbox, readable as a log of what happened, oldest first. Written by Usher only.';
+comment on column public.notifications.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.notifications.organisation_id is 'The organisation that it belongs to.';
+comment on column public.notifications.type is 'What happened.';
+comment on column public.notifications.created_at is 'When the row was added.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.transaction_id is
   'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
@@ -5572,8 +6499,9 @@ create policy notifications_select_own on public.notifications for select to sco
     and type = any ((select private.readable_types())::public.notification_type[])
   );
 create policy notifications_select_membership on public.notifications for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.notifications to scope_events_write, authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.notifications to scope_events_write;
+grant select (id, organisation_id, type, created_at) on public.notifications to authenticated;
 
 -- Ids of the notifications of a page, oldest first: see 04_pages.sql.
 create function private.find_notifications(
@@ -5668,7 +6596,7 @@ comment on function api.list_notifications(public.notification_type, uuid, text,
   'Notifications that the key may read, oldest first, after a given one if any: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_notifications(public.notification_type, uuid, text, integer) to scope_events_write;
 
--- The triggers that write notifications of orders, attendees, check-ins and events.
+-- The triggers that write notifications of orders, payments, attendees, ticket e-mails, check-ins, ticket types and events.
 -- All security definer: no role may write the outbox.
 
 -- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
@@ -5730,8 +6658,9 @@ begin
       o.organisation_id,
       private.order_json(
         o,
-        private.attendees_of_order_json(o.id),
-        case when o.amount_paid > 0 then private.order_payments_json(o.id) else '[]' end
+        private.attendees_of_order_json(o.id, o.reference),
+        case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
+        case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
       ) as data
     from public.orders o
     where o.id = n.order_id
@@ -5780,13 +6709,22 @@ begin
   insert into public.notifications (organisation_id, type, data)
   select
     n.organisation_id,
-    case when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled' else 'attendee.updated' end::public.notification_type,
-    private.attendee_json(row(n.*)::public.attendees)
+    case
+      when n.erased_at is not null and o.erased_at is null then 'attendee.erased'
+      when n.status = 'cancelled' and o.status <> 'cancelled' then 'attendee.cancelled'
+      else 'attendee.updated'
+    end::public.notification_type,
+    private.attendee_json(
+      row(n.*)::public.attendees,
+      true,
+      (select t.name from public.ticket_types t where t.id = n.ticket_type_id),
+      (select o.reference from public.orders o where o.id = n.order_id)
+    )
   from new_rows n
   join old_rows o on o.id = n.id
-  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata)
+  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata, n.erased_at)
     is distinct from
-    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata)
+    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata, o.erased_at)
   order by n.id;
   return null;
 end
@@ -5795,24 +6733,117 @@ create trigger attendees_350_notify_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_attendees__notify_update();
 
-create function private.tg_check_ins__notify() returns trigger
+create function private.tg_check_ins__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.notifications (organisation_id, type, data)
-  select
-    a.organisation_id,
-    case tg_op when 'INSERT' then 'attendee.checked_in' else 'attendee.check_in_undone' end::public.notification_type,
-    private.attendee_json(a)
+  select n.organisation_id, 'attendee.checked_in', private.attendee_json(row(a.*)::public.attendees)
+  from new_rows n
+  -- One index look-up per row under any plan.
+  cross join lateral (select a.* from public.attendees a where a.id = n.attendee_id offset 0) a
+  where n.result = 'accepted'
+  order by n.id;
+  return null;
+end
+$$;
+create trigger check_ins_600_notify_insert after insert on public.check_ins
+  referencing new table as new_rows
+  for each statement execute function private.tg_check_ins__notify_insert();
+
+create function private.tg_check_ins__notify_undo() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select a.organisation_id, 'attendee.check_in_undone', private.attendee_json(a)
   from public.attendees a
   where a.id = new.attendee_id;
   return null;
 end
 $$;
-create trigger check_ins_600_notify_insert after insert on public.check_ins
-  for each row when (new.result = 'accepted') execute function private.tg_check_ins__notify();
-create trigger check_ins_600_notify_update after update on public.check_ins
-  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify();
+create trigger check_ins_600_notify_undo after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify_undo();
+
+create function private.tg_payments__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'payment.recorded', private.payment_json(new));
+  return null;
+end
+$$;
+create trigger payments_600_notify after insert on public.payments
+  for each row execute function private.tg_payments__notify();
+
+create function private.tg_payment_voids__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select p.organisation_id, 'payment.voided', private.payment_json(p) from public.payments p where p.id = new.payment_id;
+  return null;
+end
+$$;
+create trigger payment_voids_600_notify after insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__notify();
+
+create function private.tg_refunds__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'refund.recorded', private.refund_json(new));
+  return null;
+end
+$$;
+create trigger refunds_600_notify after insert on public.refunds
+  for each row execute function private.tg_refunds__notify();
+
+create function private.tg_attendees__notify_bounce() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    'email.bounced',
+    json_build_object(
+      'object', 'email',
+      'kind', 'ticket',
+      'event_id', new.event_id,
+      'order_id', new.order_id,
+      'attendee_id', new.id,
+      'to', new.email,
+      'status', new.ticket_email_status,
+      'sent_at', private.rfc3339(new.ticket_email_sent_at),
+      'error', new.ticket_email_last_error
+    )
+  );
+  return null;
+end
+$$;
+create trigger attendees_600_notify_bounce after update of ticket_email_status on public.attendees
+  for each row when (new.ticket_email_status in ('bounced', 'failed') and new.ticket_email_status <> old.ticket_email_status)
+  execute function private.tg_attendees__notify_bounce();
+
+-- The last place of the ticket type itself was taken, or its quantity lowered to what is sold. An event that is full says so in
+-- the sales_status of its ticket types only: counting its places here would lock the event for every registration.
+create function private.tg_ticket_types__notify_sold_out() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'ticket_type.sold_out', private.ticket_type_json(new));
+  return null;
+end
+$$;
+create trigger ticket_types_600_notify_sold_out after update of quantity, quantity_sold on public.ticket_types
+  for each row when (
+    new.quantity_sold >= new.quantity and new.quantity > 0 and (old.quantity is null or old.quantity_sold < old.quantity)
+  )
+  execute function private.tg_ticket_types__notify_sold_out();
 
 create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -5878,6 +6909,7 @@ create table private.webhook_subscriptions (
   webhook_endpoint_id uuid not null,
   organisation_id uuid not null,
   types public.notification_type[] not null,
+  event_ids uuid[] not null,
   is_enabled boolean not null,
   transaction_id xid8 not null default pg_current_xact_id(),
   snapshot pg_snapshot not null default pg_current_snapshot(),
@@ -5902,12 +6934,13 @@ declare
   v_removed private.webhook_subscriptions;
 begin
   perform pg_advisory_xact_lock(8, hashtext(new.organisation_id::text));
-  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, is_enabled)
+  insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, event_ids, is_enabled)
   values (
     new.id,
     new.organisation_id,
     (select coalesce(max(s."position"), 0) + 1 from private.webhook_subscriptions s where s.webhook_endpoint_id = new.id),
     new.types,
+    new.event_ids,
     new.status = 'enabled'
   )
   returning * into v_change;
@@ -5940,11 +6973,11 @@ $$;
 create trigger webhook_endpoints_400_record_subscription_insert after insert on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__record_subscription();
 create trigger webhook_endpoints_400_record_subscription_update after update on public.webhook_endpoints
-  for each row when ((new.types, new.status) is distinct from (old.types, old.status))
+  for each row when ((new.types, new.event_ids, new.status) is distinct from (old.types, old.event_ids, old.status))
   execute function private.tg_webhook_endpoints__record_subscription();
 
 create type private.webhook_subscription as (
-  webhook_endpoint_id uuid, types public.notification_type[], after_id uuid, before_id uuid
+  webhook_endpoint_id uuid, types public.notification_type[], event_ids uuid[], after_id uuid, before_id uuid
 );
 
 -- The subscriptions that hold for the notifications of a committed transaction. after_id and before_id are set if that
@@ -5964,6 +6997,7 @@ begin
           where l.webhook_endpoint_id = c.webhook_endpoint_id and l."position" > c."position" and t <> all (l.types)
         )
       ) end,
+      c.event_ids,
       case when c.transaction_id = subscriptions_at.transaction_id then c.id end,
       case when c.next_transaction_id = subscriptions_at.transaction_id then c.next_id end
     )::private.webhook_subscription
@@ -5987,6 +7021,18 @@ begin
         or c.next_transaction_id = subscriptions_at.transaction_id
         or pg_visible_in_snapshot(subscriptions_at.transaction_id, c.next_snapshot)
       )
+  );
+end
+$$;
+
+create function private.event_of_notification(notification_id uuid) returns uuid
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(n.data ->> 'event_id', case n.data ->> 'object' when 'event' then n.data ->> 'id' end)::uuid
+    from public.notifications n
+    where n.id = event_of_notification.notification_id
   );
 end
 $$;
@@ -6089,7 +7135,10 @@ begin
       select n.organisation_id, s.webhook_endpoint_id, n.id, n.type, n.created_at, n.created_at, n.created_at
       from taken n
       join unnest(v_subscriptions) s on n.type = any (s.types)
-      where (s.after_id is null or n.id > s.after_id) and (s.before_id is null or n.id < s.before_id)
+      where (s.after_id is null or n.id > s.after_id)
+        and (s.before_id is null or n.id < s.before_id)
+        -- Reads the data only for an endpoint that chose events.
+        and (s.event_ids = '{}' or private.event_of_notification(n.id) = any (s.event_ids))
       on conflict (notification_id, webhook_endpoint_id) do nothing
       returning id
     )
@@ -6240,6 +7289,21 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_last_response_body_is_an_excerpt check (length(last_response_body) <= 1024)
 );
 comment on table public.webhook_deliveries is 'One notification for one webhook endpoint, and the result of sending it. Added by the courier, shortly after the notification.';
+comment on column public.webhook_deliveries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_deliveries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
+comment on column public.webhook_deliveries.notification_id is 'What is sent; also the webhook-id.';
+comment on column public.webhook_deliveries.type is 'The type of the notification.';
+comment on column public.webhook_deliveries.attempts is 'How often it was tried since it was last queued.';
+comment on column public.webhook_deliveries.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.webhook_deliveries.claimed_until is 'Until when a courier has it in hand.';
+comment on column public.webhook_deliveries.last_attempt_at is 'When it was last tried.';
+comment on column public.webhook_deliveries.last_response_status is 'HTTP status of the last response.';
+comment on column public.webhook_deliveries.last_response_milliseconds is 'How long the endpoint took.';
+comment on column public.webhook_deliveries.last_error is 'Why there was no response.';
+comment on column public.webhook_deliveries.delivered_at is 'When it was delivered.';
+comment on column public.webhook_deliveries.created_at is 'When the row was added.';
+comment on column public.webhook_deliveries.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
@@ -6341,7 +7405,7 @@ create policy webhook_deliveries_update_own on public.webhook_deliveries for upd
     and type = any ((select private.readable_types())::public.notification_type[])
   );
 create policy webhook_deliveries_select_membership on public.webhook_deliveries for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.webhook_deliveries to scope_events_write, authenticated;
 grant update (status, attempts, next_attempt_at) on public.webhook_deliveries to scope_events_write;
 
@@ -7049,6 +8113,19 @@ create table public.ticket_emails (
   constraint ticket_emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null))
 );
 comment on table public.ticket_emails is 'Ticket e-mails, pending and sent. Written by Usher only; queue one by setting ticket_email_status of the attendee.';
+comment on column public.ticket_emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.ticket_emails.organisation_id is 'The organisation that it belongs to.';
+comment on column public.ticket_emails.attendee_id is 'Whose ticket it is.';
+comment on column public.ticket_emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
+comment on column public.ticket_emails.attempts is 'How often it was tried since it was last queued.';
+comment on column public.ticket_emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.ticket_emails.claim is 'Identifies the claim under which it is being sent.';
+comment on column public.ticket_emails.claimed_until is 'Until when a courier has it in hand.';
+comment on column public.ticket_emails.sent_at is 'When the mail service took it.';
+comment on column public.ticket_emails.last_error is 'Why it was not sent or came back.';
+comment on column public.ticket_emails.created_at is 'When the row was added.';
+comment on column public.ticket_emails.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.ticket_emails.last_attempt_at is 'When it was last tried.';
 comment on column public.ticket_emails.sent_to is 'The address of the attendee when it was claimed.';
 comment on column public.ticket_emails.sent_code is 'The ticket code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
 comment on column public.ticket_emails.message_id is 'Its identifier at the mail service.';
@@ -7110,8 +8187,11 @@ revoke all on public.ticket_emails from anon, authenticated, service_role;
 
 alter table public.ticket_emails enable row level security;
 create policy ticket_emails_select_membership on public.ticket_emails for select to authenticated
-  using (organisation_id in (select private.member_organisation_ids()));
-grant select on public.ticket_emails to authenticated;
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select (
+  id, organisation_id, attendee_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at,
+  last_attempt_at
+) on public.ticket_emails to authenticated;
 
 -- The courier's side of ticket e-mails, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
@@ -7442,12 +8522,14 @@ comment on function api.outbox_depth() is
   'What is pending: [{ kind, owed, oldest_seconds, late_seconds }]. late_seconds is how long what is due has waited.';
 grant execute on function api.outbox_depth() to courier;
 
--- Retention: idempotency records, settled deliveries and e-mails, and the log of notifications. The courier purges them in
+-- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, and the audit trail. The courier purges them in
 -- small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
 -- is kept, however old, unless its endpoint is disabled.
-create function api.purge(retention_days integer default 30, "limit" integer default 1000) returns integer
+create function api.purge(
+  retention_days integer default 30, "limit" integer default 1000, audit_retention_days integer default 365
+) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -7497,6 +8579,15 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
+  delete from public.audit_entries e
+  where e.id in (
+    select o.id from public.audit_entries o
+    where o.created_at < now() - make_interval(days => greatest(audit_retention_days, 1))
+    order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
   -- A replaced subscription is needed only for queued transactions that had committed before it was replaced.
   delete from private.webhook_subscriptions s
   where s.id in (
@@ -7522,9 +8613,9 @@ begin
   return v_purged + v_rows;
 end
 $$;
-comment on function api.purge(integer, integer) is
+comment on function api.purge(integer, integer, integer) is
   'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
-grant execute on function api.purge(integer, integer) to courier;
+grant execute on function api.purge(integer, integer, integer) to courier;
 
 -- Schedules the courier where it is an edge function: pg_cron calls it through pg_net, with URL and secret from Vault. Where
 -- these extensions are not enabled, as on the embedded stack, nothing is scheduled.
@@ -7624,39 +8715,51 @@ grant execute on function private.calls_of_batch(jsonb) to api_key;
 
 -- Answers each call with { outcome }, or { error } as the Data API reports it, or {}: the call is to be sent on its own, because
 -- what refused it may be another call of the batch, or passing. `operation` names a function in schema private that answers an
--- outcome for each call, or raises. The batch is tried as a whole, and divided when something in it is refused.
+-- outcome for each call, or raises. The batch is tried as a whole; when something in it is refused, the next try is of one call,
+-- and of twice as many after each success. So a call is tried twice where all are refused, as once tickets are sold out, and
+-- hardly three times where one is.
 create function private.answer_calls(operation text, calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_half integer := cardinality(calls) / 2;
+  v_answers json[] := '{}';
+  v_size integer := cardinality(calls);
+  v_tried jsonb[];
   v_outcomes json[];
   v_message text;
   v_detail text;
   v_hint text;
 begin
-  begin
-    set constraints all deferred;
-    execute format('select private.%I($1)', operation) into v_outcomes using calls;
-    -- What deferred triggers do, or refuse, is part of the attempt.
-    set constraints all immediate;
-    return array(select json_build_object('outcome', o.outcome) from unnest(v_outcomes) with ordinality o (outcome, place) order by o.place);
-  exception
-    when serialization_failure or deadlock_detected or lock_not_available then
-      raise;
-    when others then
-      if cardinality(calls) = 1 then
-        get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
-        -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
-        if sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null then
-          return array['{}'::json];
+  while cardinality(v_answers) < cardinality(calls) loop
+    v_tried := calls[cardinality(v_answers) + 1:cardinality(v_answers) + v_size];
+    begin
+      set constraints all deferred;
+      execute format('select private.%I($1)', operation) into v_outcomes using v_tried;
+      -- What deferred triggers do, or refuse, is part of the attempt.
+      set constraints all immediate;
+      v_answers := v_answers || array(
+        select json_build_object('outcome', o.outcome) from unnest(v_outcomes) with ordinality o (outcome, place) order by o.place
+      );
+      v_size := 2 * v_size;
+    exception
+      when serialization_failure or deadlock_detected or lock_not_available then
+        raise;
+      when others then
+        v_size := 1;
+        if cardinality(v_tried) = 1 then
+          get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.
+          v_answers := v_answers || case
+            when sqlstate not like 'PT%' or v_detail::jsonb ->> 'code' = 'already_exists' and v_detail::jsonb -> 'details' is null
+              then '{}'::json
+            else json_build_object('error', json_build_object(
+              'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
+            ))
+          end;
         end if;
-        return array[json_build_object('error', json_build_object(
-          'code', sqlstate, 'message', v_message, 'details', v_detail, 'hint', v_hint
-        ))];
-      end if;
-  end;
-  return private.answer_calls(operation, calls[:v_half]) || private.answer_calls(operation, calls[v_half + 1:]);
+    end;
+  end loop;
+  return v_answers;
 end
 $$;
 grant execute on function private.answer_calls(text, jsonb[]) to api_key;
@@ -7759,7 +8862,7 @@ declare
 begin
   -- As check_in_batch does: tickets are locked in one order before the first is judged.
   for v_event_id in select distinct (c ->> 'event_id')::uuid from unnest(v_calls) c order by 1 loop
-    perform private.lock_orders_of(v_event_id, array(select private.as_ticket_code(c ->> 'code') from unnest(v_calls) c));
+    perform private.lock_orders_of(v_event_id, v_calls);
   end loop;
   return to_json(private.answer_calls('check_in_calls', v_calls));
 end
@@ -7768,26 +8871,1518 @@ comment on function api.check_in_many(jsonb) is
   'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
 grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
 
+-- The arguments of a call of check_in, with the id of its check-in.
+create type private.scan as (
+  id uuid,
+  event_id uuid,
+  code text,
+  attendee_id uuid,
+  device text,
+  idempotency_key text,
+  request_fingerprint text
+);
+
+-- Raises as register_attendee_calls does. All scans are one statement, judged in the order of the calls.
 create function private.check_in_calls(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_call record;
-  v_outcomes json[];
-begin
-  for v_call in
-    select r.*
+  v_scans private.scan[] := array(
+    select jsonb_populate_record(null::private.scan, c.call || jsonb_build_object('id', private.uuid_v7()))
     from unnest(calls) with ordinality c (call, place)
-    cross join lateral jsonb_to_record(c.call) r (
-      event_id uuid, code text, device text, idempotency_key text, request_fingerprint text
-    )
     order by c.place
-  loop
-    v_outcomes := v_outcomes || api.check_in(
-      v_call.event_id, v_call.code, v_call.device, v_call.idempotency_key, v_call.request_fingerprint
-    );
-  end loop;
-  return v_outcomes;
+  );
+  v_one private.scan := v_scans[1];
+  v_check_ins public.check_ins[];
+begin
+  if cardinality(calls) = 1 then
+    return array[api.check_in(
+      v_one.event_id, v_one.code, v_one.attendee_id, v_one.device, v_one.idempotency_key, v_one.request_fingerprint
+    )];
+  end if;
+
+  -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
+  if (
+    select count(s.idempotency_key) <> count(distinct s.idempotency_key)
+      or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
+    from unnest(v_scans) s
+  ) or exists (
+    select from (select distinct s.event_id from unnest(v_scans) s) s
+    where not exists (select from public.events e where e.id = s.event_id)
+  ) then
+    raise exception 'divide';
+  end if;
+
+  with added as (
+    insert into public.check_ins (id, event_id, code, attendee_id, device)
+    select s.id, s.event_id, s.code, s.attendee_id, s.device from unnest(v_scans) with ordinality s order by s.ordinality
+    returning *
+  )
+  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
+
+  return array(
+    select private.record_outcome(
+      s.idempotency_key, s.request_fingerprint, private.check_in_outcome(row(c.*)::public.check_ins)
+    )
+    from unnest(v_scans) with ordinality s
+    join unnest(v_check_ins) c on c.id = s.id
+    order by s.ordinality
+  );
 end
 $$;
 grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;
+
+-- The figures of an event in one answer. They are counted from its rows when they are asked for, so that a registration pays for no
+-- counter; in one snapshot, so that they agree with one another.
+
+create type public.summary_interval as enum ('hour', 'day');
+
+-- The event is known to be the caller's. Security definer: a key with events:read has no right to attendees and orders, and gets
+-- numbers of them; money only if it also has orders:read.
+create function private.event_summary(event public.events, "interval" public.summary_interval) returns json
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set work_mem = '16MB' set jit = off
+as $$
+declare
+  v_most_buckets constant integer := 200;
+  v_most_rows constant integer := 200;
+  v_ticket_type_ids uuid[] := array(
+    select t.id from public.ticket_types t
+    where t.event_id = event.id and t.organisation_id is not distinct from private.current_organisation_id()
+  );
+  v_places_left bigint := event.capacity - (
+    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
+  );
+  v_with_money boolean := 'orders:read' = any (private.current_scopes());
+  v_revenue json;
+  v_summary json;
+begin
+  if v_with_money then
+    -- The other orders have nothing due and nothing paid.
+    select json_build_object(
+      'currency', event.currency,
+      'due', coalesce(sum(greatest(o.total - o.amount_paid, 0)) filter (where o.status <> 'cancelled'), 0),
+      'paid', coalesce(sum(o.amount_paid), 0),
+      'refunded', coalesce(sum(o.amount_refunded), 0),
+      'refundable', coalesce(sum(private.amount_refundable(o)) filter (where o.payment_status = 'refund_due'), 0)
+    ) into v_revenue
+    from public.orders o
+    where o.event_id = any (array[event.id])
+      and o.organisation_id is not distinct from private.current_organisation_id()
+      and o.status = any (enum_range(null::public.order_status))
+      and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due,refunded}'::public.payment_status[]);
+  end if;
+
+  -- Attendees are read once, and from an index alone. A quarter of an hour is a part of every hour and day, whatever the time zone.
+  with groups as materialized (
+    select
+      a.ticket_type_id, a.status, a.checked_in, a.ticket_email_status,
+      date_bin('15 minutes', a.created_at, timestamptz 'epoch') as registered,
+      date_bin('15 minutes', case when a.status <> 'cancelled' then a.checked_in_at end, timestamptz 'epoch') as arrived,
+      count(*) as tickets
+    from public.attendees a
+    where a.ticket_type_id = any (v_ticket_type_ids)
+    group by grouping sets ((1, 2, 3, 4), (5), (6))
+  ),
+  kinds as (
+    select
+      t.id, t.name, t.position, t.status,
+      least(t.quantity - t.quantity_sold, case when v_places_left < 0 then 0 else v_places_left end) as available,
+      coalesce(sum(g.tickets) filter (where g.status <> 'cancelled'), 0) as sold,
+      coalesce(sum(g.tickets) filter (where g.status = 'awaiting_payment'), 0) as pending_payment,
+      coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.checked_in), 0) as checked_in,
+      coalesce(sum(g.tickets) filter (where g.status = 'cancelled'), 0) as cancelled
+    from public.ticket_types t
+    left join groups g on g.ticket_type_id = t.id
+    where t.id = any (v_ticket_type_ids)
+    group by t.id
+  ),
+  buckets as (
+    select
+      date_trunc("interval"::text, coalesce(g.registered, g.arrived), event.timezone) as starts_at,
+      coalesce(sum(g.tickets) filter (where g.registered is not null), 0) as registrations,
+      coalesce(sum(g.tickets) filter (where g.arrived is not null), 0) as arrivals
+    from groups g
+    where g.registered is not null or g.arrived is not null
+    group by 1
+    order by 1 desc
+    limit v_most_buckets + 1
+  )
+  select json_build_object(
+    'object', 'event_summary',
+    'event_id', event.id,
+    'tickets', (
+      select json_build_object(
+        'sold', coalesce(sum(k.sold), 0),
+        -- Without a limit of the event, one active ticket type without a limit has no end.
+        'available', least(
+          case when v_places_left < 0 then 0 else v_places_left end,
+          case when not coalesce(bool_or(k.available is null) filter (where k.status = 'active'), false)
+            then coalesce(sum(k.available) filter (where k.status = 'active'), 0) end
+        ),
+        'pending_payment', coalesce(sum(k.pending_payment), 0),
+        'checked_in', coalesce(sum(k.checked_in), 0),
+        'cancelled', coalesce(sum(k.cancelled), 0)
+      )
+      from kinds k
+    ),
+    'ticket_types', (
+      select coalesce(json_agg(json_build_object(
+        'id', k.id, 'name', k.name, 'sold', k.sold, 'available', k.available, 'pending_payment', k.pending_payment,
+        'checked_in', k.checked_in, 'cancelled', k.cancelled
+      ) order by k.position, k.id), '[]')
+      from (select * from kinds k order by k.position, k.id limit v_most_rows) k
+    ),
+    'revenue', v_revenue,
+    'promo_codes', (
+      select coalesce(json_agg(json_build_object(
+        'id', c.id, 'code', c.code, 'times_redeemed', c.times_redeemed, 'max_redemptions', c.max_redemptions,
+        'discount', case when v_with_money then (
+          select coalesce(sum(a.discount), 0) from public.attendees a where a.promo_code_id = c.id and a.status <> 'cancelled'
+        ) end
+      ) order by c.times_redeemed desc, c.id), '[]')
+      from (
+        select c.* from public.promo_codes c
+        where c.event_id = event.id
+        order by c.times_redeemed desc, c.id
+        limit v_most_rows
+      ) c
+    ),
+    'ticket_emails', (
+      select json_build_object(
+        'bounced', coalesce(sum(g.tickets) filter (where g.ticket_email_status = 'bounced'), 0),
+        'failed', coalesce(sum(g.tickets) filter (where g.ticket_email_status = 'failed'), 0)
+      )
+      from groups g
+    ),
+    'interval', "interval",
+    'timezone', event.timezone,
+    'timeline', (
+      select coalesce(json_agg(json_build_object(
+        'starts_at', private.rfc3339(b.starts_at), 'registrations', b.registrations, 'arrivals', b.arrivals
+      ) order by b.starts_at), '[]')
+      from (select * from buckets b order by b.starts_at desc limit v_most_buckets) b
+    ),
+    'timeline_is_complete', (select count(*) <= v_most_buckets from buckets)
+  ) into v_summary;
+  return v_summary;
+end
+$$;
+grant execute on function private.event_summary(public.events, public.summary_interval) to scope_events_read;
+
+create function api.get_event_summary(event_id uuid, "interval" public.summary_interval default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = get_event_summary.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.event_summary(v_event, coalesce("interval", 'day'));
+end
+$$;
+comment on function api.get_event_summary(uuid, public.summary_interval) is
+  'Figures of an event: tickets by type, money, arrivals over time, promo codes, e-mails that bounced. 404 not_found.';
+grant execute on function api.get_event_summary(uuid, public.summary_interval) to scope_events_read;
+
+-- Imports: up to 1,000 guests of an event in one call, matched by external_id, with a verdict for each.
+
+-- Attendees whose given fields differ are changed in one statement; a refusal divides the list, as for a batch of calls. Each
+-- call is { attendee_id, name, email, company, metadata }, already complete.
+create function private.update_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcomes json[];
+begin
+  with changed as (
+    update public.attendees a
+    set name = c.name, email = c.email, company = c.company, metadata = c.metadata
+    from unnest(calls) u (call)
+    cross join lateral jsonb_to_record(u.call) c (attendee_id uuid, name text, email text, company text, metadata jsonb)
+    where a.id = c.attendee_id
+    returning a.id, a.order_id, a.status
+  )
+  select array_agg(
+    json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
+    order by u.place
+  )
+  into v_outcomes
+  from unnest(calls) with ordinality u (call, place)
+  join changed k on k.id = (u.call ->> 'attendee_id')::uuid;
+  return v_outcomes;
+end
+$$;
+grant execute on function private.update_attendee_calls(jsonb[]) to scope_attendees_write;
+
+-- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
+-- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
+create function private.import_calls(operation text, calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_answers json[] := case when calls = '{}' then '{}' else private.answer_calls(operation, calls) end;
+begin
+  for i in 1..cardinality(v_answers) loop
+    if v_answers[i]::text = '{}' then
+      execute format('select private.%I($1)', operation) using calls[i:i];
+      set constraints all immediate;
+      raise exception 'The outcome of a guest depends on another.' using errcode = 'serialization_failure';
+    end if;
+  end loop;
+  return v_answers;
+end
+$$;
+grant execute on function private.import_calls(text, jsonb[]) to scope_attendees_write;
+
+-- Guests without an attendee of their external_id are registered, one order each, complimentary; the attendee of an external_id is
+-- given the fields that the guest names. Fields left out stay as they are. What is refused leaves the others as they are.
+create function api.import_attendees(
+  event_id uuid,
+  attendees jsonb,
+  ticket_type_id uuid default null,
+  send_email boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_twice bigint;
+  v_lock_key integer;
+  v_guest record;
+  v_verdicts json[];
+  v_added bigint[] := '{}';
+  v_added_calls jsonb[] := '{}';
+  v_changed bigint[] := '{}';
+  v_changed_calls jsonb[] := '{}';
+  v_answers json[];
+  v_answer json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if jsonb_array_length(attendees) not between 1 and 1000 then
+    perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
+  end if;
+  select e.organisation_id into v_organisation_id from public.events e where e.id = import_attendees.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  select max(g.place) - 1 into v_twice
+  from jsonb_array_elements(attendees) with ordinality g (guest, place)
+  group by g.guest ->> 'external_id'
+  having count(*) > 1
+  order by 1
+  limit 1;
+  if found then
+    perform private.refuse_value(
+      format('attendees.%s.external_id', v_twice), 'Another attendee of the list has the same external_id.', 'Send each external_id once.'
+    );
+  end if;
+
+  -- Locks in the order of 20_places.sql; a registration with one of the external_ids waits, or is found below.
+  perform private.lock_external_ids(v_organisation_id, null, attendees);
+  perform private.lock_attendees_of_import(event_id, array(select g ->> 'external_id' from jsonb_array_elements(attendees) g));
+
+  for v_guest in
+    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.name, a.email, a.company, a.metadata
+    from jsonb_array_elements(attendees) with ordinality g (guest, place)
+    left join lateral (
+      select a.* from public.attendees a
+      where a.organisation_id = v_organisation_id and a.external_id = g.guest ->> 'external_id'
+      offset 0
+    ) a on true
+    order by g.place
+  loop
+    if v_guest.id is null and coalesce(v_guest.guest ->> 'ticket_type_id', import_attendees.ticket_type_id::text) is null then
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
+        'code', 'validation_failed', 'message', 'A new attendee needs a ticket type.', 'param', 'ticket_type_id',
+        'hint', 'Give each new attendee a ticket_type_id, or one beside the list.'
+      ));
+    elsif v_guest.id is null then
+      v_added := v_added || v_guest.place;
+      v_added_calls := v_added_calls || jsonb_build_object(
+        'event_id', import_attendees.event_id,
+        'ticket_type_id', import_attendees.ticket_type_id,
+        'send_email', coalesce(import_attendees.send_email, false),
+        'attendees', jsonb_build_array(v_guest.guest)
+      );
+    elsif v_guest.event_id <> import_attendees.event_id then
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
+        'code', 'already_exists', 'message', 'An attendee of another event has this external_id.', 'param', 'external_id',
+        'details', json_build_object('id', v_guest.id), 'hint', 'Use one external_id for each person and event.'
+      ));
+    elsif v_guest.ticket_type_id <> (v_guest.guest ->> 'ticket_type_id')::uuid then
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'attendee_id', v_guest.id, 'error', json_build_object(
+        'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
+        'hint', 'Cancel the attendee, and register the person again.'
+      ));
+    elsif (v_guest.name, v_guest.email, v_guest.company, v_guest.metadata) is not distinct from (
+      coalesce(v_guest.guest ->> 'name', v_guest.name),
+      coalesce(v_guest.guest ->> 'email', v_guest.email),
+      case when v_guest.guest ? 'company' then v_guest.guest ->> 'company' else v_guest.company end,
+      coalesce(v_guest.guest -> 'metadata', v_guest.metadata)
+    ) then
+      v_verdicts[v_guest.place] := json_build_object(
+        'result', 'unchanged', 'attendee_id', v_guest.id, 'order_id', v_guest.order_id, 'status', v_guest.status
+      );
+    else
+      v_changed := v_changed || v_guest.place;
+      v_changed_calls := v_changed_calls || (jsonb_build_object(
+        'attendee_id', v_guest.id, 'name', v_guest.name, 'email', v_guest.email, 'company', v_guest.company,
+        'metadata', v_guest.metadata
+      ) || (v_guest.guest - 'ticket_type_id' - 'external_id'));
+    end if;
+  end loop;
+
+  v_answers := private.import_calls('update_attendee_calls', v_changed_calls);
+  for i in 1..cardinality(v_changed) loop
+    v_answer := v_answers[i] #> '{outcome,data}';
+    v_verdicts[v_changed[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
+      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
+    ) end;
+  end loop;
+
+  v_answers := private.import_calls('register_attendee_calls', v_added_calls);
+  for i in 1..cardinality(v_added) loop
+    v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
+    v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
+      'result', 'created', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
+    ) end;
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    (
+      select json_build_object('status', 200, 'data', json_build_object(
+        'object', 'attendee_import',
+        'event_id', import_attendees.event_id,
+        'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+        'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+        'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+        'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+        'results', json_agg(
+          json_build_object(
+            'external_id', attendees -> (v.place - 1)::integer -> 'external_id',
+            'result', v.verdict -> 'result',
+            'attendee_id', v.verdict -> 'attendee_id',
+            'order_id', v.verdict -> 'order_id',
+            'status', v.verdict -> 'status',
+            'error', v.verdict -> 'error'
+          )
+          order by v.place
+        )
+      ))
+      from unnest(v_verdicts) with ordinality v (verdict, place)
+    )
+  );
+end
+$$;
+comment on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text) is
+  'Registers or updates up to 1000 guests of an event, matched by external_id, with a verdict for each: 200. A refused guest has the error of register_attendee or update_attendee. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text) to scope_attendees_write;
+
+-- The event lock, and then the attendees in the order of their ids, before any ticket type: see 20_places.sql. Security definer: the
+-- event lock reads the event.
+create function private.lock_attendees_of_import(event_id uuid, external_ids text[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.lock_event_shared(event_id);
+  perform 1
+  from public.attendees a
+  where a.organisation_id = private.current_organisation_id() and a.external_id = any (external_ids)
+  order by a.id
+  for no key update;
+end
+$$;
+grant execute on function private.lock_attendees_of_import(uuid, text[]) to scope_attendees_write;
+
+-- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
+create function private.refused_guest(answer json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_detail json := answer #>> '{error,details}';
+  v_param text := v_detail ->> 'param';
+begin
+  return json_build_object('result', 'refused', 'error', json_build_object(
+    'code', v_detail -> 'code',
+    'message', answer #> '{error,message}',
+    -- The guest was sent as a group of one.
+    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
+    'details', v_detail -> 'details',
+    'hint', nullif(answer #>> '{error,hint}', '')
+  ));
+end
+$$;
+grant execute on function private.refused_guest(json) to scope_attendees_write;
+
+-- The audit trail: who changed what, when and from where, written by triggers. It holds what somebody did, not what followed from
+-- it: cancelling an event is one entry, not one for each of its orders. Values of secrets and ticket codes are left out.
+
+create type public.audit_action as enum ('created', 'updated', 'deleted');
+create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
+create type public.audit_object as enum (
+  'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
+  'attendee', 'check_in', 'webhook_endpoint'
+);
+
+-- No foreign keys: an entry outlives what it is about.
+create table public.audit_entries (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  action public.audit_action not null,
+  object_type public.audit_object not null,
+  object_id uuid not null,
+  actor public.audit_actor not null,
+  api_key_id uuid,
+  user_id uuid,
+  source public.request_source not null,
+  changes jsonb,
+  created_at timestamptz not null default now(),
+  constraint audit_entries_pkey primary key (id)
+);
+comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
+comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.audit_entries.action is 'created, updated or deleted.';
+comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.audit_entries.created_at is 'When it was done.';
+comment on column public.audit_entries.object_type is 'What kind of object it is about.';
+comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
+comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
+comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
+comment on column public.audit_entries.user_id is 'The member, where it was one.';
+comment on column public.audit_entries.changes is
+  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created: the object shows it. Secrets and ticket codes are named without values.';
+
+create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
+create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
+-- For api.purge.
+create index audit_entries_created_at_idx on public.audit_entries (created_at);
+
+create function private.audit_actor() returns public.audit_actor
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+begin
+  return case
+    when v_claims ? 'api_key_id' then 'api_key'
+    when v_claims ->> 'role' = 'courier' then 'courier'
+    when v_claims ->> 'role' = 'authenticated' then 'member'
+    else 'studio'
+  end::public.audit_actor;
+end
+$$;
+
+-- What differs between two versions of a row, but for the fields that Usher keeps itself.
+create function private.changes_between(old_row jsonb, new_row jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(
+      f.key,
+      case
+        when f.key in ('ticket_code', 'code') then '{}'
+        when new_row = '{}' then jsonb_build_object('from', f.value)
+        else jsonb_build_object('from', f.value, 'to', new_row -> f.key)
+      end
+    )
+    from jsonb_each(old_row) f
+    where f.value is distinct from coalesce(new_row -> f.key, 'null')
+      and f.key not in (
+        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'times_redeemed',
+        'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error'
+      )
+  );
+end
+$$;
+
+-- Arguments: the object, the column of its id, and whether each change of its fields increments its version.
+create function private.tg__audit() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+as $$
+declare
+  v_actor public.audit_actor;
+  v_user_id uuid;
+begin
+  -- What another trigger does is a consequence.
+  if pg_trigger_depth() > 1 then
+    return null;
+  end if;
+  if tg_op = 'UPDATE' and tg_argv[2] = 'versioned' then
+    if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
+      return null;
+    end if;
+  end if;
+  v_actor := private.audit_actor();
+  v_user_id := case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end;
+  if tg_op = 'INSERT' then
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+    select
+      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
+      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
+      private.current_source()
+    from (select to_jsonb(r) as row from new_rows r) n;
+    return null;
+  elsif tg_op = 'UPDATE' then
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
+    select
+      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
+      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
+      private.current_source(), c.changes
+    from (select to_jsonb(r) as row from new_rows r) n
+    join (select to_jsonb(r) as row from old_rows r) o
+      on concat_ws(' ', o.row ->> 'organisation_id', o.row ->> tg_argv[1]) = concat_ws(' ', n.row ->> 'organisation_id', n.row ->> tg_argv[1])
+    cross join lateral (select private.changes_between(o.row, n.row) as changes) c
+    where c.changes is not null;
+    return null;
+  end if;
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
+  select
+    case tg_argv[0] when 'organisation' then o.row ->> 'id' else o.row ->> 'organisation_id' end::uuid,
+    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
+    private.current_source(), private.changes_between(o.row, '{}')
+  from (select to_jsonb(r) as row from old_rows r) o;
+  return null;
+end
+$$;
+
+-- A registration is one entry, of its order: the attendees of a new order belong to it.
+create function private.tg_orders__audit_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_actor public.audit_actor := private.audit_actor();
+begin
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+  select
+    n.organisation_id, 'created', 'order', n.id, v_actor, private.current_api_key_id(),
+    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, n.source
+  from new_rows n;
+  return null;
+end
+$$;
+
+create function private.tg_attendees__audit_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_actor public.audit_actor;
+begin
+  if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
+    v_actor := private.audit_actor();
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+    select
+      n.organisation_id, 'created', 'attendee', n.id, v_actor, private.current_api_key_id(),
+      case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, private.current_source()
+    from new_rows n
+    where (select o.created_at from public.orders o where o.id = n.order_id) <> now();
+  end if;
+  return null;
+end
+$$;
+
+-- A rotation of a secret, of which nothing but the fact is kept.
+create function private.tg_webhook_secrets__audit() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_actor public.audit_actor := private.audit_actor();
+begin
+  insert into public.audit_entries (
+    organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes
+  )
+  select
+    w.organisation_id, 'updated', 'webhook_endpoint', w.id, v_actor, private.current_api_key_id(),
+    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, private.current_source(), '{"secret": {}}'
+  from public.webhook_endpoints w
+  where w.id = new.webhook_endpoint_id and w.created_at <> now();
+  return null;
+end
+$$;
+
+create trigger orders_700_audit_insert after insert on public.orders
+  referencing new table as new_rows for each statement execute function private.tg_orders__audit_insert();
+create trigger attendees_700_audit_insert after insert on public.attendees
+  referencing new table as new_rows for each statement execute function private.tg_attendees__audit_insert();
+create trigger webhook_secrets_700_audit after insert on private.webhook_secrets
+  for each row execute function private.tg_webhook_secrets__audit();
+
+create trigger organisations_700_audit_insert after insert on public.organisations
+  referencing new table as new_rows for each statement execute function private.tg__audit('organisation', 'id', 'plain');
+create trigger organisations_700_audit_update after update on public.organisations
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('organisation', 'id', 'plain');
+create trigger organisations_700_audit_delete after delete on public.organisations
+  referencing old table as old_rows for each statement execute function private.tg__audit('organisation', 'id', 'plain');
+create trigger organisation_members_700_audit_insert after insert on public.organisation_members
+  referencing new table as new_rows for each statement execute function private.tg__audit('member', 'user_id', 'plain');
+create trigger organisation_members_700_audit_update after update on public.organisation_members
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('member', 'user_id', 'plain');
+create trigger organisation_members_700_audit_delete after delete on public.organisation_members
+  referencing old table as old_rows for each statement execute function private.tg__audit('member', 'user_id', 'plain');
+create trigger api_keys_700_audit_insert after insert on public.api_keys
+  referencing new table as new_rows for each statement execute function private.tg__audit('api_key', 'id', 'plain');
+create trigger api_keys_700_audit_update after update on public.api_keys
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('api_key', 'id', 'plain');
+create trigger api_keys_700_audit_delete after delete on public.api_keys
+  referencing old table as old_rows for each statement execute function private.tg__audit('api_key', 'id', 'plain');
+create trigger events_700_audit_insert after insert on public.events
+  referencing new table as new_rows for each statement execute function private.tg__audit('event', 'id', 'versioned');
+create trigger events_700_audit_update after update on public.events
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('event', 'id', 'versioned');
+create trigger events_700_audit_delete after delete on public.events
+  referencing old table as old_rows for each statement execute function private.tg__audit('event', 'id', 'versioned');
+create trigger ticket_types_700_audit_insert after insert on public.ticket_types
+  referencing new table as new_rows for each statement execute function private.tg__audit('ticket_type', 'id', 'versioned');
+create trigger ticket_types_700_audit_update after update on public.ticket_types
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('ticket_type', 'id', 'versioned');
+create trigger ticket_types_700_audit_delete after delete on public.ticket_types
+  referencing old table as old_rows for each statement execute function private.tg__audit('ticket_type', 'id', 'versioned');
+create trigger promo_codes_700_audit_insert after insert on public.promo_codes
+  referencing new table as new_rows for each statement execute function private.tg__audit('promo_code', 'id', 'versioned');
+create trigger promo_codes_700_audit_update after update on public.promo_codes
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('promo_code', 'id', 'versioned');
+create trigger promo_codes_700_audit_delete after delete on public.promo_codes
+  referencing old table as old_rows for each statement execute function private.tg__audit('promo_code', 'id', 'versioned');
+create trigger orders_700_audit_update after update on public.orders
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('order', 'id', 'versioned');
+create trigger orders_700_audit_delete after delete on public.orders
+  referencing old table as old_rows for each statement execute function private.tg__audit('order', 'id', 'versioned');
+create trigger payments_700_audit_insert after insert on public.payments
+  referencing new table as new_rows for each statement execute function private.tg__audit('payment', 'id', 'plain');
+create trigger payment_voids_700_audit_insert after insert on public.payment_voids
+  referencing new table as new_rows for each statement execute function private.tg__audit('payment_void', 'id', 'plain');
+create trigger refunds_700_audit_insert after insert on public.refunds
+  referencing new table as new_rows for each statement execute function private.tg__audit('refund', 'id', 'plain');
+create trigger attendees_700_audit_update after update on public.attendees
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('attendee', 'id', 'versioned');
+create trigger attendees_700_audit_delete after delete on public.attendees
+  referencing old table as old_rows for each statement execute function private.tg__audit('attendee', 'id', 'versioned');
+create trigger check_ins_700_audit_update after update on public.check_ins
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('check_in', 'id', 'plain');
+create trigger webhook_endpoints_700_audit_insert after insert on public.webhook_endpoints
+  referencing new table as new_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
+create trigger webhook_endpoints_700_audit_update after update on public.webhook_endpoints
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
+create trigger webhook_endpoints_700_audit_delete after delete on public.webhook_endpoints
+  referencing old table as old_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
+
+-- The scope that a key needs to list entries about an object: the one that reads it. Null: no key reads it.
+create function private.scope_to_audit(object_type public.audit_object) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when object_type in ('event', 'ticket_type', 'promo_code') then 'events:read'
+    when object_type in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
+    when object_type in ('attendee', 'check_in') then 'attendees:read'
+    when object_type = 'webhook_endpoint' then 'events:write'
+  end::public.api_scope;
+end
+$$;
+grant execute on function private.scope_to_audit(public.audit_object) to scope_events_write;
+
+create function private.auditable_objects() returns public.audit_object[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select t from unnest(enum_range(null::public.audit_object)) t
+    where private.scope_to_audit(t) = any (private.current_scopes())
+  );
+end
+$$;
+grant execute on function private.auditable_objects() to scope_events_write;
+
+revoke all on public.audit_entries from anon, authenticated, service_role;
+
+alter table public.audit_entries enable row level security;
+create policy audit_entries_select_own on public.audit_entries for select to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and object_type = any ((select private.auditable_objects())::public.audit_object[])
+  );
+create policy audit_entries_select_ownership on public.audit_entries for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner}')));
+grant select on public.audit_entries to scope_events_write, authenticated;
+
+-- Ids of the entries of a page, newest first: see 04_pages.sql.
+create function private.find_audit_entries(
+  object_types public.audit_object[], object_id uuid, before uuid, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+begin
+  if find_audit_entries.object_id is not null then
+    return array(
+      select e.id from public.audit_entries e
+      where e.object_id = any (array[find_audit_entries.object_id]) and e.id < before
+      order by e.object_id desc, e.id desc
+      limit size
+    );
+  end if;
+  return array(
+    select f.id
+    from unnest(object_types) t (object_type)
+    cross join lateral (
+      select e.id
+      from public.audit_entries e
+      where e.organisation_id = any (v_organisation_ids) and e.object_type = t.object_type and e.id < before
+      order by e.organisation_id desc, e.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_audit_entries(public.audit_object[], uuid, uuid, integer) to scope_events_write;
+
+create function api.list_audit_entries(
+  object_type public.audit_object default null,
+  object_id uuid default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_types public.audit_object[] := private.auditable_objects();
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_entry public.audit_entries;
+  v_item json;
+  v_items json[];
+begin
+  if object_type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_audit_entries.object_type);
+  end if;
+  v_ids := private.find_audit_entries(v_types, list_audit_entries.object_id, v_before, v_size + 1);
+  for v_entry in
+    select e.*
+    from unnest(v_ids) i (id)
+    cross join lateral (select e.* from public.audit_entries e where e.id = i.id offset 0) e
+    where e.object_type = any (v_types)
+    order by e.id desc
+  loop
+    v_item := json_build_object(
+      'object', 'audit_entry',
+      'id', v_entry.id,
+      'action', v_entry.action,
+      'object_type', v_entry.object_type,
+      'object_id', v_entry.object_id,
+      'actor', v_entry.actor,
+      'api_key_id', v_entry.api_key_id,
+      'user_id', v_entry.user_id,
+      'source', v_entry.source,
+      'changes', v_entry.changes,
+      'created_at', private.rfc3339(v_entry.created_at)
+    );
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_audit_entries(public.audit_object, uuid, text, integer) is
+  'Who changed what of the objects that the key may read, newest first: { data, has_more, next_cursor }.';
+grant execute on function api.list_audit_entries(public.audit_object, uuid, text, integer) to scope_events_write;
+
+-- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. And what is not
+-- granted as a column: ticket codes. All security definer, because they write what members may not, and check the role themselves.
+
+-- The organisation that a caller means: the one named, or the only one there is. Refuses one in which they have none of the roles.
+-- In the SQL editor every organisation may be meant.
+create function private.organisation_meant(organisation_id uuid, roles public.organisation_role[]) returns uuid
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+begin
+  if private.claims() ->> 'role' = 'authenticated' then
+    v_ids := array(select o from private.organisations_as(roles) o);
+  else
+    v_ids := array(select o.id from public.organisations o where organisation_id is null or o.id = organisation_id limit 2);
+  end if;
+  if organisation_id is null and cardinality(v_ids) = 1 then
+    return v_ids[1];
+  elsif organisation_id is null then
+    perform private.refuse_value('organisation_id', 'Say which organisation.', 'There is more than one, or none.');
+  elsif organisation_id <> all (v_ids) then
+    perform private.refuse_not_found('organisation_id');
+  end if;
+  return organisation_id;
+end
+$$;
+
+-- A row without an organisation gets the only one that may be meant. An API key names its own.
+create function private.tg__fill_organisation() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if new.organisation_id is null and private.current_api_key_id() is null then
+    new.organisation_id := private.organisation_meant(null, '{owner,manager}');
+  end if;
+  return new;
+end
+$$;
+create trigger events_050_fill_organisation before insert on public.events
+  for each row execute function private.tg__fill_organisation();
+create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
+  for each row execute function private.tg__fill_organisation();
+
+-- CRC-32 of IEEE 802.3, as zlib computes it.
+create function private.crc32(data bytea) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_crc bigint := x'ffffffff'::bigint;
+begin
+  for i in 0..length(data) - 1 loop
+    v_crc := v_crc # get_byte(data, i);
+    for bit in 1..8 loop
+      v_crc := (v_crc >> 1) # (case when v_crc & 1 = 1 then x'edb88320'::bigint else 0 end);
+    end loop;
+  end loop;
+  return v_crc # x'ffffffff'::bigint;
+end
+$$;
+
+create function private.base62(number numeric, length integer) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_text text := '';
+  v_rest numeric := number;
+begin
+  for i in 1..length loop
+    v_text := substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (v_rest % 62)::integer + 1, 1) || v_text;
+    v_rest := div(v_rest, 62);
+  end loop;
+  return v_text;
+end
+$$;
+
+-- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6.
+create function private.new_api_key() returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_random bytea := sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+  v_number numeric := 0;
+  v_body text;
+begin
+  for i in 0..31 loop
+    v_number := v_number * 256 + get_byte(v_random, i);
+  end loop;
+  v_body := 'usher_live_' || private.base62(v_number, 32);
+  return v_body || private.base62(private.crc32(v_body::bytea), 6);
+end
+$$;
+
+create function public.create_api_key(
+  name text,
+  scopes public.api_scope[],
+  organisation_id uuid default null,
+  expires_at timestamptz default null
+) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.organisation_meant(organisation_id, '{owner}');
+  v_key text := private.new_api_key();
+  v_row public.api_keys;
+begin
+  if coalesce(cardinality(scopes), 0) = 0 or array_position(scopes, null) is not null then
+    perform private.refuse_value('scopes', 'A key has at least one scope.', 'events:read, for example.');
+  elsif expires_at <= now() then
+    perform private.refuse_value('expires_at', 'A key expires in the future.', 'Leave it empty for a key that does not expire.');
+  end if;
+  v_row := private.create_api_key(
+    (select o.slug from public.organisations o where o.id = v_organisation_id), name, scopes, left(v_key, 19),
+    sha256(v_key::bytea), expires_at
+  );
+  return json_build_object(
+    'key', v_key, 'prefix', v_row.prefix, 'name', v_row.name, 'scopes', v_row.scopes, 'expires_at', private.rfc3339(v_row.expires_at)
+  );
+end
+$$;
+comment on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) is
+  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+
+create function public.rotate_api_key(prefix text, overlap_hours integer default 24) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_key text := private.new_api_key();
+  v_row public.api_keys;
+begin
+  perform private.assert_owned_key(prefix);
+  if overlap_hours not between 0 and 720 then
+    perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 720 hours.', 'Use 0 if the old key has leaked.');
+  end if;
+  v_row := private.rotate_api_key(prefix, left(v_key, 19), sha256(v_key::bytea), make_interval(hours => overlap_hours));
+  return json_build_object(
+    'key', v_key, 'prefix', v_row.prefix, 'name', v_row.name, 'scopes', v_row.scopes, 'expires_at', private.rfc3339(v_row.expires_at)
+  );
+end
+$$;
+comment on function public.rotate_api_key(text, integer) is
+  'Replaces an API key, given by its prefix; the old one works for overlap_hours more: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+
+create function public.revoke_api_key(prefix text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_row public.api_keys;
+begin
+  perform private.assert_owned_key(prefix);
+  update public.api_keys k set revoked_at = coalesce(k.revoked_at, now()) where k.prefix = revoke_api_key.prefix returning k.* into v_row;
+  return json_build_object('prefix', v_row.prefix, 'name', v_row.name, 'revoked_at', private.rfc3339(v_row.revoked_at));
+end
+$$;
+comment on function public.revoke_api_key(text) is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
+
+create function private.assert_owned_key(prefix text) returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if not exists (
+    select from public.api_keys k
+    where k.prefix = assert_owned_key.prefix
+      and (
+        private.claims() ->> 'role' is distinct from 'authenticated'
+        or k.organisation_id in (select private.organisations_as('{owner}'))
+      )
+  ) then
+    perform private.refuse_not_found('prefix');
+  end if;
+end
+$$;
+
+-- Supabase Auth sends invitations to sign up; this gives somebody who has an account a role in the organisation.
+create function public.invite_member(
+  email text,
+  role public.organisation_role default 'viewer',
+  organisation_id uuid default null
+) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.organisation_meant(organisation_id, '{owner}');
+  v_user_id uuid;
+begin
+  select u.id into v_user_id from auth.users u where lower(u.email) = lower(btrim(invite_member.email));
+  if not found then
+    perform private.refuse(
+      404, 'not_found', 'Nobody with this e-mail address has an account.', 'email',
+      hint => 'Invite them in Studio, under Authentication, Users, Invite; then repeat this.'
+    );
+  end if;
+  insert into public.organisation_members as m (organisation_id, user_id, role)
+  values (v_organisation_id, v_user_id, invite_member.role)
+  on conflict on constraint organisation_members_pkey do update set role = excluded.role;
+  return json_build_object('organisation_id', v_organisation_id, 'user_id', v_user_id, 'role', invite_member.role);
+end
+$$;
+comment on function public.invite_member(text, public.organisation_role, uuid) is
+  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }.';
+
+-- A person who owns an organisation may found another; the first one comes from the SQL editor or the command line.
+create function public.create_organisation(name text, slug text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_user_id uuid := case private.claims() ->> 'role' when 'authenticated' then auth.uid() end;
+  v_organisation public.organisations;
+begin
+  if v_user_id is not null and not exists (select from private.organisations_as('{owner}')) then
+    perform private.refuse(
+      403, 'forbidden', 'Only an owner of an organisation may create another.', hint => 'Ask whoever runs this project.'
+    );
+  elsif exists (select from public.organisations o where o.slug = create_organisation.slug) then
+    perform private.refuse(409, 'already_exists', 'Another organisation has this slug.', 'slug', hint => 'Choose another one.');
+  elsif slug is null or slug !~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' then
+    perform private.refuse_value('slug', 'A slug has lower-case letters, digits and hyphens, at most 63.', 'acme-events, for example.');
+  end if;
+  insert into public.organisations (name, slug) values (create_organisation.name, create_organisation.slug)
+  returning * into v_organisation;
+  if v_user_id is not null then
+    insert into public.organisation_members (organisation_id, user_id, role) values (v_organisation.id, v_user_id, 'owner');
+  end if;
+  return json_build_object('id', v_organisation.id, 'name', v_organisation.name, 'slug', v_organisation.slug, 'plan', v_organisation.plan);
+end
+$$;
+comment on function public.create_organisation(text, text) is
+  'Creates an organisation, of which the caller becomes an owner: { id, name, slug, plan }.';
+
+-- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them.
+create function public.ticket_codes(event_id uuid)
+returns table (
+  attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text
+)
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if private.claims() ->> 'role' = 'authenticated' and not exists (
+    select from public.events e
+    where e.id = ticket_codes.event_id and e.organisation_id in (select private.organisations_as('{owner,manager,door}'))
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return query
+  select a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code
+  from public.attendees a
+  join public.ticket_types t on t.id = a.ticket_type_id
+  where a.event_id = ticket_codes.event_id and a.status <> 'cancelled'
+  order by lower(a.name), a.id;
+end
+$$;
+comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes, by name: for owners, managers and the door.';
+
+do $$
+declare
+  v_function regprocedure;
+begin
+  for v_function in
+    select p.oid::regprocedure from pg_proc p
+    where p.pronamespace = 'public'::regnamespace
+      and p.proname in (
+        'create_api_key', 'rotate_api_key', 'revoke_api_key', 'invite_member', 'create_organisation', 'ticket_codes'
+      )
+  loop
+    execute format('revoke all on function %s from public, anon, service_role', v_function);
+    execute format('grant execute on function %s to authenticated', v_function);
+  end loop;
+end
+$$;
+
+-- Views that answer an organiser's questions in Studio, and for members over the Data API. They run with the rights of whoever reads
+-- them, so each person sees the rows of their own organisations, and no view shows a ticket code.
+
+-- "EUR 49.00": minor units in the decimals of the currency (ISO 4217).
+create function private.money_text(amount bigint, currency text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_decimals integer := case
+    when currency in (
+      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
+    ) then 0
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 3
+    else 2
+  end;
+begin
+  return currency || ' ' || round(amount / (10::numeric ^ v_decimals), v_decimals);
+end
+$$;
+grant execute on function private.money_text(bigint, text) to authenticated;
+
+create view public.event_sales with (security_invoker = true) as
+select
+  e.organisation_id,
+  t.event_id,
+  e.name as event,
+  e.status,
+  e.starts_at,
+  t.id as ticket_type_id,
+  t.name as ticket_type,
+  private.money_text(t.price, e.currency) as price,
+  t.quantity_sold as sold,
+  t.quantity - t.quantity_sold as available,
+  coalesce(a.checked_in, 0) as checked_in,
+  private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered
+from public.events e
+join public.ticket_types t on t.event_id = e.id
+left join lateral (
+  select count(*) filter (where a.checked_in) as checked_in, sum(a.price - a.discount) as ordered
+  from public.attendees a
+  where a.ticket_type_id = t.id and a.status <> 'cancelled'
+) a on true
+order by e.starts_at desc nulls first, e.id, t.position, t.id;
+comment on view public.event_sales is 'Tickets sold of each ticket type, what they come to, and how many people are in.';
+
+create view public.unpaid_orders with (security_invoker = true) as
+select
+  o.organisation_id,
+  o.event_id,
+  e.name as event,
+  o.id as order_id,
+  o.reference,
+  o.name,
+  o.email,
+  o.company,
+  private.money_text(o.total, o.currency) as total,
+  private.money_text(o.amount_paid, o.currency) as paid,
+  private.money_text(o.total - o.amount_paid, o.currency) as due,
+  o.total - o.amount_paid as amount_due,
+  o.currency,
+  o.created_at,
+  now() - o.created_at as age
+from public.orders o
+join public.events e on e.id = o.event_id
+where o.payment_status in ('awaiting_payment', 'partially_paid')
+order by o.created_at;
+comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first.';
+
+create view public.door_list with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  e.name as event,
+  a.id as attendee_id,
+  a.name,
+  a.company,
+  t.name as ticket_type,
+  o.reference,
+  a.status,
+  a.checked_in_at
+from public.attendees a
+join public.events e on e.id = a.event_id
+join public.ticket_types t on t.id = a.ticket_type_id
+join public.orders o on o.id = a.order_id
+where a.status <> 'cancelled'
+order by a.event_id, lower(a.name), a.id;
+comment on view public.door_list is 'Who is expected, by name. Ticket codes are in the function ticket_codes.';
+
+create view public.arrivals with (security_invoker = true) as
+select
+  e.organisation_id,
+  a.event_id,
+  e.name as event,
+  date_trunc('hour', a.checked_in_at, e.timezone) as hour,
+  count(*) as arrived
+from public.attendees a
+join public.events e on e.id = a.event_id
+where a.checked_in and a.status <> 'cancelled'
+group by e.id, a.event_id, date_trunc('hour', a.checked_in_at, e.timezone)
+order by a.event_id, hour;
+comment on view public.arrivals is 'How many people came in, by hour of the event''s time zone.';
+
+create view public.undelivered_tickets with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  e.name as event,
+  a.id as attendee_id,
+  a.name,
+  a.email,
+  a.ticket_email_status,
+  a.ticket_email_last_error as error,
+  a.ticket_email_sent_at as sent_at
+from public.attendees a
+join public.events e on e.id = a.event_id
+where a.ticket_email_status in ('bounced', 'failed') and a.status <> 'cancelled'
+order by a.event_id, lower(a.name), a.id;
+comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why.';
+
+create view public.failing_webhook_endpoints with (security_invoker = true) as
+select
+  w.organisation_id,
+  w.id as webhook_endpoint_id,
+  w.url,
+  w.description,
+  w.status,
+  w.failing_since,
+  w.disabled_reason,
+  d.last_response_status,
+  d.last_error,
+  d.last_attempt_at
+from public.webhook_endpoints w
+left join lateral (
+  select d.last_response_status, d.last_error, d.last_attempt_at
+  from public.webhook_deliveries d
+  where d.webhook_endpoint_id = w.id and d.last_attempt_at is not null and d.status <> 'delivered'
+  order by d.id desc
+  limit 1
+) d on true
+where w.failing_since is not null or w.disabled_reason is not null
+order by w.failing_since nulls last;
+comment on view public.failing_webhook_endpoints is 'Webhook endpoints that do not answer as they should, with the last failure.';
+
+revoke all on
+  public.event_sales, public.unpaid_orders, public.door_list, public.arrivals, public.undelivered_tickets,
+  public.failing_webhook_endpoints
+from anon, authenticated, service_role;
+grant select on
+  public.event_sales, public.unpaid_orders, public.door_list, public.arrivals, public.undelivered_tickets,
+  public.failing_webhook_endpoints
+to authenticated;
+
+-- Erasing a person: what identifies an attendee is replaced wherever it stands, the copies in logs included. Figures, money and the
+-- ticket stay.
+
+-- A document in which the person is erased: their attendee, and their order where they are its contact.
+create function private.without_person(document jsonb, attendee_id uuid, order_id uuid) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_is_person boolean;
+begin
+  if jsonb_typeof(document) = 'array' then
+    return (
+      select coalesce(jsonb_agg(private.without_person(e.value, attendee_id, order_id) order by e.place), '[]')
+      from jsonb_array_elements(document) with ordinality e (value, place)
+    );
+  elsif jsonb_typeof(document) <> 'object' then
+    return document;
+  end if;
+  v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text;
+  return (
+    select coalesce(jsonb_object_agg(
+      f.key,
+      case
+        when v_is_person and f.key = 'name' then to_jsonb('Erased'::text)
+        when v_is_person and f.key in ('email', 'to') then to_jsonb('erased@erased.invalid'::text)
+        when v_is_person and f.key in ('company', 'external_id', 'last_error', 'error') then 'null'
+        when v_is_person and f.key = 'metadata' then '{}'
+        else private.without_person(f.value, attendee_id, order_id)
+      end
+    ), '{}')
+    from jsonb_each(document) f
+  );
+end
+$$;
+
+-- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as
+-- well where the person is its contact: the e-mail address or the name is theirs.
+create function private.erase_person(attendee_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_order_id uuid;
+  v_notification_ids uuid[];
+  v_orders integer := 0;
+  v_deliveries integer;
+  v_emails integer;
+  v_entries integer;
+  v_records integer;
+begin
+  perform private.lock_event_shared(a.event_id) from public.attendees a where a.id = erase_person.attendee_id;
+  select o.* into v_order
+  from public.orders o
+  where o.id = (select a.order_id from public.attendees a where a.id = erase_person.attendee_id)
+  for no key update;
+  select a.* into v_attendee from public.attendees a where a.id = erase_person.attendee_id for no key update;
+  if v_attendee.erased_at is not null then
+    perform private.refuse(409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Nothing is left to erase.');
+  end if;
+  v_order_id := case when v_order.email_lower = v_attendee.email_lower or lower(v_order.name) = lower(v_attendee.name) then v_order.id end;
+
+  perform set_config('usher.erasing', 'on', true);
+  update public.attendees a
+  set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}', erased_at = now(),
+    ticket_email_status = case when a.ticket_email_status in ('waiting', 'queued') then 'cancelled' else a.ticket_email_status end,
+    ticket_email_last_error = null
+  where a.id = v_attendee.id;
+  if v_order_id is not null then
+    update public.orders o
+    set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}'
+    where o.id = v_order_id;
+    get diagnostics v_orders = row_count;
+  end if;
+  perform set_config('usher.erasing', '', true);
+
+  v_notification_ids := array(
+    select n.id
+    from public.notifications n
+    where n.organisation_id = v_attendee.organisation_id
+      and n.created_at >= v_order.created_at
+      and n.data::text like any (array['%' || v_attendee.id || '%', '%' || v_order_id || '%'])
+  );
+  update public.notifications n
+  set data = private.without_person(n.data::jsonb, v_attendee.id, v_order_id)::json
+  where n.id = any (v_notification_ids);
+  -- A response may repeat what was sent.
+  update public.webhook_deliveries d set last_response_body = null
+  where d.notification_id = any (v_notification_ids) and d.last_response_body is not null;
+  get diagnostics v_deliveries = row_count;
+  update public.ticket_emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id;
+  get diagnostics v_emails = row_count;
+  update public.audit_entries e
+  set changes = (
+    select jsonb_object_agg(
+      f.key,
+      case when f.key in ('name', 'email', 'company', 'external_id', 'metadata') then '{}' else f.value end
+    )
+    from jsonb_each(e.changes) f
+  )
+  where e.object_id in (v_attendee.id, v_order_id)
+    and e.changes ?| array['name', 'email', 'company', 'external_id', 'metadata'];
+  get diagnostics v_entries = row_count;
+  update private.idempotency_records r
+  set outcome = private.without_person(r.outcome::jsonb, v_attendee.id, v_order_id)::json
+  where r.organisation_id = v_attendee.organisation_id
+    and r.outcome::text like any (array['%' || v_attendee.id || '%', '%' || v_order_id || '%']);
+  get diagnostics v_records = row_count;
+
+  return json_build_object(
+    'object', 'erasure',
+    'attendee_id', v_attendee.id,
+    'order_id', v_attendee.order_id,
+    'event_id', v_attendee.event_id,
+    'erased_at', private.rfc3339(now()),
+    'attendees', 1,
+    'orders', v_orders,
+    'notifications', cardinality(v_notification_ids),
+    'webhook_deliveries', v_deliveries,
+    'ticket_emails', v_emails,
+    'audit_entries', v_entries,
+    'idempotency_records', v_records
+  );
+end
+$$;
+grant execute on function private.erase_person(uuid) to scope_attendees_write;
+
+create function api.erase_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_receipt json;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    -- Under the caller's policies.
+    if not exists (select from public.attendees a where a.id = erase_attendee.attendee_id) then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    v_receipt := private.erase_person(attendee_id);
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1),
+      'data', v_receipt
+    );
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.erase_attendee(uuid, boolean, text, text) is
+  'Erases what identifies an attendee, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 attendee_erased.';
+grant execute on function api.erase_attendee(uuid, boolean, text, text) to scope_attendees_write;
+
+-- For owners and managers who are signed in, and for the SQL editor.
+create function public.erase_attendee(attendee_id uuid) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if not exists (
+    select from public.attendees a
+    where a.id = erase_attendee.attendee_id
+      and (
+        private.claims() ->> 'role' is distinct from 'authenticated'
+        or a.organisation_id in (select private.organisations_as('{owner,manager}'))
+      )
+  ) then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  return private.erase_person(attendee_id);
+end
+$$;
+comment on function public.erase_attendee(uuid) is
+  'Erases what identifies an attendee: name, e-mail address, company and metadata, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
+revoke all on function public.erase_attendee(uuid) from public, anon, service_role;
+grant execute on function public.erase_attendee(uuid) to authenticated;
+
+-- Which of these ticket e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
+create function api.erased_ticket_emails(ids uuid[]) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select e.id from public.ticket_emails e
+    join public.attendees a on a.id = e.attendee_id
+    where e.id = any (ids) and a.erased_at is not null
+  );
+end
+$$;
+comment on function api.erased_ticket_emails(uuid[]) is 'Those of the given ticket e-mails whose attendee was erased. For the courier.';
+grant execute on function api.erased_ticket_emails(uuid[]) to courier;
+
+-- Live arrivals for members, by Supabase Realtime where it is present: one message for each statement and event, on the private topic
+-- arrivals:EVENT_ID. Not realtime.broadcast_changes, which sends the whole row, and with it what was scanned.
+-- Security definer: whoever scans may not write messages.
+create function private.tg_check_ins__broadcast() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_arrivals record;
+begin
+  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+    return null;
+  end if;
+  begin
+    for v_arrivals in
+      select n.event_id, jsonb_agg(jsonb_build_object(
+        'check_in_id', n.id, 'attendee_id', a.id, 'name', a.name, 'company', a.company, 'ticket_type_id', a.ticket_type_id,
+        'scanned_at', private.rfc3339(n.scanned_at)
+      ) order by n.id) as people
+      from new_rows n
+      join public.attendees a on a.id = n.attendee_id
+      where n.result = 'accepted'
+      group by n.event_id
+    loop
+      execute 'select realtime.send($1, $2, $3, true)'
+      using
+        jsonb_build_object('event_id', v_arrivals.event_id, 'arrivals', v_arrivals.people), 'arrivals', 'arrivals:' || v_arrivals.event_id;
+    end loop;
+  exception when others then
+    -- Nobody is kept out because a screen does not move.
+    raise warning 'Realtime: %', sqlerrm;
+  end;
+  return null;
+end
+$$;
+create trigger check_ins_900_broadcast after insert on public.check_ins
+  referencing new table as new_rows for each statement execute function private.tg_check_ins__broadcast();
+
+-- Members may listen to the events of their organisations.
+create function private.may_listen(topic text) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return exists (
+    select from public.events e
+    where topic = 'arrivals:' || e.id
+      and e.organisation_id in (select private.organisations_as('{owner,manager,door,viewer}'))
+  );
+end
+$$;
+grant execute on function private.may_listen(text) to authenticated;
+
+do $$
+begin
+  if to_regclass('realtime.messages') is not null then
+    create policy usher_members_listen_to_arrivals on realtime.messages for select to authenticated
+      using (private.may_listen((select realtime.topic())));
+  end if;
+end
+$$;
