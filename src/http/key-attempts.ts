@@ -65,7 +65,7 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
       if (counted === undefined || counted.totalHits < failuresPerMinute) return false
       return counted.resetTime === undefined || counted.resetTime.getTime() > Date.now()
     } catch {
-      // Without a working store requests pass uncounted.
+      // A store that does not answer holds up nobody.
       return false
     }
   }

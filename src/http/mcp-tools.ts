@@ -36,7 +36,7 @@ function annotationsOf(operation: Operation): Tool['annotations'] {
   return { destructiveHint: destructive, openWorldHint: openWorld, ...(idempotent && { idempotentHint: true }) }
 }
 
-/** The arguments of the tool. Extending drops the metadata of the whole input, such as anyOf, which MCP hosts reject. */
+/** The arguments of the tool. */
 export function inputOf(operation: Operation): z.ZodObject {
   const { input } = operation
   if (!isRead(operation)) {
