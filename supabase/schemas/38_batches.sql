@@ -20,8 +20,8 @@ grant execute on function private.calls_of_batch(jsonb) to api_key;
 
 -- Answers each call with { outcome }, or { error } as the Data API reports it, or {}: the call is to be sent on its own, because
 -- what refused it may be another call of the batch, or passing. `operation` names a function in schema private that answers an
--- outcome for each call, or raises. The batch is tried as a whole; when something in it is refused, the next try is of one call,
--- and of twice as many after each success. So a call is tried twice where all are refused, as once tickets are sold out, and
+-- outcome for each call, or raises. The batch is tried as a whole; when something in it is refused, calls are tried one by one, and
+-- after four successes by twice as many after each. So a call is tried twice where many are refused, as once tickets are sold out, and
 -- hardly three times where one is.
 create function private.answer_calls(operation text, calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
@@ -29,6 +29,7 @@ as $$
 declare
   v_answers json[] := '{}';
   v_size integer := cardinality(calls);
+  v_successes integer := 0;
   v_tried jsonb[];
   v_outcomes json[];
   v_message text;
@@ -45,12 +46,16 @@ begin
       v_answers := v_answers || array(
         select json_build_object('outcome', o.outcome) from unnest(v_outcomes) with ordinality o (outcome, place) order by o.place
       );
-      v_size := 2 * v_size;
+      v_successes := v_successes + 1;
+      if v_successes >= 4 then
+        v_size := 2 * v_size;
+      end if;
     exception
       when serialization_failure or deadlock_detected or lock_not_available then
         raise;
       when others then
         v_size := 1;
+        v_successes := 0;
         if cardinality(v_tried) = 1 then
           get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
           -- refuse_taken leaves out the id of an object of the same transaction, which here may be that of another call.

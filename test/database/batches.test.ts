@@ -41,7 +41,8 @@ test.each<[string, number, number[]]>([
   ['the last is', 3, [n - 1]],
   ['one in the middle is', 3, [40]],
   ['the second half is', 3, range(n / 2, n)],
-  ['every second is', 3, range(0, n / 2).map((i) => 2 * i)],
+  ['every second is', 2, range(0, n / 2).map((i) => 2 * i)],
+  ['every third is', 2, range(0, n / 3).map((i) => 3 * i)],
 ])('when %s refused, each call is tried %d times at most', async (_, most, refused) => {
   expect(await triesOf(refused)).toBeLessThanOrEqual(most)
 })
