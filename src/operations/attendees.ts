@@ -196,7 +196,7 @@ export const resendTicket = {
     'E-mails an attendee their ticket again. Correct a wrong address with update_attendee first. On ticket_not_active the ticket is cancelled or unpaid.',
   method: 'POST',
   path: '/attendees/{attendee_id}/ticket-email',
-  errors: ['not_found', 'ticket_not_active'],
+  errors: ['not_found', 'ticket_not_active', 'attendee_erased'],
   scope: 'attendees:write',
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),

@@ -174,8 +174,9 @@ begin
         409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.'
       );
     elsif old.erased_at is not null
-      and (new.name, new.email, new.company, new.external_id, new.metadata)
-        is distinct from (old.name, old.email, old.company, old.external_id, old.metadata) then
+      and ((new.name, new.email, new.company, new.external_id, new.metadata)
+        is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
+        or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
       perform private.refuse(
         409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.'
       );
@@ -197,7 +198,7 @@ begin
       end if;
       new.ticket_code := private.random_code(16);
       new.ticket_email_status := case
-        when old.ticket_email_status = 'not_requested' then 'not_requested'
+        when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
         when new.status = 'active' then 'queued'
         else 'waiting'
       end::public.ticket_email_status;

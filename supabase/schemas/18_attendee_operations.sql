@@ -433,5 +433,5 @@ begin
 end
 $$;
 comment on function api.resend_ticket(uuid, text, text) is
-  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active.';
+  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active, attendee_erased.';
 grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;

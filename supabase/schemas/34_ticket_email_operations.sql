@@ -216,6 +216,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_email public.ticket_emails;
+  v_is_erased boolean;
   v_claim constant uuid := gen_random_uuid();
 begin
   if ticket_email_id is not null then
@@ -227,7 +228,7 @@ begin
     return;
   end if;
   -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
-  perform 1 from public.attendees a where a.id = v_email.attendee_id for no key update;
+  select a.erased_at is not null into v_is_erased from public.attendees a where a.id = v_email.attendee_id for no key update;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.ticket_emails e set claim = v_claim
@@ -240,7 +241,9 @@ begin
   where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
 
   update public.ticket_emails e
-  set status = record_ticket_email_event.status, last_error = record_ticket_email_event.error
+  -- The error often has the address in it.
+  set status = record_ticket_email_event.status,
+    last_error = case when not v_is_erased then record_ticket_email_event.error end
   where e.id = v_email.id
     and e.status in ('sent', 'delivered')
     and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)

@@ -25,6 +25,7 @@ begin
         when v_is_person and f.key in ('email', 'to') then to_jsonb('erased@erased.invalid'::text)
         when v_is_person and f.key in ('company', 'external_id', 'last_error', 'error') then 'null'
         when v_is_person and f.key = 'metadata' then '{}'
+        when v_is_person and f.key = 'ticket_email' then f.value || '{"last_error": null}'
         else private.without_person(f.value, attendee_id, order_id)
       end
     ), '{}')

@@ -121,6 +121,42 @@ test('after an erasure no table holds the name, the address or the company of th
   expect((await send('PATCH', `/attendees/${id}`, { name: 'Somebody' })).body.error.code).toBe('attendee_erased')
 })
 
+test('no report of the mail service, before or after, keeps the address of a person who was erased', async () => {
+  const { event, send } = await arrange()
+  const registered = await send('POST', `/events/${event.id}/registrations`, {
+    ticket_type_id: event.ticketTypeId,
+    name: 'Antonia',
+    email: `antonia-${mark}@harvard.example`,
+  })
+  const { id, ticket_code } = registered.body.data.attendees[0]
+  const bounce = () =>
+    studio.query(
+      `select api.record_ticket_email_event('message', 'bounced', $2, e.id, e.attempts)
+       from public.ticket_emails e where e.attendee_id = $1`,
+      [id, `550 antonia-${mark}@harvard.example unknown`],
+    )
+  await studio.query("update public.ticket_emails set status = 'sent', next_attempt_at = null where attendee_id = $1", [
+    id,
+  ])
+  await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [id])
+  await bounce()
+  await send('PATCH', `/attendees/${id}`, { company: 'Observatory' }, { 'Idempotency-Key': 'with-the-error' })
+  expect(await foundIn(`antonia-${mark}`)).toContain('private.idempotency_records')
+
+  await send('POST', `/attendees/${id}/erase`)
+  expect(await foundIn(`antonia-${mark}`)).toEqual([])
+  await studio.query("update public.ticket_emails set status = 'sent' where attendee_id = $1", [id])
+  await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [id])
+  await bounce()
+  expect(await foundIn(`antonia-${mark}`)).toEqual([])
+
+  const resent = await send('POST', `/attendees/${id}/ticket-email`)
+  expect([resent.status, resent.body.error.code]).toEqual([409, 'attendee_erased'])
+  const { body } = await send('PATCH', `/attendees/${id}`, { reissue_ticket: true })
+  expect(body.data.ticket_email.status).toBe('bounced')
+  expect(body.data.ticket_code).not.toBe(ticket_code)
+})
+
 test('of a group only the person goes; another who bought for them stays', async () => {
   const { send, order, attendees } = await arrange([{ name: 'Annie Cannon', email: 'annie@harvard.example' }, person])
   await send('POST', `/attendees/${attendees[1].id}/erase`)
