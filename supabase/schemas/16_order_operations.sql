@@ -88,7 +88,7 @@ begin
       select o.id
       from (
         select distinct a.order_id
-        from unnest(private.search_attendees(patterns, true, find_orders.event_id, size => null)) f (id)
+        from unnest(private.search_attendees(patterns, null, find_orders.event_id, size => null)) f (id)
         cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
       ) f
       cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o

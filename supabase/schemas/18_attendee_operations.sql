@@ -2,10 +2,10 @@
 -- as well.
 
 -- Ids of attendees of the organisation that match every pattern of private.search_patterns and the other conditions, newest first;
--- with `of_orders` also where only the contact of their order does. Called by security definer functions only.
+-- in their search_text before the first `until`: a tab for the door, null for all of it. Called by security definer functions only.
 create function private.search_attendees(
   patterns text[],
-  of_orders boolean default false,
+  until text default E'\n',
   event_id uuid default null,
   ticket_type_id uuid default null,
   status public.attendee_status default null,
@@ -37,7 +37,7 @@ begin
         -- In brackets: no other index fits.
         and (a.organisation_id = v_organisation_id) is true
         and (a.id < before) is true
-        and case when of_orders then a.search_text else split_part(a.search_text, E'\n', 1) end like all (patterns)
+        and case when until is null then a.search_text else split_part(a.search_text, until, 1) end like all (patterns)
         and (search_attendees.event_id is null or a.event_id = search_attendees.event_id)
         and (search_attendees.ticket_type_id is null or a.ticket_type_id = search_attendees.ticket_type_id)
         and (search_attendees.status is null or a.status = search_attendees.status)
@@ -95,7 +95,7 @@ begin
     );
   elsif patterns is not null then
     return private.search_attendees(
-      patterns, false, find_attendees.event_id, find_attendees.ticket_type_id, find_attendees.status, find_attendees.checked_in,
+      patterns, E'\n', find_attendees.event_id, find_attendees.ticket_type_id, find_attendees.status, find_attendees.checked_in,
       find_attendees.ticket_email_status, updated_since, before, size
     );
   elsif updated_since is not null then

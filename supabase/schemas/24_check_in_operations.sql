@@ -98,36 +98,14 @@ comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text,
 grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
 
 -- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of
--- their order. Those that the index finds match in any of their texts; neither e-mail addresses nor external_ids count here, so that
--- no search tells one. Security definer: a key with checkin:write has no right to orders.
+-- their order: neither e-mail addresses nor external_ids count here, so that no search tells one. Security definer: a key with
+-- checkin:write has no right to orders.
 create function private.find_door_attendees(event_id uuid, search text, before uuid, size integer) returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
-declare
-  v_patterns text[] := private.search_patterns(search);
 begin
-  return array(
-    select f.id
-    from unnest(
-      private.search_attendees(
-        v_patterns, event_id => find_door_attendees.event_id, before => find_door_attendees.before, size => null
-      )
-    ) with ordinality f (id, place)
-    -- Row by row, until there are enough.
-    cross join lateral (
-      select
-      from public.attendees a
-      where a.id = f.id
-        and (
-          private.search_form(concat_ws(' ', a.name, a.company)) like all (v_patterns)
-          or private.search_form(
-            concat_ws(' ', a.name, a.company, (select o.reference from public.orders o where o.id = a.order_id))
-          ) like all (v_patterns)
-        )
-      offset 0
-    ) a
-    order by f.place
-    limit size
+  return private.search_attendees(
+    private.search_patterns(search), E'\t', find_door_attendees.event_id, before => find_door_attendees.before, size => find_door_attendees.size
   );
 end
 $$;
