@@ -199,13 +199,21 @@ comment on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text)
   'Registers or updates up to 1000 guests of an event, matched by external_id, with a verdict for each: 200. A refused guest has the error of register_attendee or update_attendee. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text) to scope_attendees_write;
 
--- The event lock, and then the attendees in the order of their ids, before any ticket type: see 20_places.sql. Security definer: the
--- event lock reads the event.
+-- The event lock, the orders of the attendees, for a cancellation of one locks its attendees in any order, and then the attendees,
+-- before any ticket type: see 20_places.sql. Security definer: a key with attendees:write has no right to orders.
 create function private.lock_attendees_of_import(event_id uuid, external_ids text[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform private.lock_event_shared(event_id);
+  perform 1
+  from public.orders o
+  where o.id = any (array(
+    select a.order_id from public.attendees a
+    where a.organisation_id = private.current_organisation_id() and a.external_id = any (external_ids)
+  ))
+  order by o.id
+  for share;
   perform 1
   from public.attendees a
   where a.organisation_id = private.current_organisation_id() and a.external_id = any (external_ids)

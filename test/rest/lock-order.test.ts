@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { row, studio } from '../support/database.ts'
+import { during, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
@@ -88,4 +88,35 @@ test('deliveries are pending once more while the types of their endpoint change'
       expect([200, 409]).toContain(answers[2].status)
     }
   })
+})
+
+test('an import of a group waits for a change of its order before it locks one of them', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('attendees:write'))
+  const guests = ['first', 'second'].map((name) => ({
+    external_id: name,
+    name,
+    email: `${name}@example.com`,
+    ticket_type_id: event.ticketTypeId,
+  }))
+  const { body } = await send('POST', `/events/${event.id}/registrations`, { attendees: guests })
+  const imported = await during(async (client) => {
+    const { rows } = await client.query(
+      'select pg_backend_pid() as pid from public.orders where id = $1 for no key update',
+      [body.data.id],
+    )
+    const importing = send('POST', `/events/${event.id}/attendees/import`, {
+      attendees: guests.map((guest) => ({ ...guest, name: 'Changed' })),
+    })
+    const waits = async () =>
+      (await studio.query('select pid from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [rows[0].pid])).rows
+    await expect.poll(waits).toHaveLength(1)
+    // What cancels an order locks its attendees in any order.
+    await client.query('select from public.attendees where order_id = $1 order by id desc for no key update nowait', [
+      body.data.id,
+    ])
+    return { importing }
+  })
+  expect((await imported.importing).body.data.updated).toBe(2)
 })
