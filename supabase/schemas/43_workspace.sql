@@ -128,7 +128,7 @@ declare
   v_row public.api_keys;
 begin
   perform private.assert_owned_key(prefix);
-  if overlap_hours not between 0 and 720 then
+  if overlap_hours is null or overlap_hours not between 0 and 720 then
     perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 720 hours.', 'Use 0 if the old key has leaked.');
   end if;
   v_row := private.rotate_api_key(prefix, left(v_key, 19), sha256(v_key::bytea), make_interval(hours => overlap_hours));

@@ -328,6 +328,14 @@ describe('the workspace settings', () => {
     expect(await create({ name: '' })).toMatchObject({ status: 422, param: 'name' })
     expect(await create({ expires_at: '2020-01-01T00:00:00Z' })).toMatchObject({ status: 422, param: 'expires_at' })
     expect(await call('POST', '/rpc/rotate_api_key', { prefix: 'usher_live_nobodysK' })).toMatchObject({ status: 404 })
+    const { prefix } = (await create({ organisation_id: tenant.id })).body as { prefix: string }
+    // Without an end the old key would stay valid.
+    for (const overlap_hours of [null, -1, 721]) {
+      expect(await call('POST', '/rpc/rotate_api_key', { prefix, overlap_hours })).toMatchObject({
+        status: 422,
+        param: 'overlap_hours',
+      })
+    }
   })
 
   test('an owner gives a person with an account a role, and founds an organisation', async () => {
