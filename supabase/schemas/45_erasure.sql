@@ -85,9 +85,9 @@ begin
   update public.notifications n
   set data = private.without_person(n.data::jsonb, v_attendee.id, v_order_id)::json
   where n.id = any (v_notification_ids);
-  -- A response may repeat what was sent.
-  update public.webhook_deliveries d set last_response_body = null
-  where d.notification_id = any (v_notification_ids) and d.last_response_body is not null;
+  -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded.
+  update public.webhook_deliveries d set last_response_body = null, claim = null
+  where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
   get diagnostics v_deliveries = row_count;
   update public.ticket_emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id;
   get diagnostics v_emails = row_count;

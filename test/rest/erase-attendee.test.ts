@@ -157,6 +157,22 @@ test('no report of the mail service, before or after, keeps the address of a per
   expect(body.data.ticket_code).not.toBe(ticket_code)
 })
 
+test('the response to a webhook that was in flight during the erasure is not kept', async () => {
+  const { organisation, send, attendees } = await arrange([{ ...person, name: `Cecilia ${mark}` }])
+  await fanOut(organisation.id)
+  const { id, claim } = await row<{ id: string; claim: string }>(
+    `update public.webhook_deliveries set claim = gen_random_uuid(), attempts = 1
+     where id = (select id from public.webhook_deliveries where organisation_id = $1 and type = 'order.created')
+     returning id, claim`,
+    [organisation.id],
+  )
+  await send('POST', `/attendees/${attendees[0].id}/erase`)
+  await studio.query('select api.settle_webhook($1, $2, 200, $3, 5)', [id, claim, `Thank you, Cecilia ${mark}`])
+  expect(await foundIn(`cecilia ${mark}`)).toEqual([])
+  // It is sent once more, without the person.
+  expect(await row('select status from public.webhook_deliveries where id = $1', [id])).toEqual({ status: 'pending' })
+})
+
 test('of a group only the person goes; another who bought for them stays', async () => {
   const { send, order, attendees } = await arrange([{ name: 'Annie Cannon', email: 'annie@harvard.example' }, person])
   await send('POST', `/attendees/${attendees[1].id}/erase`)
