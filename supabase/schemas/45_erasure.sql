@@ -80,7 +80,8 @@ begin
     from public.notifications n
     where n.organisation_id = v_attendee.organisation_id
       and n.created_at >= v_order.created_at
-      and n.data::text like any (array['%' || v_attendee.id || '%', '%' || v_order_id || '%'])
+      -- Not like, which takes six times as long.
+      and (strpos(n.data::text, v_attendee.id::text) > 0 or strpos(n.data::text, v_order_id::text) > 0)
   );
   update public.notifications n
   set data = private.without_person(n.data::jsonb, v_attendee.id, v_order_id)::json
@@ -105,7 +106,7 @@ begin
   update private.idempotency_records r
   set outcome = private.without_person(r.outcome::jsonb, v_attendee.id, v_order_id)::json
   where r.organisation_id = v_attendee.organisation_id
-    and r.outcome::text like any (array['%' || v_attendee.id || '%', '%' || v_order_id || '%']);
+    and (strpos(r.outcome::text, v_attendee.id::text) > 0 or strpos(r.outcome::text, v_order_id::text) > 0);
   get diagnostics v_records = row_count;
 
   return json_build_object(
