@@ -122,7 +122,7 @@ test('after an erasure no table holds the name, the address or the company of th
 })
 
 test('no report of the mail service, before or after, keeps the address of a person who was erased', async () => {
-  const { event, send } = await arrange()
+  const { organisation, event, send } = await arrange()
   const registered = await send('POST', `/events/${event.id}/registrations`, {
     ticket_type_id: event.ticketTypeId,
     name: 'Antonia',
@@ -141,14 +141,14 @@ test('no report of the mail service, before or after, keeps the address of a per
   await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [id])
   await bounce()
   await send('PATCH', `/attendees/${id}`, { company: 'Observatory' }, { 'Idempotency-Key': 'with-the-error' })
-  expect(await foundIn(`antonia-${mark}`)).toContain('private.idempotency_records')
+  expect(await foundIn(organisation.id, `antonia-${mark}`)).toContain('private.idempotency_records')
 
   await send('POST', `/attendees/${id}/erase`)
-  expect(await foundIn(`antonia-${mark}`)).toEqual([])
+  expect(await foundIn(organisation.id, `antonia-${mark}`)).toEqual([])
   await studio.query("update public.ticket_emails set status = 'sent' where attendee_id = $1", [id])
   await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [id])
   await bounce()
-  expect(await foundIn(`antonia-${mark}`)).toEqual([])
+  expect(await foundIn(organisation.id, `antonia-${mark}`)).toEqual([])
 
   const resent = await send('POST', `/attendees/${id}/ticket-email`)
   expect([resent.status, resent.body.error.code]).toEqual([409, 'attendee_erased'])
@@ -168,7 +168,7 @@ test('the response to a webhook that was in flight during the erasure is not kep
   )
   await send('POST', `/attendees/${attendees[0].id}/erase`)
   await studio.query('select api.settle_webhook($1, $2, 200, $3, 5)', [id, claim, `Thank you, Cecilia ${mark}`])
-  expect(await foundIn(`cecilia ${mark}`)).toEqual([])
+  expect(await foundIn(organisation.id, `cecilia ${mark}`)).toEqual([])
   // It is sent once more, without the person.
   expect(await row('select status from public.webhook_deliveries where id = $1', [id])).toEqual({ status: 'pending' })
 })
