@@ -72,6 +72,9 @@ export const errorStatuses = {
   cancelled: 409,
   unpaid: 409,
   event_cancelled: 409,
+  not_admitted_here: 409,
+  point_closed: 409,
+  not_inside: 409,
   check_in_not_accepted: 409,
   check_in_already_undone: 409,
 } as const satisfies Record<string, number>

@@ -35,6 +35,8 @@ export type Operation = {
   batch?: 'register_attendees' | 'check_in_many'
   /** Null: any valid key will do. */
   scope: Scope | null
+  /** false: it is no tool of MCP, for a model has no use for it. */
+  mcp?: false
   /** Bounds of the REST body, where a call may send more than others (src/http/json-body.ts). */
   bodyLimit?: { bytes: number; values: number }
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */

@@ -83,7 +83,12 @@ export function createApp({
     guardHost(allowedHosts),
     authenticate(principals, 'mcp', attempts),
     rate,
-    mcpRouter(operations, call, principals, rate),
+    mcpRouter(
+      operations.filter(({ mcp }) => mcp !== false),
+      call,
+      principals,
+      rate,
+    ),
   )
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))

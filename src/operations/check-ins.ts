@@ -24,8 +24,13 @@ export const checkInReasons = [
   'cancelled',
   'unpaid',
   'event_cancelled',
+  'not_admitted_here',
+  'point_closed',
+  'not_inside',
+  'turned_away',
 ] as const
 
+export const directions = ['entry', 'exit'] as const
 const checkInResults = ['accepted', 'rejected'] as const
 
 /** An attendee as the door sees them: without e-mail address and ticket code. */
@@ -37,7 +42,7 @@ export const DoorAttendeeSchema = z.strictObject({
   company: z.string().nullable(),
   status: z.enum(attendeeStatuses),
   ticket_type: z.strictObject({ object: z.literal('ticket_type'), id: id('ticket type'), name: z.string() }),
-  checked_in_at: timestamp.nullable().describe('When they were checked in.'),
+  checked_in_at: timestamp.nullable().describe('When they were first checked in, wherever.'),
 })
 
 export const CheckInSchema = z.strictObject({
@@ -46,6 +51,14 @@ export const CheckInSchema = z.strictObject({
   event_id: id('event'),
   result: z.enum(checkInResults),
   reason: z.enum(checkInReasons).nullable(),
+  direction: z.enum(directions),
+  check_in_point_id: id('check-in point').nullable().describe('Where it was scanned; null: the event as such.'),
+  admitted: z.boolean().nullable().describe('What an offline scanner said: whether it let the person in.'),
+  earlier: z
+    .strictObject({ id: id('check-in'), scanned_at: timestamp, device: z.string().nullable() })
+    .nullable()
+    .describe('Of already_checked_in: the entry that stands.'),
+  exited_at: timestamp.nullable().describe('Of an entry: when the person left by an exit.'),
   attendee: DoorAttendeeSchema.nullable().describe('The holder of the ticket; null when no ticket was found.'),
   device: z.string().nullable(),
   scan_id: z.string().nullable().describe('Identifier of the scan given by an offline scanner.'),
@@ -85,6 +98,11 @@ const ticket = {
 }
 type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
 
+const place = {
+  check_in_point_id: id('check-in point').nullish().describe('Of list_check_in_points; else the event.'),
+  direction: oneOf(directions).optional().describe('entry, unless they leave.'),
+}
+
 // Exactly one of the two, as the trigger of check_ins has it; checked even if another field is bad.
 const always = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null }
 const hasTicket = (scan: Ticket) => scan.code !== undefined || scan.attendee_id !== undefined
@@ -97,7 +115,7 @@ const checkInFields = {
   device: line(100).nullish().describe('Scanner or entrance, for the log.'),
 }
 // The two forms, as published.
-const checkInBody = z.strictObject({ ...checkInFields, ...ticket })
+const checkInBody = z.strictObject({ ...checkInFields, ...ticket, ...place })
 const byCode = checkInBody.omit({ attendee_id: true }).required({ code: true })
 const byAttendee = checkInBody.omit({ code: true }).required({ attendee_id: true })
 
@@ -109,7 +127,17 @@ export const checkIn = {
     'Checks a person in by the code of their ticket, or by the attendee_id that find_attendees gives. Admit them only on success; never call it to look somebody up. Rejected: already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled, not_found. undo_check_in reverts it.',
   method: 'POST',
   path: '/check-ins',
-  errors: ['not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
+  errors: [
+    'not_found',
+    'wrong_event',
+    'already_checked_in',
+    'cancelled',
+    'unpaid',
+    'event_cancelled',
+    'not_admitted_here',
+    'point_closed',
+    'not_inside',
+  ],
   batch: 'check_in_many',
   scope: 'checkin:write',
   input: checkInBody.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets),
@@ -152,6 +180,11 @@ export const checkInBatch = {
           .strictObject({
             scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
             ...ticket,
+            ...place,
+            admitted: z
+              .boolean('must be true or false')
+              .nullish()
+              .describe('Whether the scanner let them in; false counts as turned away.'),
             scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
             device: line(100).nullish().describe('Scanner or entrance, for the log.'),
           })
@@ -199,4 +232,26 @@ export const listCheckIns = {
     ...paging,
   }),
   output: listOf(CheckInSchema),
+} satisfies Operation
+
+export const CheckInConflictSchema = z.strictObject({
+  object: z.literal('check_in_conflict'),
+  id: id('scan').describe('Identifier of the rejected scan.'),
+  event_id: id('event'),
+  check_in: CheckInSchema.describe('The scan: admitted by the device, rejected here. Its reason says why.'),
+  earlier: CheckInSchema.nullable().describe('The entry that stood already; null unless it was already_checked_in.'),
+})
+
+export const listCheckInConflicts = {
+  name: 'list_check_in_conflicts',
+  title: 'List double entries',
+  summary: 'People whom an offline scanner admitted and Usher rejects, newest first.',
+  description: 'Who was let in twice or wrongly by an offline scanner, when and where, with both scans; newest first.',
+  method: 'GET',
+  path: '/events/{event_id}/check-in-conflicts',
+  errors: ['not_found'],
+  scope: 'checkin:write',
+  mcp: false,
+  input: z.strictObject({ event_id: id('event'), ...paging }),
+  output: listOf(CheckInConflictSchema),
 } satisfies Operation

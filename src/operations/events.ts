@@ -119,6 +119,17 @@ export const EventSummarySchema = z.strictObject({
   ticket_types: z
     .array(z.strictObject({ id: id('ticket type'), name: z.string(), ...ticketCounts }))
     .describe("The first 200, in the organiser's order."),
+  check_in_points: z
+    .array(
+      z.strictObject({
+        id: id('check-in point'),
+        name: z.string(),
+        expected: z.int().describe('Tickets that it admits: those that are not cancelled.'),
+        arrived: z.int().describe('Of expected, those that came in, on any day.'),
+        inside: z.int().describe('Of arrived, those that did not leave by an exit scan.'),
+      }),
+    )
+    .describe('Active ones, the oldest first.'),
   revenue: z
     .strictObject({
       currency,

@@ -12,7 +12,15 @@ import {
   updateAttendee,
 } from './attendees.ts'
 import { listAuditEntries } from './audit.ts'
-import { checkIn, checkInBatch, findAttendees, listCheckIns, undoCheckIn } from './check-ins.ts'
+import {
+  createCheckInPoint,
+  deleteCheckInPoint,
+  getCheckInPoint,
+  getDoorList,
+  listCheckInPoints,
+  updateCheckInPoint,
+} from './check-in-points.ts'
+import { checkIn, checkInBatch, findAttendees, listCheckInConflicts, listCheckIns, undoCheckIn } from './check-ins.ts'
 import {
   cancelEvent,
   completeEvent,
@@ -78,11 +86,18 @@ export const operations: readonly Operation[] = [
   cancelAttendee,
   resendTicket,
   eraseAttendee,
+  listCheckInPoints,
+  getCheckInPoint,
+  createCheckInPoint,
+  updateCheckInPoint,
+  deleteCheckInPoint,
+  getDoorList,
   findAttendees,
   checkIn,
   checkInBatch,
   undoCheckIn,
   listCheckIns,
+  listCheckInConflicts,
   listWebhookEndpoints,
   getWebhookEndpoint,
   createWebhookEndpoint,

@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
+import { directions } from './check-ins.ts'
 import { EventSchema } from './events.ts'
 import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
@@ -27,6 +28,19 @@ export const BouncedEmailSchema = z.strictObject({
   error: z.string().nullable().describe('What the mail service said.'),
 })
 
+/** The data of attendee.checked_in, attendee.checked_out and attendee.check_in_undone: the attendee, and the scan. */
+export const ArrivalSchema = AttendeeSchema.extend({
+  check_in: z
+    .strictObject({
+      id: id('check-in'),
+      direction: z.enum(directions),
+      check_in_point: z.strictObject({ id: id('check-in point'), name: z.string() }).nullable(),
+      scanned_at: timestamp,
+      device: z.string().nullable(),
+    })
+    .describe('The scan.'),
+})
+
 export const NotificationSchema = z.strictObject({
   object: z.literal('notification'),
   id: id('notification; also the webhook-id of its deliveries'),
@@ -38,6 +52,7 @@ export const NotificationSchema = z.strictObject({
       PaymentSchema,
       RefundSchema,
       AttendeeSchema,
+      ArrivalSchema,
       BouncedEmailSchema,
       EventSchema,
       TicketTypeSchema,

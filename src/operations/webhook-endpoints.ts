@@ -9,6 +9,7 @@ export const notificationTypes = [
   'order.completed',
   'order.cancelled',
   'attendee.checked_in',
+  'attendee.checked_out',
   'attendee.check_in_undone',
   'attendee.updated',
   'attendee.cancelled',

@@ -49,7 +49,7 @@ const chapters: readonly Tag[] = [
     name: 'Check-ins',
     description: 'Scans at the door: each is accepted or rejected, and logged; each ticket admits once.',
     guide: 'integrators#checking-in',
-    kinds: ['check_in', 'check_in_batch', 'door_attendee'],
+    kinds: ['check_in', 'check_in_batch', 'door_attendee', 'check_in_point', 'door_list', 'check_in_conflict'],
   },
   {
     name: 'Webhooks',

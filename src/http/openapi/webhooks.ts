@@ -5,7 +5,7 @@ import type { ZodOpenApiObject } from 'zod-openapi'
 import { AttendeeSchema } from '../../operations/attendees.ts'
 import { EventSchema } from '../../operations/events.ts'
 import { timestamp } from '../../operations/fields.ts'
-import { BouncedEmailSchema } from '../../operations/notifications.ts'
+import { ArrivalSchema, BouncedEmailSchema } from '../../operations/notifications.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from '../../operations/orders.ts'
 import { TicketTypeSchema } from '../../operations/ticket-types.ts'
 import { notificationTypes, WebhookEndpointSchema } from '../../operations/webhook-endpoints.ts'
@@ -36,7 +36,9 @@ each varied by up to a fifth, and not before a \`Retry-After\`.
 export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
   return Object.fromEntries(
     notificationTypes.map((type) => {
-      const data = objects[type.split('.')[0] as keyof typeof objects]
+      const data = type.startsWith('attendee.check')
+        ? ArrivalSchema
+        : objects[type.split('.')[0] as keyof typeof objects]
       return [
         type,
         {

@@ -1,0 +1,195 @@
+// Check-in points: gates, days and workshops of an event, and the list that a scanner at one of them works from. SQL:
+// supabase/schemas/22_check_in_points.sql and 47_door_list.sql.
+
+import * as z from 'zod'
+import type { Operation } from '../operation.ts'
+import { attendeeStatuses } from './attendees.ts'
+import { eventStatuses } from './events.ts'
+import {
+  changesOf,
+  id,
+  ifVersions,
+  line,
+  listOf,
+  one,
+  oneOf,
+  paging,
+  timestamp,
+  timestampInput,
+  version,
+} from './fields.ts'
+
+const admissions = ['once', 'once_per_day', 're_entry'] as const
+const statuses = ['active', 'archived'] as const
+
+export const CheckInPointSchema = z.strictObject({
+  object: z.literal('check_in_point'),
+  id: id('check-in point'),
+  event_id: id('event'),
+  name: z.string(),
+  ticket_type_ids: z.array(id('ticket type')).describe('Ticket types that it admits; empty: all.'),
+  opens_at: timestamp.nullable().describe('null: open from the start.'),
+  closes_at: timestamp.nullable().describe('null: open to the end.'),
+  admission: z
+    .enum(admissions)
+    .describe("once, once_per_day (in the event's time zone), or re_entry: an exit lets the ticket in again."),
+  status: z.enum(statuses),
+  version,
+  created_at: timestamp,
+  updated_at: timestamp,
+})
+
+export const listCheckInPoints = {
+  name: 'list_check_in_points',
+  title: 'List check-in points',
+  summary: 'Gates, days and workshops of an event at which tickets are scanned.',
+  description: 'Lists the gates, days and workshops of an event, for check_in_point_id of check_in.',
+  method: 'GET',
+  path: '/events/{event_id}/check-in-points',
+  errors: ['not_found'],
+  scope: 'events:read',
+  input: z.strictObject({ event_id: id('event'), ...paging }),
+  output: listOf(CheckInPointSchema),
+} satisfies Operation
+
+const pointId = id('check-in point')
+
+export const getCheckInPoint = {
+  name: 'get_check_in_point',
+  title: 'Get a check-in point',
+  summary: 'One check-in point.',
+  description: 'Returns one check-in point; list_check_in_points gives its id.',
+  method: 'GET',
+  path: '/check-in-points/{check_in_point_id}',
+  errors: ['not_found'],
+  scope: 'events:read',
+  mcp: false,
+  input: z.strictObject({ check_in_point_id: pointId }),
+  output: one(CheckInPointSchema),
+} satisfies Operation
+
+/** Fields that can be set at creation and changed later. */
+const pointFields = {
+  name: line(200).describe('Such as Main gate, Saturday or a workshop.'),
+  ticket_type_ids: z
+    .array(id('ticket type'))
+    .max(100, 'must be at most 100 ticket types')
+    .describe('Ticket types that it admits; empty: all.'),
+  opens_at: timestampInput.nullable().describe('Scans before it are rejected: RFC 3339 with offset.'),
+  closes_at: timestampInput.nullable().describe('Scans from then on are rejected.'),
+  admission: oneOf(admissions).describe("once, once_per_day in the event's time zone, or re_entry after an exit scan."),
+}
+
+export const createCheckInPoint = {
+  name: 'create_check_in_point',
+  title: 'Create a check-in point',
+  summary: 'Add a gate, a day or a workshop to an event.',
+  description:
+    'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time.',
+  method: 'POST',
+  path: '/events/{event_id}/check-in-points',
+  errors: ['not_found'],
+  scope: 'events:write',
+  input: z
+    .strictObject({ event_id: id('event'), ...pointFields })
+    .partial()
+    .required({ event_id: true, name: true }),
+  output: one(CheckInPointSchema),
+  hints: { destructive: false, idempotent: false, openWorld: false },
+} satisfies Operation
+
+export const updateCheckInPoint = {
+  name: 'update_check_in_point',
+  title: 'Change a check-in point',
+  summary: 'Change or archive a check-in point; fields left out are unchanged, null clears.',
+  description:
+    'Changes a check-in point; status archived closes it for good. On in_use its admission is fixed, for it has scans: create another. On version_mismatch read it again.',
+  method: 'PATCH',
+  path: '/check-in-points/{check_in_point_id}',
+  errors: ['not_found', 'in_use', 'version_mismatch'],
+  scope: 'events:write',
+  input: z.strictObject({
+    check_in_point_id: pointId,
+    changes: changesOf({ ...pointFields, status: z.enum(statuses, 'must be active or archived') }),
+    if_version: ifVersions,
+  }),
+  output: one(CheckInPointSchema),
+  hints: { destructive: true, idempotent: true, openWorld: false },
+} satisfies Operation
+
+export const deleteCheckInPoint = {
+  name: 'delete_check_in_point',
+  title: 'Delete a check-in point',
+  summary: 'Delete a check-in point at which nothing was scanned.',
+  description: 'Deletes a check-in point at which nothing was scanned. On in_use archive it: update_check_in_point.',
+  method: 'DELETE',
+  path: '/check-in-points/{check_in_point_id}',
+  errors: ['not_found', 'in_use'],
+  scope: 'events:write',
+  input: z.strictObject({ check_in_point_id: pointId }),
+  output: one(z.strictObject({ object: z.literal('check_in_point'), id: pointId, deleted: z.literal(true) })),
+  hints: { destructive: true, idempotent: false, openWorld: false },
+} satisfies Operation
+
+const DoorTicketSchema = z.strictObject({
+  attendee_id: id('attendee'),
+  code_hash: z
+    .string()
+    .describe(
+      'SHA-256 of the salt followed by the ticket code (upper case, no spaces or hyphens), in base64url without padding.',
+    ),
+  name: z.string(),
+  company: z.string().nullable(),
+  ticket_type_id: id('ticket type'),
+  status: z.enum(attendeeStatuses),
+  entries: z
+    .array(
+      z.strictObject({
+        check_in_point_id: id('check-in point').nullable().describe('null: the event as such.'),
+        scanned_at: timestamp,
+        exited_at: timestamp.nullable().describe('null: still inside.'),
+        day: z.string().nullable().describe('The day that it counts for, YYYY-MM-DD, at a point with once_per_day.'),
+      }),
+    )
+    .describe('Accepted and not undone; at a point with re_entry the latest one.'),
+})
+
+export const DoorListSchema = z.strictObject({
+  object: z.literal('door_list'),
+  event: z.strictObject({
+    id: id('event'),
+    name: z.string(),
+    status: z.enum(eventStatuses),
+    starts_at: timestamp.nullable(),
+    ends_at: timestamp.nullable(),
+    timezone: z.string(),
+  }),
+  server_time: timestamp,
+  salt: z.string().describe('Of code_hash; the same for the event and the key.'),
+  complete: z
+    .boolean()
+    .describe('true: from the start, the tickets of its pages replace what is known. false: changes.'),
+  tickets_total: z.int().describe('Tickets of the event. Whoever knows more reads the list again without a cursor.'),
+  points: z.array(CheckInPointSchema).describe('All of the event, archived ones included.'),
+  ticket_types: z.array(z.strictObject({ id: id('ticket type'), name: z.string() })),
+  tickets: z.array(DoorTicketSchema).describe('At most 1,000. What is known of a ticket is replaced.'),
+  has_more: z.boolean().describe('true: send next_cursor at once. false: send it when changes are wanted.'),
+  next_cursor: z.string(),
+})
+
+export const getDoorList = {
+  name: 'get_door_list',
+  title: 'Get the door list',
+  summary: 'What a scanner needs to decide without a network, and what changed since.',
+  description: 'The tickets of an event for an offline scanner, with hashed codes, and what changed since a cursor.',
+  method: 'GET',
+  path: '/events/{event_id}/door-list',
+  errors: ['not_found'],
+  scope: 'checkin:write',
+  mcp: false,
+  input: z.strictObject({
+    event_id: id('event'),
+    cursor: paging.cursor.describe('next_cursor of an earlier answer: the rest, or what changed since.'),
+  }),
+  output: one(DoorListSchema),
+} satisfies Operation
