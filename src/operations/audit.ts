@@ -17,6 +17,7 @@ const objectTypes = [
   'refund',
   'attendee',
   'check_in',
+  'check_in_point',
   'webhook_endpoint',
 ] as const
 

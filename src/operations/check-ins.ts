@@ -57,7 +57,7 @@ export const CheckInSchema = z.strictObject({
   earlier: z
     .strictObject({ id: id('check-in'), scanned_at: timestamp, device: z.string().nullable() })
     .nullable()
-    .describe('Of already_checked_in: the entry that stands.'),
+    .describe('Of already_checked_in the entry that stands; of an exit the entry that it ends.'),
   exited_at: timestamp.nullable().describe('Of an entry: when the person left by an exit.'),
   attendee: DoorAttendeeSchema.nullable().describe('The holder of the ticket; null when no ticket was found.'),
   device: z.string().nullable(),

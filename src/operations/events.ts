@@ -126,7 +126,7 @@ export const EventSummarySchema = z.strictObject({
         name: z.string(),
         expected: z.int().describe('Tickets that it admits: those that are not cancelled.'),
         arrived: z.int().describe('Of expected, those that came in, on any day.'),
-        inside: z.int().describe('Of arrived, those that did not leave by an exit scan.'),
+        inside: z.int().describe('Of arrived (today, with once_per_day), those that did not leave by an exit scan.'),
       }),
     )
     .describe('Active ones, the oldest first.'),

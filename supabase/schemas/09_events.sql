@@ -244,7 +244,7 @@ create trigger events_100_in_use before delete on public.events
   for each row execute function private.tg__assert_not_in_use(
     'The event is in use: it has ticket types, promo codes, orders or check-ins.',
     'Cancel it instead: set its status to cancelled. A draft can be deleted after its ticket types and promo codes.',
-    'orders.event_id', 'check_ins.event_id', 'ticket_types.event_id', 'promo_codes.event_id'
+    'orders.event_id', 'check_ins.event_id', 'ticket_types.event_id', 'promo_codes.event_id', 'check_in_points.event_id'
   );
 create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();

@@ -4,22 +4,30 @@
 
 create type public.check_in_result as enum ('accepted', 'rejected');
 create type public.check_in_reason as enum (
-  'not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'
+  'not_found', 'wrong_event', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled', 'not_admitted_here', 'point_closed',
+  'not_inside', 'turned_away'
 );
+create type public.check_in_direction as enum ('entry', 'exit');
 
 create table public.check_ins (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   event_id uuid not null,
+  check_in_point_id uuid,
   attendee_id uuid,
   code text,
+  direction public.check_in_direction not null default 'entry',
   result public.check_in_result not null,
   reason public.check_in_reason,
+  earlier_check_in_id uuid,
+  admission_key text,
   device text,
   scan_id text,
+  admitted boolean,
   source public.request_source not null default private.current_source(),
   api_key_id uuid default private.current_api_key_id(),
   scanned_at timestamptz not null default now(),
+  exited_at timestamptz,
   undone_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -27,13 +35,17 @@ create table public.check_ins (
   constraint check_ins_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint check_ins_attendee_id_fkey foreign key (attendee_id) references public.attendees (id),
+  constraint check_ins_check_in_point_id_fkey foreign key (check_in_point_id) references public.check_in_points (id),
   constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null,
   constraint check_ins_code_is_bounded check (length(code) between 1 and 200),
   constraint check_ins_device_is_one_line check (length(btrim(device)) between 1 and 100 and device !~ '[[:cntrl:]]'),
   constraint check_ins_scan_id_is_bounded check (length(scan_id) between 1 and 100),
   constraint check_ins_rejected_have_a_reason check ((result = 'rejected') = (reason is not null)),
   constraint check_ins_accepted_have_an_attendee check (result = 'rejected' or attendee_id is not null),
-  constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted')
+  constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted'),
+  constraint check_ins_entries_that_count_stand check (
+    admission_key is null or (result = 'accepted' and direction = 'entry' and undone_at is null)
+  )
 );
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
 comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
@@ -53,9 +65,20 @@ comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty whe
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
 
--- At most one standing acceptance per attendee, whatever else goes wrong.
-create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id)
-  where result = 'accepted' and undone_at is null;
+comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
+comment on column public.check_ins.direction is 'entry or exit.';
+comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
+comment on column public.check_ins.earlier_check_in_id is 'Of a rejection as already_checked_in the entry that stood; of an exit the entry that it ends.';
+comment on column public.check_ins.exited_at is 'Of an entry: when the person left by an exit scan. Kept by Usher.';
+comment on column public.check_ins.admission_key is
+  'What an entry uses up, once for each attendee: the check-in point, or event, and at a point with once_per_day the day. Emptied when it is undone, or ended by an exit at a point with re_entry.';
+
+-- At most one standing acceptance per attendee, check-in point and day, whatever else goes wrong.
+create unique index check_ins_one_acceptance_idx on public.check_ins (attendee_id, admission_key)
+  where admission_key is not null;
+create index check_ins_check_in_point_id_idx on public.check_ins (check_in_point_id, attendee_id) where check_in_point_id is not null;
+-- For api.list_check_in_conflicts.
+create index check_ins_event_id_conflicts_idx on public.check_ins (event_id, id) where admitted and result = 'rejected';
 create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
 -- For private.find_check_ins.
@@ -73,13 +96,17 @@ end
 $$;
 grant execute on function private.as_ticket_code(text) to scope_checkin_write;
 
--- Security definer: it locks the attendee and reads its ticket code, which a key with checkin:write may not.
+-- Security definer: it locks the attendee and reads its ticket code, which a key with checkin:write may not, and ends the entry of
+-- an exit.
 create function private.tg_check_ins__judge() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
   v_attendee public.attendees;
+  v_point public.check_in_points;
+  v_point_is_gone boolean := false;
+  v_key text;
 begin
   if new.code is null and new.attendee_id is null then
     perform private.refuse_value('code', 'Give the code of the ticket, or attendee_id.');
@@ -105,25 +132,74 @@ begin
     where a.organisation_id = new.organisation_id and a.ticket_code = private.as_ticket_code(new.code)
     for no key update;
   end if;
-
   new.attendee_id := v_attendee.id;
+
+  if new.check_in_point_id is not null then
+    -- Locked, so that its admission is the one that the key is made by: see tg_check_in_points__assert_unused.
+    select p.* into v_point from public.check_in_points p where p.id = new.check_in_point_id for key share;
+    if v_point.event_id is distinct from new.event_id then
+      -- A scan made offline is logged all the same: the person may be in, and the others of its batch are not to wait.
+      if new.scan_id is null then
+        perform private.refuse_not_found('check_in_point_id');
+      end if;
+      new.check_in_point_id := null;
+      v_point_is_gone := true;
+    end if;
+  end if;
+  v_key := concat_ws(
+    '/', coalesce(new.check_in_point_id::text, 'event'),
+    case v_point.admission when 'once_per_day' then to_char(new.scanned_at at time zone v_event.timezone, 'YYYY-MM-DD') end
+  );
+
+  -- Whoever leaves is asked for nothing but an entry.
   new.reason := case
-    when v_event.status = 'cancelled' then 'event_cancelled'
+    when v_event.status = 'cancelled' and new.direction = 'entry' then 'event_cancelled'
     when v_attendee.id is null then 'not_found'
     when v_attendee.event_id <> new.event_id then 'wrong_event'
+    when new.direction = 'exit' then null
     when v_attendee.status = 'cancelled' then 'cancelled'
     when v_attendee.status = 'awaiting_payment' then 'unpaid'
-    when v_attendee.checked_in_at is not null then 'already_checked_in'
+    when v_point_is_gone or v_point.status = 'archived' or new.scanned_at < v_point.opens_at or new.scanned_at >= v_point.closes_at
+      then 'point_closed'
+    when v_point.ticket_type_ids <> '{}' and v_attendee.ticket_type_id <> all (v_point.ticket_type_ids) then 'not_admitted_here'
   end::public.check_in_reason;
-  -- The same statement may hold an earlier scan of the ticket: in the log already, while the attendee is updated at its end.
-  if new.reason is null and exists (
-    select from public.check_ins c
-    where c.attendee_id = new.attendee_id and c.result = 'accepted' and c.undone_at is null
-  ) then
-    new.reason := 'already_checked_in';
+  -- The same statement may hold an earlier scan of the ticket: it is in the log already, while the attendee is updated at its end.
+  new.earlier_check_in_id := null;
+  if new.reason is null and new.direction = 'entry' then
+    select c.id into new.earlier_check_in_id
+    from public.check_ins c
+    where c.attendee_id = new.attendee_id and c.admission_key = v_key;
+    if found then
+      new.reason := 'already_checked_in';
+    end if;
+  elsif new.reason is null then
+    select c.id into new.earlier_check_in_id
+    from public.check_ins c
+    where c.attendee_id = new.attendee_id and c.check_in_point_id is not distinct from new.check_in_point_id
+      and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null and c.exited_at is null
+    order by c.scanned_at desc, c.id desc
+    limit 1;
+    if not found or v_point_is_gone then
+      new.earlier_check_in_id := null;
+      new.reason := 'not_inside';
+    end if;
   end if;
+  if new.reason is null and not new.admitted then
+    new.earlier_check_in_id := null;
+    new.reason := 'turned_away';
+  end if;
+
   new.result := case when new.reason is null then 'accepted' else 'rejected' end::public.check_in_result;
+  new.admission_key := case when new.result = 'accepted' and new.direction = 'entry' then v_key end;
+  new.exited_at := null;
   new.undone_at := null;
+  if new.result = 'accepted' and new.direction = 'exit' then
+    update public.check_ins c
+    set
+      exited_at = greatest(c.scanned_at, new.scanned_at),
+      admission_key = case when v_point.admission = 're_entry' then null else c.admission_key end
+    where c.id = new.earlier_check_in_id;
+  end if;
   return new;
 end
 $$;
@@ -139,12 +215,17 @@ declare
   v_attendee_ids uuid[];
   v_times timestamptz[];
 begin
-  select array_agg(n.attendee_id), array_agg(n.scanned_at) into v_attendee_ids, v_times
-  from new_rows n
-  where n.result = 'accepted';
+  select array_agg(f.attendee_id), array_agg(f.scanned_at) into v_attendee_ids, v_times
+  from (
+    select n.attendee_id, min(n.scanned_at) filter (where n.direction = 'entry') as scanned_at
+    from new_rows n
+    where n.result = 'accepted'
+    group by n.attendee_id
+  ) f;
+  -- An exit writes the row as it is: private.door_list finds what changed by it.
   if v_attendee_ids is not null then
     update public.attendees a
-    set checked_in_at = v_times[array_position(v_attendee_ids, a.id)]
+    set checked_in_at = least(a.checked_in_at, v_times[array_position(v_attendee_ids, a.id)])
     where a.id = any (v_attendee_ids);
   end if;
   return null;
@@ -157,14 +238,19 @@ create trigger check_ins_500_admit after insert on public.check_ins
 create function private.tg_check_ins__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
+declare
+  v_free text[] := '{undone_at,updated_at,api_key_id}';
 begin
   if tg_op = 'DELETE' then
     perform private.refuse(
       409, 'append_only', 'Check-ins are a log: they are never deleted.', hint => 'Set undone_at to take an acceptance back.'
     );
   end if;
-  -- Deleting an API key empties api_key_id of its scans; besides undone_at, no other column may change.
-  if to_jsonb(new) - 'undone_at' - 'updated_at' - 'api_key_id' <> to_jsonb(old) - 'undone_at' - 'updated_at' - 'api_key_id'
+  -- Deleting an API key empties api_key_id of its scans, and an exit ends its entry; besides undone_at, no other column may change.
+  if pg_trigger_depth() > 1 then
+    v_free := v_free || '{exited_at,admission_key}';
+  end if;
+  if to_jsonb(new) - v_free <> to_jsonb(old) - v_free
     or (new.api_key_id is not null and new.api_key_id is distinct from old.api_key_id) then
     perform private.refuse(
       409, 'append_only', 'Check-ins are a log: only undone_at can be set.', hint => 'Set undone_at to take an acceptance back.'
@@ -180,6 +266,7 @@ begin
       );
     end if;
     new.undone_at := now();
+    new.admission_key := null;
   end if;
   return new;
 end
@@ -191,12 +278,36 @@ create trigger check_ins_100_no_truncate before truncate on public.check_ins
 create trigger check_ins_900_updated_at before update on public.check_ins
   for each row execute function private.tg__set_updated_at();
 
--- Security definer, as tg_check_ins__admit.
+-- Undoing an exit lets its entry stand again. Security definer, as tg_check_ins__admit.
 create function private.tg_check_ins__undo() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_key text;
 begin
-  update public.attendees a set checked_in_at = null where a.id = new.attendee_id;
+  if new.direction = 'exit' then
+    -- Where an exit emptied it, it had no day.
+    select coalesce(c.admission_key, c.check_in_point_id::text, 'event') into v_key
+    from public.check_ins c
+    where c.id = new.earlier_check_in_id and c.undone_at is null;
+    if exists (
+      select from public.check_ins c
+      where c.attendee_id = new.attendee_id and c.admission_key = v_key and c.id <> new.earlier_check_in_id
+    ) then
+      perform private.refuse(
+        409, 'already_checked_in', 'The person came in again since.', 'check_in_id', hint => 'Undo the later check-in first.'
+      );
+    end if;
+    update public.check_ins c set exited_at = null, admission_key = v_key
+    where c.id = new.earlier_check_in_id and c.undone_at is null;
+  end if;
+  update public.attendees a
+  set checked_in_at = (
+    select min(c.scanned_at)
+    from public.check_ins c
+    where c.attendee_id = a.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+  )
+  where a.id = new.attendee_id;
   return null;
 end
 $$;
@@ -221,11 +332,11 @@ create policy check_ins_update_membership on public.check_ins for update to auth
   using (organisation_id in (select private.organisations_as('{owner,manager,door}')));
 grant select on public.check_ins to scope_checkin_write, scope_attendees_read;
 grant select (
-  id, organisation_id, event_id, attendee_id, result, reason, device, scan_id, source, api_key_id, scanned_at, undone_at, created_at,
-  updated_at
+  id, organisation_id, event_id, check_in_point_id, attendee_id, direction, result, reason, earlier_check_in_id, device, scan_id, admitted,
+  source, api_key_id, scanned_at, exited_at, undone_at, created_at, updated_at
 ) on public.check_ins to authenticated;
-grant insert (id, event_id, code, attendee_id, device, scan_id, scanned_at) on public.check_ins to scope_checkin_write;
-grant insert (event_id, code, attendee_id, device) on public.check_ins to authenticated;
+grant insert (id, event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at) on public.check_ins to scope_checkin_write;
+grant insert (event_id, check_in_point_id, code, attendee_id, direction, device) on public.check_ins to authenticated;
 grant update (undone_at) on public.check_ins to scope_checkin_write, authenticated;
 
 -- An attendee as the door sees them: without e-mail address and ticket code.
@@ -262,6 +373,15 @@ begin
     'event_id', check_in.event_id,
     'result', check_in.result,
     'reason', check_in.reason,
+    'direction', check_in.direction,
+    'check_in_point_id', check_in.check_in_point_id,
+    'admitted', check_in.admitted,
+    'earlier', case when check_in.earlier_check_in_id is not null then (
+      select json_build_object('id', c.id, 'scanned_at', private.rfc3339(c.scanned_at), 'device', c.device)
+      from public.check_ins c
+      where c.id = check_in.earlier_check_in_id
+    ) end,
+    'exited_at', private.rfc3339(check_in.exited_at),
     'attendee', private.door_attendee_json(check_in.attendee_id),
     'device', check_in.device,
     'scan_id', check_in.scan_id,

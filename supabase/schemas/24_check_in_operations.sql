@@ -162,16 +162,24 @@ begin
         when 'cancelled' then 'This ticket was cancelled.'
         when 'unpaid' then 'This ticket is not paid for yet.'
         when 'event_cancelled' then 'The event was cancelled.'
+        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
+        when 'point_closed' then 'This check-in point is not open.'
+        when 'not_inside' then 'This person has not come in here.'
       end,
-      'param', case check_in.reason when 'event_cancelled' then 'event_id' else v_param end,
+      'param', case check_in.reason
+        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
+      end,
       'details', json_build_object('check_in', v_json),
       'hint', case check_in.reason
         when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
         when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
-        when 'already_checked_in' then 'details.check_in.attendee.checked_in_at says when they came in.'
+        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
         when 'cancelled' then 'The person needs a new ticket.'
         when 'unpaid' then 'Record the payment of the order first.'
         when 'event_cancelled' then 'No ticket of this event can be checked in.'
+        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
+        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
+        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
       end
     )
   );
@@ -184,6 +192,8 @@ create function api.check_in(
   code text default null,
   attendee_id uuid default null,
   device text default null,
+  check_in_point_id uuid default null,
+  direction public.check_in_direction default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -201,15 +211,18 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
 
-  insert into public.check_ins (event_id, code, attendee_id, device)
-  values (check_in.event_id, check_in.code, check_in.attendee_id, check_in.device)
+  insert into public.check_ins (event_id, check_in_point_id, code, attendee_id, direction, device)
+  values (
+    check_in.event_id, check_in.check_in_point_id, check_in.code, check_in.attendee_id, coalesce(check_in.direction, 'entry'),
+    check_in.device
+  )
   returning * into v_check_in;
   return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
 end
 $$;
-comment on function api.check_in(uuid, text, uuid, text, text, text) is
-  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, each logged and with the check-in in details; 422 validation_failed.';
-grant execute on function api.check_in(uuid, text, uuid, text, text, text) to scope_checkin_write;
+comment on function api.check_in(uuid, text, uuid, text, uuid, public.check_in_direction, text, text) is
+  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, not_admitted_here, point_closed, not_inside, each logged and with the check-in in details; 422 validation_failed.';
+grant execute on function api.check_in(uuid, text, uuid, text, uuid, public.check_in_direction, text, text) to scope_checkin_write;
 
 -- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
 -- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
@@ -276,9 +289,16 @@ begin
       and c.scan_id = any (array(select s ->> 'scan_id' from jsonb_array_elements(scans) s))
   );
 
-  insert into public.check_ins (event_id, code, attendee_id, device, scan_id, scanned_at)
-  select check_in_batch.event_id, s.code, s.attendee_id, s.device, s.scan_id, s.scanned_at
-  from jsonb_to_recordset(scans) s (scan_id text, code text, attendee_id uuid, scanned_at timestamptz, device text)
+  insert into public.check_ins (
+    event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at
+  )
+  select
+    check_in_batch.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
+    s.scanned_at
+  from jsonb_to_recordset(scans) s (
+    scan_id text, check_in_point_id uuid, code text, attendee_id uuid, direction public.check_in_direction, admitted boolean,
+    scanned_at timestamptz, device text
+  )
   where s.scan_id <> all (v_known_ids)
   order by s.scanned_at, s.scan_id;
 
@@ -318,6 +338,20 @@ comment on function api.check_in_batch(uuid, jsonb, text, text) is
   'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
 
+-- The attendee before the scan, as a scan does that ends an entry. Security definer: a key with checkin:write may not lock attendees.
+create function private.lock_attendee_of(check_in_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1
+  from public.attendees a
+  where a.id = (select c.attendee_id from public.check_ins c where c.id = check_in_id)
+    and a.organisation_id is not distinct from private.current_organisation_id()
+  for no key update;
+end
+$$;
+grant execute on function private.lock_attendee_of(uuid) to scope_checkin_write;
+
 create function api.undo_check_in(
   check_in_id uuid,
   idempotency_key text default null,
@@ -333,6 +367,7 @@ begin
     return v_outcome;
   end if;
 
+  perform private.lock_attendee_of(check_in_id);
   update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
   returning * into v_check_in;
   if not found then
@@ -347,5 +382,5 @@ begin
 end
 $$;
 comment on function api.undo_check_in(uuid, text, text) is
-  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone.';
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
 grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;

@@ -7,6 +7,7 @@ create type public.notification_type as enum (
   'order.completed',
   'order.cancelled',
   'attendee.checked_in',
+  'attendee.checked_out',
   'attendee.check_in_undone',
   'attendee.updated',
   'attendee.cancelled',

@@ -188,6 +188,8 @@ create type private.scan as (
   code text,
   attendee_id uuid,
   device text,
+  check_in_point_id uuid,
+  direction public.check_in_direction,
   idempotency_key text,
   request_fingerprint text
 );
@@ -207,7 +209,8 @@ declare
 begin
   if cardinality(calls) = 1 then
     return array[api.check_in(
-      v_one.event_id, v_one.code, v_one.attendee_id, v_one.device, v_one.idempotency_key, v_one.request_fingerprint
+      v_one.event_id, v_one.code, v_one.attendee_id, v_one.device, v_one.check_in_point_id, v_one.direction, v_one.idempotency_key,
+      v_one.request_fingerprint
     )];
   end if;
 
@@ -224,8 +227,10 @@ begin
   end if;
 
   with added as (
-    insert into public.check_ins (id, event_id, code, attendee_id, device)
-    select s.id, s.event_id, s.code, s.attendee_id, s.device from unnest(v_scans) with ordinality s order by s.ordinality
+    insert into public.check_ins (id, event_id, check_in_point_id, code, attendee_id, direction, device)
+    select s.id, s.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device
+    from unnest(v_scans) with ordinality s
+    order by s.ordinality
     returning *
   )
   select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;

@@ -22,6 +22,7 @@ declare
   v_with_money boolean := 'orders:read' = any (private.current_scopes());
   v_revenue json;
   v_summary json;
+  v_today date := now() at time zone event.timezone;
 begin
   if v_with_money then
     -- The other orders have nothing due and nothing paid.
@@ -63,6 +64,27 @@ begin
     where t.id = any (v_ticket_type_ids)
     group by t.id
   ),
+  points as (
+    select
+      p.id, p.name,
+      (
+        select coalesce(sum(k.sold), 0) from kinds k where p.ticket_type_ids = '{}' or k.id = any (p.ticket_type_ids)
+      ) as expected,
+      i.arrived, i.inside
+    from public.check_in_points p
+    cross join lateral (
+      select
+        count(distinct c.attendee_id) as arrived,
+        count(distinct c.attendee_id) filter (
+          where c.exited_at is null
+            and (p.admission <> 'once_per_day' or (c.scanned_at at time zone event.timezone)::date = v_today)
+        ) as inside
+      from public.check_ins c
+      join public.attendees a on a.id = c.attendee_id and a.status <> 'cancelled'
+      where c.check_in_point_id = p.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+    ) i
+    where p.event_id = event.id and p.status = 'active'
+  ),
   buckets as (
     select
       date_trunc("interval"::text, coalesce(g.registered, g.arrived), event.timezone) as starts_at,
@@ -98,6 +120,12 @@ begin
         'checked_in', k.checked_in, 'cancelled', k.cancelled
       ) order by k.position, k.id), '[]')
       from (select * from kinds k order by k.position, k.id limit v_most_rows) k
+    ),
+    'check_in_points', (
+      select coalesce(json_agg(json_build_object(
+        'id', p.id, 'name', p.name, 'expected', p.expected, 'arrived', p.arrived, 'inside', p.inside
+      ) order by p.id), '[]')
+      from points p
     ),
     'revenue', v_revenue,
     'promo_codes', (

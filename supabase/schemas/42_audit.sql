@@ -5,7 +5,7 @@ create type public.audit_action as enum ('created', 'updated', 'deleted');
 create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
-  'attendee', 'check_in', 'webhook_endpoint'
+  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint'
 );
 
 -- No foreign keys: an entry outlives what it is about.
@@ -75,7 +75,8 @@ begin
     where f.value is distinct from coalesce(new_row -> f.key, 'null')
       and f.key not in (
         'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'times_redeemed',
-        'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error'
+        'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error',
+        'admission_key'
       )
   );
 end
@@ -244,6 +245,12 @@ create trigger attendees_700_audit_delete after delete on public.attendees
   referencing old table as old_rows for each statement execute function private.tg__audit('attendee', 'id', 'versioned');
 create trigger check_ins_700_audit_update after update on public.check_ins
   referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('check_in', 'id', 'plain');
+create trigger check_in_points_700_audit_insert after insert on public.check_in_points
+  referencing new table as new_rows for each statement execute function private.tg__audit('check_in_point', 'id', 'versioned');
+create trigger check_in_points_700_audit_update after update on public.check_in_points
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('check_in_point', 'id', 'versioned');
+create trigger check_in_points_700_audit_delete after delete on public.check_in_points
+  referencing old table as old_rows for each statement execute function private.tg__audit('check_in_point', 'id', 'versioned');
 create trigger webhook_endpoints_700_audit_insert after insert on public.webhook_endpoints
   referencing new table as new_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
 create trigger webhook_endpoints_700_audit_update after update on public.webhook_endpoints
@@ -257,7 +264,7 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return case
-    when object_type in ('event', 'ticket_type', 'promo_code') then 'events:read'
+    when object_type in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
     when object_type in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
     when object_type in ('attendee', 'check_in') then 'attendees:read'
     when object_type = 'webhook_endpoint' then 'events:write'

@@ -18,7 +18,7 @@ begin
       ) order by n.id) as people
       from new_rows n
       join public.attendees a on a.id = n.attendee_id
-      where n.result = 'accepted'
+      where n.result = 'accepted' and n.direction = 'entry'
       group by n.event_id
     loop
       execute 'select realtime.send($1, $2, $3, true)'

@@ -104,6 +104,30 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   }),
   cancel_attendee: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
   resend_ticket: async (event) => ({ attendee_id: (await event.guest()).attendeeId }),
+  list_check_in_points: async (event) => {
+    await checkInPoint(event)
+    return { event_id: event.id, limit: 5 }
+  },
+  get_check_in_point: async (event) => ({ check_in_point_id: await checkInPoint(event) }),
+  create_check_in_point: ({ id, ticketTypeId }) => ({
+    event_id: id,
+    name: 'Saturday',
+    ticket_type_ids: [ticketTypeId],
+    opens_at: '2027-05-01T08:00:00+02:00',
+    closes_at: '2027-05-01T20:00:00+02:00',
+    admission: 're_entry',
+  }),
+  update_check_in_point: async (event) => ({
+    check_in_point_id: await checkInPoint(event),
+    changes: { name: 'Gate 2', closes_at: null, status: 'archived' },
+    if_version: 1,
+  }),
+  delete_check_in_point: async (event) => ({ check_in_point_id: await checkInPoint(event) }),
+  get_door_list: async (event) => {
+    await acceptedScan(event)
+    return { event_id: event.id }
+  },
+  list_check_in_conflicts: ({ id }) => ({ event_id: id }),
   list_check_ins: async (event) => {
     await acceptedScan(event)
     return { event_id: event.id, result: 'accepted' }
@@ -187,6 +211,14 @@ async function webhookEndpoint(event: TestEvent): Promise<string> {
     `insert into public.webhook_endpoints (organisation_id, url, types)
      select e.organisation_id, 'https://hooks.example.com', '{order.created,order.completed}'
      from public.events e where e.id = $1 returning id`,
+    [event.id],
+  )
+  return id
+}
+
+async function checkInPoint(event: TestEvent): Promise<string> {
+  const { id } = await row<{ id: string }>(
+    "insert into public.check_in_points (event_id, name) values ($1, 'Gate 1') returning id",
     [event.id],
   )
   return id
