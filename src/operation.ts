@@ -37,6 +37,8 @@ export type Operation = {
   scope: Scope | null
   /** false: it is no tool of MCP, for a model has no use for it. */
   mcp?: false
+  /** Its answer is large: REST compresses it for a client that accepts gzip. */
+  compressed?: true
   /** Bounds of the REST body, where a call may send more than others (src/http/json-body.ts). */
   bodyLimit?: { bytes: number; values: number }
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */

@@ -10,10 +10,10 @@ import { kindOf, toolInput, toolOutput } from './mcp-schemas.ts'
 
 /**
  * As `tools/list` shows them. Of a kind of object that is listed, the list names what is essential, and other tools that answer one
- * name nothing; of any other, its tool names all fields of its own.
+ * name nothing, also where the list is no tool; of any other, its tool names all fields of its own.
  */
-export function toTools(operations: readonly Operation[]): Tool[] {
-  const listed = new Set(operations.filter(isList).map(({ output }) => kindOf(output)))
+export function toTools(operations: readonly Operation[], all = operations): Tool[] {
+  const listed = new Set(all.filter(isList).map(({ output }) => kindOf(output)))
   return operations.map((operation) => {
     const { name, title, description, output, scope } = operation
     const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${scope}.`

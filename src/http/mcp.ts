@@ -104,19 +104,15 @@ class StrictServer extends Server {
 
 type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>
 
-export function mcpRouter(
-  operations: readonly Operation[],
-  call: Call,
-  principals: Principals,
-  rate: RequestHandler,
-): Router {
+export function mcpRouter(all: readonly Operation[], call: Call, principals: Principals, rate: RequestHandler): Router {
+  const operations = all.filter(({ mcp }) => mcp !== false)
   const byName = new Map(operations.map((operation) => [operation.name, operation]))
   // On the first request, for it takes as long as the rest of a start.
   let allTools: Tool[] | undefined
 
   /** A tool whose scope the key lacks is not listed. */
   function toolsFor({ principal }: Caller): Tool[] {
-    allTools ??= toTools(operations)
+    allTools ??= toTools(operations, all)
     return allTools.filter((_, i) => {
       const scope = operations[i]?.scope ?? null
       return scope === null || principal.scopes.includes(scope)

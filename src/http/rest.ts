@@ -11,7 +11,7 @@ import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
 import { readJson } from './json-body.ts'
 import { noteRoute } from './log-requests.ts'
-import { sendJson } from './send-json.ts'
+import { sendCompressed, sendJson } from './send-json.ts'
 
 type Input = Record<string, unknown>
 type InputOf = (req: Request) => Input
@@ -70,7 +70,9 @@ function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHand
     const { data, effect } = answer.body as { data?: { version?: number }; effect?: { dry_run?: boolean } }
     // A dry run answers an object that does not exist.
     if (data?.version !== undefined && !effect?.dry_run) res.set('ETag', `"${data.version}"`)
-    sendJson(res.status(answer.status), JSON.stringify(answer.body))
+    const text = JSON.stringify(answer.body)
+    if (operation.compressed) await sendCompressed(req, res.status(answer.status), text)
+    else sendJson(res.status(answer.status), text)
   }
 }
 

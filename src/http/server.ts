@@ -83,12 +83,7 @@ export function createApp({
     guardHost(allowedHosts),
     authenticate(principals, 'mcp', attempts),
     rate,
-    mcpRouter(
-      operations.filter(({ mcp }) => mcp !== false),
-      call,
-      principals,
-      rate,
-    ),
+    mcpRouter(operations, call, principals, rate),
   )
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))

@@ -43,11 +43,12 @@ export const listCheckInPoints = {
   name: 'list_check_in_points',
   title: 'List check-in points',
   summary: 'Gates, days and workshops of an event at which tickets are scanned.',
-  description: 'Lists the gates, days and workshops of an event, for check_in_point_id of check_in.',
+  description: 'Lists the gates, days and workshops of an event.',
   method: 'GET',
   path: '/events/{event_id}/check-in-points',
   errors: ['not_found'],
   scope: 'events:read',
+  mcp: false,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(CheckInPointSchema),
 } satisfies Operation
@@ -187,6 +188,7 @@ export const getDoorList = {
   errors: ['not_found'],
   scope: 'checkin:write',
   mcp: false,
+  compressed: true,
   input: z.strictObject({
     event_id: id('event'),
     cursor: paging.cursor.describe('next_cursor of an earlier answer: the rest, or what changed since.'),

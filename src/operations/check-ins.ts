@@ -73,7 +73,7 @@ export const findAttendees = {
   title: 'Find attendees at the door',
   summary: 'Attendees of an event by parts of their name, company or order reference.',
   description:
-    'Finds people at the door by name, company or order reference. Ask which of the results they are, then call check_in with attendee_id. When has_more is true, search for more of the name.',
+    'Finds people at the door by name, company or order reference. Ask which one they are, then call check_in. On has_more, search for more of the name.',
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
   errors: ['not_found'],
@@ -99,8 +99,8 @@ const ticket = {
 type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
 
 const place = {
-  check_in_point_id: id('check-in point').nullish().describe('Of list_check_in_points; else the event.'),
-  direction: oneOf(directions).optional().describe('entry, unless they leave.'),
+  check_in_point_id: id('check-in point').nullish().describe('Of get_event_summary; else the event.'),
+  direction: oneOf(directions).optional().describe('Default entry.'),
 }
 
 // Exactly one of the two, as the trigger of check_ins has it; checked even if another field is bad.
@@ -112,7 +112,7 @@ const withTwoTickets = { path: ['attendee_id'], error: 'must not stand beside co
 
 const checkInFields = {
   event_id: id('event at which the person is checked in'),
-  device: line(100).nullish().describe('Scanner or entrance, for the log.'),
+  device: line(100).nullish().describe('For the log.'),
 }
 // The two forms, as published.
 const checkInBody = z.strictObject({ ...checkInFields, ...ticket, ...place })
@@ -124,7 +124,7 @@ export const checkIn = {
   title: 'Check a ticket in',
   summary: 'Admit a person by the code of their ticket or by their attendee_id, exactly once.',
   description:
-    'Checks a person in by the code of their ticket, or by the attendee_id that find_attendees gives. Admit them only on success; never call it to look somebody up. Rejected: already_checked_in (details say when), wrong_event, cancelled, unpaid, event_cancelled, not_found. undo_check_in reverts it.',
+    'Checks a person in by ticket code or attendee_id. Admit them only on success; never call it to look somebody up. A rejection says why.',
   method: 'POST',
   path: '/check-ins',
   errors: [
@@ -150,7 +150,7 @@ export const undoCheckIn = {
   name: 'undo_check_in',
   title: 'Undo a check-in',
   summary: 'Revert an accepted check-in, so that the ticket can be scanned again.',
-  description: 'Reverts a check-in, by the id that check_in answered: the ticket can be scanned again.',
+  description: 'Reverts a check-in, by the id that check_in answered.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
   errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone'],
@@ -167,7 +167,7 @@ export const checkInBatch = {
   title: 'Upload offline scans',
   summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
-    'Uploads up to 500 scans made offline, each accepted or rejected in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result: a batch can be sent again.',
+    'Uploads up to 500 offline scans, judged in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result.',
   method: 'POST',
   path: '/check-ins/batch',
   errors: ['not_found'],
@@ -186,7 +186,7 @@ export const checkInBatch = {
               .nullish()
               .describe('Whether the scanner let them in; false counts as turned away.'),
             scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
-            device: line(100).nullish().describe('Scanner or entrance, for the log.'),
+            device: line(100).nullish().describe('For the log.'),
           })
           .refine(hasTicket, withoutTicket)
           .refine(hasOneTicket, withTwoTickets),

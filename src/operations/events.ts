@@ -77,11 +77,11 @@ export const listEvents = {
   path: '/events',
   scope: 'events:read',
   input: z.strictObject({
-    search: searchInput.optional().describe('Parts of name, slug, venue or city.'),
+    search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
     phase: oneOf(phases).optional().describe('Without a start: upcoming.'),
-    starts_after: timestampInput.optional().describe('Starting at this time or later; RFC 3339.'),
-    starts_before: timestampInput.optional().describe('Starting before it.'),
+    starts_after: timestampInput.optional().describe('RFC 3339, included.'),
+    starts_before: timestampInput.optional().describe('Not included.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
     ...paging,
   }),
@@ -173,7 +173,7 @@ export const getEventSummary = {
   title: 'Get the figures of an event',
   summary: 'Tickets sold, money, arrivals, promo codes and failed e-mails of an event.',
   description:
-    'Answers how an event is doing: tickets sold, available, unpaid, checked in and cancelled, in total and by ticket type; money (with orders:read); registrations and arrivals by day or hour; promo codes; bounces.',
+    'How an event is doing: tickets by type, money (with orders:read), arrivals by check-in point and over time, promo codes, bounces.',
   method: 'GET',
   path: '/events/{event_id}/summary',
   errors: ['not_found'],

@@ -52,7 +52,8 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
     const typeOf = Object.fromEntries(names.map((argument, i) => [argument, types[i] as string]))
     const ofInput = Object.fromEntries(
       enumsIn(operation.input, '')
-        .filter(([path]) => !path.startsWith('.changes.'))
+        // Inside an object or a list of them, the function takes JSON.
+        .filter(([path]) => !path.slice(1).includes('.'))
         .map(([path, values]) => [path.slice(1), values.toSorted()]),
     )
     const ofFunction = Object.fromEntries(
@@ -160,6 +161,12 @@ const enumOf: Record<string, string | null> = {
   'attendee_import.results.status': 'attendee_status',
   'email.kind': null,
   'email.status': null,
+  'attendee.check_in.direction': 'check_in_direction',
+  'check_in.direction': 'check_in_direction',
+  'check_in_point.admission': 'check_in_admission',
+  'check_in_point.status': 'check_in_point_status',
+  'door_list.event.status': 'event_status',
+  'door_list.tickets.status': 'attendee_status',
   'check_in.result': 'check_in_result',
   'check_in.reason': 'check_in_reason',
   'audit_entry.action': 'audit_action',

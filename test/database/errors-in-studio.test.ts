@@ -30,6 +30,10 @@ async function everything() {
     `insert into public.promo_codes (event_id, code, percent_off) values ($1, 'HALF', 50) returning id`,
     [event.id],
   )
+  const point = await studio.query(
+    `insert into public.check_in_points (event_id, name) values ($1, 'Gate') returning id`,
+    [event.id],
+  )
   const key = await studio.query('select id from public.api_keys where organisation_id = $1', [organisation.id])
   const endpoint = await studio.query(
     `insert into public.webhook_endpoints (organisation_id, url, types)
@@ -44,6 +48,7 @@ async function everything() {
     events: event.id,
     ticket_types: event.ticketTypeId,
     promo_codes: rows[0].id,
+    check_in_points: point.rows[0].id,
     webhook_endpoints: endpoint.rows[0].id,
     orders: guest.orderId,
     attendees: guest.attendeeId,
@@ -56,7 +61,7 @@ beforeAll(async () => {
   ids = await everything()
 })
 
-const named = ['organisations', 'api_keys', 'events', 'ticket_types', 'orders', 'attendees']
+const named = ['organisations', 'api_keys', 'events', 'ticket_types', 'orders', 'attendees', 'check_in_points']
 const before = "now() - interval '1 second'"
 
 test.each([
@@ -74,6 +79,8 @@ test.each([
   ['promo_codes', 'valid_until', `valid_from = now(), valid_until = ${before}`],
   ['promo_codes', 'max_redemptions', 'max_redemptions = 0'],
   ['promo_codes', 'percent_off', 'percent_off = 101'],
+  ['check_in_points', 'closes_at', `opens_at = now(), closes_at = ${before}`],
+  ['check_in_points', 'ticket_type_ids', `ticket_type_ids = array[gen_random_uuid()]`],
   ['webhook_endpoints', 'url', "url = 'http://hooks.example.com'"],
   ['organisations', 'reply_to_email', "reply_to_email = 'desk'"],
   ...['orders', 'attendees'].flatMap((table) =>
@@ -157,6 +164,7 @@ describe('what Usher keeps itself', () => {
     events: ['published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'],
     ticket_types: ['version', 'created_at', 'updated_at'],
     promo_codes: ['version', 'created_at', 'updated_at'],
+    check_in_points: ['version', 'created_at', 'updated_at'],
     webhook_endpoints: ['version', 'created_at', 'updated_at'],
     orders: ['payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'],
     attendees: ['cancelled_at', 'version', 'created_at', 'updated_at'],

@@ -55,6 +55,7 @@ const eventColumns = `name, slug, description, starts_at, ends_at, timezone, ven
 const ticketTypeColumns = `name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata`
 
+const checkInPointColumns = 'name, ticket_type_ids, opens_at, closes_at, admission, status'
 const paymentColumns = 'order_id, method, amount, currency, received_at, external_reference'
 const refundColumns = 'order_id, method, amount, currency, refunded_at, external_reference'
 
@@ -182,17 +183,31 @@ export const tables: Record<string, Record<string, Privileges>> = {
     scope_orders_read: { select: '*' },
     scope_orders_write: { select: '*', insert: refundColumns },
   },
+  'public.check_in_points': {
+    authenticated: {
+      select: '*',
+      insert: `organisation_id, event_id, ${checkInPointColumns}`,
+      update: checkInPointColumns,
+    },
+    scope_events_read: { select: '*' },
+    scope_events_write: {
+      select: '*',
+      insert: `organisation_id, event_id, ${checkInPointColumns}`,
+      update: checkInPointColumns,
+      delete: '*',
+    },
+  },
   'public.check_ins': {
     authenticated: {
       select:
-        'id, organisation_id, event_id, attendee_id, result, reason, device, scan_id, source, api_key_id, scanned_at, undone_at, created_at, updated_at',
-      insert: 'event_id, code, attendee_id, device',
+        'id, organisation_id, event_id, check_in_point_id, attendee_id, direction, result, reason, earlier_check_in_id, device, scan_id, admitted, source, api_key_id, scanned_at, exited_at, undone_at, created_at, updated_at',
+      insert: 'event_id, check_in_point_id, code, attendee_id, direction, device',
       update: 'undone_at',
     },
     scope_attendees_read: { select: '*' },
     scope_checkin_write: {
       select: '*',
-      insert: 'id, event_id, code, attendee_id, device, scan_id, scanned_at',
+      insert: 'id, event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at',
       update: 'undone_at',
     },
   },

@@ -62,6 +62,7 @@ const matrix: Record<string, Record<Exclude<Role, 'stranger'>, string>> = {
   payments: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
   payment_voids: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
   refunds: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
+  check_in_points: { owner: 'riu', manager: 'riu', door: 'r', viewer: 'r' },
   check_ins: { owner: 'riu', manager: 'riu', door: 'riu', viewer: 'r' },
   webhook_endpoints: { owner: 'riud', manager: 'riud', door: '', viewer: '' },
   webhook_deliveries: { owner: 'r', manager: 'r', door: '', viewer: '' },
@@ -92,6 +93,7 @@ const additions: Record<string, () => Promise<Record<string, unknown>> | Record<
     return { payment_id: rows[0]?.id }
   },
   refunds: () => ({ order_id: tenant.paidOrderId, amount: 1 }),
+  check_in_points: () => ({ event_id: tenant.event.id, name: 'New' }),
   check_ins: () => ({ event_id: tenant.event.id, code: 'any code' }),
   webhook_endpoints: () => ({ organisation_id: tenant.id, url: 'https://new.example.com', types: ['order.created'] }),
 }
@@ -103,6 +105,7 @@ const edits: Record<string, Record<string, unknown>> = {
   promo_codes: { percent_off: 30 },
   orders: { company: 'Edited' },
   attendees: { company: 'Edited' },
+  check_in_points: { closes_at: '2030-01-01T00:00:00Z' },
   webhook_endpoints: { description: 'Edited' },
 }
 

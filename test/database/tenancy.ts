@@ -42,6 +42,7 @@ export const edits: Record<string, string> = {
   'public.promo_codes': 'percent_off = 30',
   'public.orders': "status = 'cancelled'",
   'public.attendees': "name = 'Renamed'",
+  'public.check_in_points': "name = 'Renamed'",
   'public.check_ins': 'undone_at = now()',
   'public.webhook_endpoints': "description = 'Renamed'",
   'public.webhook_deliveries': 'next_attempt_at = now()',
@@ -56,6 +57,7 @@ export const refusedAsNotFound: Record<string, string> = {
   'public.promo_codes': 'event_id',
   'public.orders': 'event_id',
   'public.attendees': 'order_id',
+  'public.check_in_points': 'event_id',
   'public.check_ins': 'event_id',
   'public.payments': 'order_id',
   'public.payment_voids': 'payment_id',
@@ -107,6 +109,10 @@ export const additions: Record<string, (tenant: Tenant, newcomer: Claims) => [sq
   'public.webhook_endpoints': (tenant) => [
     "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://new.example.com', '{order.created}')",
     [tenant.id],
+  ],
+  'public.check_in_points': (tenant) => [
+    "insert into public.check_in_points (organisation_id, event_id, name) values ($1, $2, 'New')",
+    [tenant.id, tenant.event.id],
   ],
   'public.check_ins': (tenant) => [
     "insert into public.check_ins (event_id, code) values ($1, 'any code')",

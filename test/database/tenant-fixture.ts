@@ -42,6 +42,7 @@ export async function createTenant(): Promise<Tenant> {
   await studio.query("insert into public.promo_codes (event_id, code, percent_off) values ($1, 'FRIENDS', 20)", [
     event.id,
   ])
+  await studio.query("insert into public.check_in_points (event_id, name) values ($1, 'Gate')", [event.id])
   const priced = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 100)', [priced.orderId])
   const refunded = await event.payer()

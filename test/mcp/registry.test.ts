@@ -4,11 +4,19 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, inject, test } from 'vitest'
 import { successesOf } from '../../src/http/openapi/examples.ts'
 import { isRead, type Scope, scopes } from '../../src/operation.ts'
-import { operations } from '../../src/operations/index.ts'
+import { operations as all } from '../../src/operations/index.ts'
 import { studio } from '../support/database.ts'
 import { clients, jsonHeaders, type Tool } from '../support/mcp.ts'
 import { examples } from '../support/operation-arguments.ts'
 import { createOrganisation } from '../support/organisation.ts'
+
+/** A model decides nothing without a network, and get_event_summary names the points. */
+const withoutTool = ['list_check_in_points', 'get_check_in_point', 'get_door_list', 'list_check_in_conflicts']
+const operations = all.filter(({ mcp }) => mcp !== false)
+
+test('every operation is a tool, but for these', () => {
+  expect(all.filter(({ mcp }) => mcp === false).map(({ name }) => name)).toEqual(withoutTool)
+})
 
 const [current = clients[0]] = clients.filter(({ revision }) => revision === '2026-07-28')
 
@@ -150,6 +158,9 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   resend_ticket: [false, false, false],
   register_attendee: [false, false, false],
   import_attendees: [false, true, true],
+  create_check_in_point: [false, false, false],
+  update_check_in_point: [false, true, true],
+  delete_check_in_point: [false, true, false],
   check_in: [false, false, false],
   check_in_batch: [false, false, true],
   undo_check_in: [false, true, false],

@@ -15,6 +15,7 @@ const needs = [
   ['order.completed', 'orders:read'],
   ['order.cancelled', 'orders:read'],
   ['attendee.checked_in', 'attendees:read'],
+  ['attendee.checked_out', 'attendees:read'],
   ['attendee.check_in_undone', 'attendees:read'],
   ['attendee.updated', 'attendees:read'],
   ['attendee.cancelled', 'attendees:read'],

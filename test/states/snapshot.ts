@@ -57,8 +57,11 @@ export function changesBetween(before: Snapshot, after: Snapshot): Changes {
     const old = before.get(id)?.row
     const columns = old ? Object.keys(row) : (telling[name.split(' ')[0] as Kind] ?? Object.keys(row))
     for (const column of columns) {
-      // The second is generated from checked_in_at.
-      if (column === 'updated_at' || column === 'checked_in' || isDeepStrictEqual(row[column], old?.[column] ?? null))
+      // checked_in is generated from checked_in_at; admission_key follows from undone_at and exits.
+      if (
+        ['updated_at', 'checked_in', 'admission_key'].includes(column) ||
+        isDeepStrictEqual(row[column], old?.[column] ?? null)
+      )
         continue
       changes[`${name}.${column}`] = told(column, old?.[column] ?? null, row[column])
     }

@@ -66,6 +66,7 @@ export const everyType = [
   'order.completed',
   'order.cancelled',
   'attendee.checked_in',
+  'attendee.checked_out',
   'attendee.check_in_undone',
   'attendee.updated',
   'attendee.cancelled',
