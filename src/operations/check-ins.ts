@@ -153,7 +153,7 @@ export const undoCheckIn = {
   description: 'Reverts a check-in, by the id that check_in answered.',
   method: 'POST',
   path: '/check-ins/{check_in_id}/undo',
-  errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone'],
+  errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
   scope: 'checkin:write',
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),

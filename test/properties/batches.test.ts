@@ -246,6 +246,8 @@ const scan = fc.record({
   by: often<'code' | 'attendee_id' | 'both' | 'neither'>('code', 'attendee_id', 'attendee_id', 'both', 'neither'),
   event: often<'event' | 'unknown'>('event', 'unknown'),
   key: often<number | undefined>(undefined, 1, 2),
+  point: often<'none' | 'again' | 'unknown'>('none', 'again', 'again', 'unknown'),
+  direction: often<'entry' | 'exit'>('entry', 'exit'),
 })
 
 test('a batch of check-ins answers and does what they do one by one', patience(usual), async () => {
@@ -254,13 +256,17 @@ test('a batch of check-ins answers and does what they do one by one', patience(u
     fc.asyncProperty(fc.array(scan, { minLength: 2, maxLength: 12 }), async (scans) => {
       const [alone, together] = await Promise.all([createDoor(), createDoor()])
       const calls = (door: Awaited<ReturnType<typeof createDoor>>) =>
-        scans.map(({ code, ticket, by, event, key }) => {
+        scans.map(({ code, ticket, by, event, key, point, direction }) => {
           const scanned = code === 'valid' ? door.valid[ticket] : door.other[code as keyof typeof door.other]
           return {
             event_id: event === 'event' ? door.eventId : unknown,
+            ...(point !== 'none' && { check_in_point_id: point === 'again' ? door.pointId : unknown, direction }),
             ...((by === 'code' || by === 'both') && { code: scanned?.code }),
             ...((by === 'attendee_id' || by === 'both') && { attendee_id: scanned?.attendeeId }),
-            ...(key && { idempotency_key: `key-${key}`, request_fingerprint: `${code} ${ticket} ${by} ${event}` }),
+            ...(key && {
+              idempotency_key: `key-${key}`,
+              request_fingerprint: `${code} ${ticket} ${by} ${event} ${point} ${direction}`,
+            }),
           }
         })
       const token = (door: { holder: Twin['holder'] }) => tokens.forPrincipal(door.holder, 'scope_checkin_write', 'api')
@@ -275,6 +281,10 @@ test('a batch of check-ins answers and does what they do one by one', patience(u
 async function createDoor() {
   const twin = await createTwin()
   const event = await twin.organisation.event()
+  const { id: pointId } = await row<{ id: string }>(
+    "insert into public.check_in_points (event_id, name, admission) values ($1, 'Gate', 're_entry') returning id",
+    [event.id],
+  )
   const guests = [await event.guest(), await event.guest(), await event.guest()]
   const [cancelled, unpaid] = [await event.guest(), await event.payer()]
   await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeId])
@@ -282,6 +292,7 @@ async function createDoor() {
   return {
     ...twin,
     eventId: event.id,
+    pointId,
     valid: guests,
     other: { cancelled, unpaid, none: { code: '0000000000000000', attendeeId: unknown }, elsewhere },
   }

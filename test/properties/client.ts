@@ -25,6 +25,8 @@ type CheckIn = { id: string }
 export type Known = {
   eventId: string
   ticketTypeIds: string[]
+  /** One that admits once, and one that lets in again after an exit. */
+  pointIds: string[]
   promoCodeId: string
   promoCode: string
   orderIds: string[]
@@ -93,6 +95,10 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
       return about(known.attendees, command.whom, ({ id }) => send('POST', `/attendees/${id}/ticket-email`))
     case 'check_in':
       return about(known.attendees, command.whom, ({ code }) => checkIn(code, send, known))
+    case 'check_in_at_point':
+      return about(known.attendees, command.whom, ({ code }) =>
+        checkIn(code, send, known, { check_in_point_id: known.pointIds[command.point], direction: command.direction }),
+      )
     case 'check_in_by_old_code':
       return about(known.oldCodes, command.whom, (code) => checkIn(code, send, known))
     case 'check_in_batch':
@@ -205,8 +211,8 @@ async function transfer(attendee: KnownAttendee, send: Send, known: Known): Prom
   return answer
 }
 
-async function checkIn(code: string, send: Send, known: Known): Promise<RestAnswer> {
-  const answer = await send('POST', '/check-ins', { event_id: known.eventId, code })
+async function checkIn(code: string, send: Send, known: Known, where: object = {}): Promise<RestAnswer> {
+  const answer = await send('POST', '/check-ins', { event_id: known.eventId, code, ...where })
   if (answer.status < 300) known.done.accepted += 1
   const logged: CheckIn | undefined = answer.status < 300 ? answer.body.data : answer.body.error.details?.check_in
   if (logged) known.checkInIds.push(logged.id)
@@ -221,6 +227,8 @@ async function checkInBatch(whom: number[], send: Send, known: Known): Promise<R
     scans: whom.map((one, i) => ({
       scan_id: crypto.randomUUID(),
       code: pick(known.attendees, one)?.code,
+      // Some without a point, and some who leave.
+      ...(i % 3 > 0 && { check_in_point_id: known.pointIds[1], direction: i % 3 === 1 ? 'entry' : 'exit' }),
       // In the order of the script, which is any order of the tickets.
       scanned_at: new Date(now - 60_000 + i).toISOString(),
     })),

@@ -25,6 +25,13 @@ const transfer = record({ do: fc.constant('transfer'), whom })
 const resend = record({ do: fc.constant('resend'), whom })
 const checkIn = record({ do: fc.constant('check_in'), whom })
 const checkInByOldCode = record({ do: fc.constant('check_in_by_old_code'), whom })
+const point = fc.nat(1)
+const checkInAtPoint = record({
+  do: fc.constant('check_in_at_point'),
+  whom,
+  point,
+  direction: fc.constantFrom('entry', 'entry', 'exit'),
+})
 const checkInBatch = record({
   do: fc.constant('check_in_batch'),
   whom: fc.array(whom, { minLength: 2, maxLength: 5 }),
@@ -48,6 +55,7 @@ const command = fc.oneof(
   { weight: 5, arbitrary: cancelAttendee },
   { weight: 4, arbitrary: transfer },
   { weight: 6, arbitrary: checkIn },
+  { weight: 8, arbitrary: checkInAtPoint },
   { weight: 2, arbitrary: checkInByOldCode },
   { weight: 3, arbitrary: checkInBatch },
   { weight: 4, arbitrary: undo },
@@ -80,9 +88,11 @@ export const mayBeRefused = {
   resend: ['ticket_not_active'],
   // not_found: the ticket was transferred since its code was read.
   check_in: ['not_found', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled'],
+  check_in_at_point: ['not_found', 'already_checked_in', 'cancelled', 'unpaid', 'event_cancelled', 'not_inside'],
   check_in_by_old_code: ['not_found', 'event_cancelled'],
   check_in_batch: [],
-  undo: ['check_in_not_accepted', 'check_in_already_undone'],
+  // already_checked_in: an exit is undone, and the person came in again.
+  undo: ['check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
   set_quantity: ['quantity_below_sold'],
   set_price: [],
   set_capacity: ['capacity_below_sold'],

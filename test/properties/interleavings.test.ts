@@ -33,6 +33,10 @@ async function openDoors({ quantities, capacity, maxRedemptions, percentOff }: D
     const type = { name: 'Ticket', price: [4999, 333, 0][i], quantity, ...(i === 1 && { max_per_order: 3 }) }
     ticketTypeIds.push((await data('POST', `/events/${eventId}/ticket-types`, type)).id)
   }
+  const pointIds: string[] = []
+  for (const admission of ['once', 're_entry']) {
+    pointIds.push((await data('POST', `/events/${eventId}/check-in-points`, { name: admission, admission })).id)
+  }
   const promoCode = await data('POST', `/events/${eventId}/promo-codes`, {
     code: 'FRIENDS',
     percent_off: percentOff,
@@ -44,6 +48,7 @@ async function openDoors({ quantities, capacity, maxRedemptions, percentOff }: D
   return {
     eventId,
     ticketTypeIds,
+    pointIds,
     promoCodeId: promoCode.id,
     promoCode: promoCode.code,
     orderIds: [],

@@ -83,13 +83,26 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'quantity_sold is how many hold a ticket',
   ],
   ["update events set status = 'cancelled'", 'a cancelled event has no order that stands'],
-  ['update attendees set checked_in_at = null', 'whoever is inside came in once'],
-  ['update attendees set checked_in_at = now()', 'whoever is inside came in once'],
-  ['insert into check_ins select * from check_ins', 'whoever is inside came in once'],
+  ['update attendees set checked_in_at = null', 'checked_in_at is the first entry that stands'],
+  ['update attendees set checked_in_at = now()', 'checked_in_at is the first entry that stands'],
+  [
+    'insert into check_ins select * from check_ins',
+    'nobody came in twice at one point, on one day, without leaving where that lets in again',
+  ],
+  ['update check_ins set exited_at = now()', 'who left has an exit that stands, and who is inside has none'],
   ["update attendees set ticket_code = 'A'", 'no two tickets have one code'],
 ]
 
-const tables = ['events', 'ticket_types', 'promo_codes', 'orders', 'attendees', 'payments', 'check_ins']
+const tables = [
+  'events',
+  'ticket_types',
+  'promo_codes',
+  'orders',
+  'attendees',
+  'payments',
+  'check_ins',
+  'check_in_points',
+]
 
 let eventId: string
 

@@ -21,9 +21,7 @@ const totalsAre = (which: string) =>
 const hasAttendee = (status: string) =>
   `exists (select from attendees a where a.order_id = o.id and a.status = '${status}')`
 
-const acceptances = `(
-  select count(*) from check_ins c where c.attendee_id = a.id and c.result = 'accepted' and c.undone_at is null
-)`
+const entries = `c.attendee_id = a.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null`
 
 const rules = {
   'quantity_sold is how many hold a ticket': `
@@ -94,9 +92,23 @@ const rules = {
   'a cancelled event has no order that stands': `
     select o.* from orders o join events e on e.id = o.event_id
     where e.id = $1 and e.status = 'cancelled' and o.status <> 'cancelled'`,
-  'whoever is inside came in once': `
+  'nobody came in twice at one point, on one day, without leaving where that lets in again': `
+    select a.* from attendees a join events e on e.id = a.event_id
+    where a.event_id = $1 and exists (
+      select from check_ins c left join check_in_points p on p.id = c.check_in_point_id
+      where ${entries} and (p.admission is distinct from 're_entry' or c.exited_at is null)
+      group by c.check_in_point_id, case p.admission when 'once_per_day' then (c.scanned_at at time zone e.timezone)::date end
+      having count(*) > 1
+    )`,
+  'checked_in_at is the first entry that stands': `
     select a.* from attendees a
-    where a.event_id = $1 and ${acceptances} <> case when a.checked_in_at is null then 0 else 1 end`,
+    where a.event_id = $1 and a.checked_in_at is distinct from (select min(c.scanned_at) from check_ins c where ${entries})`,
+  'who left has an exit that stands, and who is inside has none': `
+    select c.* from check_ins c
+    where c.event_id = $1 and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
+      and (c.exited_at is not null) <> exists (
+        select from check_ins x where x.earlier_check_in_id = c.id and x.direction = 'exit' and x.result = 'accepted' and x.undone_at is null
+      )`,
   'no two tickets have one code': `
     select a.* from attendees a
     where a.event_id = $1 and exists (select from attendees b where b.id <> a.id and b.ticket_code = a.ticket_code)`,
