@@ -257,6 +257,46 @@ async function checkingIn({ show, refuse }: Player, event: Event, [mary, dorothy
     ],
   })
   await show('list_check_ins', 'The latest two', { limit: 2 })
+  const { data: gate } = await show('create_check_in_point', 'A gate that lets in again', {
+    event_id: event.id,
+    name: 'Main gate',
+    admission: 're_entry',
+  })
+  const { data: workshop } = await show('create_check_in_point', 'A workshop', {
+    event_id: event.id,
+    name: 'Workshop',
+    opens_at: '2027-06-12T13:00:00+02:00',
+    closes_at: '2027-06-12T15:00:00+02:00',
+  })
+  await show('list_check_in_points', 'Both', { event_id: event.id })
+  await show('update_check_in_point', 'Renamed', {
+    check_in_point_id: workshop.id,
+    changes: { name: 'Orbits by hand' },
+    if_version: 1,
+  })
+  await show('get_check_in_point', 'One', { check_in_point_id: workshop.id })
+  await refuse('check_in', 'point_closed', 'Too early', {
+    event_id: event.id,
+    code: mary,
+    check_in_point_id: workshop.id,
+  })
+  const leave = { event_id: event.id, code: mary, check_in_point_id: gate.id, direction: 'exit' }
+  await refuse('check_in', 'not_inside', 'Leaving before coming', leave)
+  await play('check_in', 'At the gate', { event_id: event.id, code: mary, check_in_point_id: gate.id })
+  await show('check_in', 'Leaving', leave)
+  const scan = { code: dorothy, check_in_point_id: gate.id, admitted: true }
+  await play('check_in_batch', 'Two devices without a network', {
+    event_id: event.id,
+    scans: [
+      { ...scan, scan_id: 'gate-1-0001', scanned_at: '2027-06-12T10:02:00+02:00', device: 'Gate 1' },
+      { ...scan, scan_id: 'gate-2-0003', scanned_at: '2027-06-12T10:03:00+02:00', device: 'Gate 2' },
+    ],
+  })
+  await show('list_check_in_conflicts', 'Let in twice', { event_id: event.id })
+  await show('get_door_list', 'From the start', { event_id: event.id })
+  await refuse('delete_check_in_point', 'in_use', 'With scans', { check_in_point_id: gate.id })
+  const { data: mistake } = await play('create_check_in_point', 'A mistake', { event_id: event.id, name: 'Gate' })
+  await show('delete_check_in_point', 'Without scans', { check_in_point_id: mistake.id })
 }
 
 async function subscribing({ play, show, refuse }: Player): Promise<string> {

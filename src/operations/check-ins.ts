@@ -238,7 +238,7 @@ export const CheckInConflictSchema = z.strictObject({
   object: z.literal('check_in_conflict'),
   id: id('scan').describe('Identifier of the rejected scan.'),
   event_id: id('event'),
-  check_in: CheckInSchema.describe('The scan: admitted by the device, rejected here. Its reason says why.'),
+  check_in: CheckInSchema,
   earlier: CheckInSchema.nullable().describe('The entry that stood already; null unless it was already_checked_in.'),
 })
 

@@ -25,7 +25,9 @@ for (const sql of sources('supabase/schemas', '.sql')) {
 for (const ts of sources('src', '.ts')) {
   for (const [, status = '', code = ''] of ts.matchAll(/new ApiError\(\s*(\d{3}),\s*'([a-z_]+)'/g)) note(code, status)
 }
-for (const reason of checkInReasons) note(reason, reason === 'not_found' ? '404' : '409')
+// Of uploaded scans alone, which are never an error.
+for (const reason of checkInReasons.filter((reason) => reason !== 'turned_away'))
+  note(reason, reason === 'not_found' ? '404' : '409')
 
 const documented = new Map(
   [...readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^\| `([a-z_]+)` \| ([\d, ]+) \|/gm)].map(

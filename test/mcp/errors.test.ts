@@ -7,13 +7,15 @@ import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import type { ErrorBody } from '../../src/gateway/api-error.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { scopes } from '../../src/operation.ts'
-import { operations } from '../../src/operations/index.ts'
+import { operations as all } from '../../src/operations/index.ts'
 import { row, studio } from '../support/database.ts'
 import { clients, jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { examples } from '../support/operation-arguments.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
+
+const operations = all.filter(({ mcp }) => mcp !== false)
 
 type Arguments = Record<string, unknown>
 type Arranged = Awaited<ReturnType<typeof arrange>>

@@ -192,7 +192,11 @@ test('every type of notification is described as a webhook, with its object and 
     expect(parameters.map(({ name }) => name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
     const { properties } = requestBody.content['application/json'].schema
     expect(properties.type).toMatchObject({ const: type })
-    const object = type.split('.')[0]?.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+    // With the scan beside the attendee.
+    const isArrival = type.startsWith('attendee.check')
+    const object = isArrival
+      ? 'NotificationData'
+      : type.split('.')[0]?.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
     expect(JSON.stringify(properties.data)).toContain(`"#/components/schemas/${object}"`)
   }
 })
