@@ -242,7 +242,7 @@ async function paying({ show, refuse }: Showing, event: Event, orderId: string):
   await show('get_event_summary', 'So far', { event_id: event.id })
 }
 
-async function checkingIn({ show, refuse }: Player, event: Event, [mary, dorothy]: string[]): Promise<void> {
+async function checkingIn({ play, show, refuse }: Player, event: Event, [mary, dorothy]: string[]): Promise<void> {
   const { data: checkIn } = await show('check_in', 'Come in', { event_id: event.id, code: mary, device: 'Gate 1' })
   await refuse('check_in', 'already_checked_in', 'A second time', { event_id: event.id, code: mary, device: 'Gate 2' })
   await show('find_attendees', 'Who has no ticket at hand', { event_id: event.id, search: 'mary' })
