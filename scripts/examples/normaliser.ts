@@ -21,6 +21,8 @@ const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 // Fields drawn at random, and which part of them is.
 const drawn: Record<string, RegExp> = {
   ticket_code: /.+/,
+  code_hash: /.+/,
+  salt: /.+/,
   reference: /.+/,
   next_cursor: /.+/,
   prefix: /(?<=^usher_live_).+/,
