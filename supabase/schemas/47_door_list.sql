@@ -67,15 +67,30 @@ begin
     select t.id from public.ticket_types t
     where t.event_id = v_event.id and t.organisation_id is not distinct from private.current_organisation_id()
   );
-  v_ids := array(
-    select a.id
-    from public.attendees a
-    where a.ticket_type_id = any (v_ticket_type_ids)
-      and a.id > v_last
-      and (v_since = 0 or ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since)
-    order by a.id
-    limit v_size + 1
-  );
+  -- `offset 0` keeps the planner from walking the primary key through everybody's attendees in the order of the page.
+  if v_since = 0 then
+    v_ids := array(
+      select f.id
+      from (select a.id from public.attendees a where a.ticket_type_id = any (v_ticket_type_ids) offset 0) f
+      where f.id > v_last
+      order by f.id
+      limit v_size + 1
+    );
+  else
+    v_ids := array(
+      select f.id
+      from (
+        select a.id
+        from public.attendees a
+        where a.ticket_type_id = any (v_ticket_type_ids)
+          and ((v_now - a.xmin::text::bigint) & 4294967295) <= v_now - v_since
+        offset 0
+      ) f
+      where f.id > v_last
+      order by f.id
+      limit v_size + 1
+    );
+  end if;
   v_has_more := cardinality(v_ids) > v_size;
 
   return json_build_object(
