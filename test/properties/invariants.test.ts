@@ -161,3 +161,28 @@ async function withCopies<T>(work: (client: PoolClient) => Promise<T>): Promise<
     client.release()
   }
 }
+
+test('a second entry that nothing judged is refused by the index, and without the index it is found here', async () => {
+  const second = `insert into check_ins
+    select (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid()))).* from public.check_ins c
+    where c.event_id = $1 and c.admission_key is not null`
+  const broken = await withCopies(async (client) => {
+    // With the indexes of the table, and no trigger.
+    await client.query('drop table pg_temp.check_ins')
+    await client.query('create temporary table check_ins (like public.check_ins including indexes) on commit drop')
+    await client.query('insert into check_ins select * from public.check_ins where event_id = $1', [eventId])
+    await client.query('savepoint before')
+    await expect(client.query(second, [eventId])).rejects.toMatchObject({ code: '23505' })
+    await client.query('rollback to before')
+    const { rows } = await client.query<{ name: string }>(
+      `select indexrelid::regclass::text as name from pg_index
+       where indrelid = 'pg_temp.check_ins'::regclass and pg_get_indexdef(indexrelid) like '%(attendee_id, admission_key)%'`,
+    )
+    await client.query(`drop index ${rows[0]?.name}`)
+    await client.query(second, [eventId])
+    return brokenRules(eventId, client)
+  })
+  expect(broken).toMatchObject([
+    { rule: 'nobody came in twice at one point, on one day, without leaving where that lets in again' },
+  ])
+})
