@@ -145,6 +145,12 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     },
   )
   const { ticket_code: code } = await sql('select ticket_code from public.attendees where id = $1', [guest.attendeeId])
+  await step(
+    'set up a gate, a day or a workshop',
+    () => sql("insert into public.check_in_points (event_id, name) values ($1, 'Gate') returning id", [event.id]),
+    [],
+    async ({ id }) => expect(await read(`/check-in-points/${id}`)).toMatchObject({ name: 'Gate', admission: 'once' }),
+  )
   const scan = await step(
     'check somebody in by hand',
     () => sql('insert into public.check_ins (event_id, code) values ($1, $2) returning id, result', [event.id, code]),
