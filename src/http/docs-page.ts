@@ -77,7 +77,7 @@ const compressFrom = 1_400
  * Serves constant content, made on the first request: one buffer for all answers, and one compressed for those that accept gzip. A
  * client that does not read holds a reference, not a copy.
  */
-function serveContent(make: () => Buffer, type: string, maxAge: number): RequestHandler {
+export function serveContent(make: () => Buffer, type: string, maxAge: number): RequestHandler {
   let content: { plain: Buffer; etag: string } | undefined
   let compressed: Promise<Buffer> | undefined
   return async (req, res) => {

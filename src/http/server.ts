@@ -16,6 +16,7 @@ import type { Tokens } from '../gateway/tokens.ts'
 import { operations } from '../operations/index.ts'
 import { authenticate, limitFailures } from './authenticate.ts'
 import { type Demo, publicRouter } from './docs-page.ts'
+import { doorRouter } from './door.ts'
 import { apiErrorOfExpress } from './errors.ts'
 import { createKeyAttempts } from './key-attempts.ts'
 import { logError, logRequests } from './log-requests.ts'
@@ -89,6 +90,7 @@ export function createApp({
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   if (health !== undefined) app.get('/ready', answerReadiness(health))
   app.use(publicRouter(operations, demo))
+  app.use(doorRouter())
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
   if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
 

@@ -1,0 +1,34 @@
+// Keeps the files of the page, so that it opens without a network. Must never keep an answer of the API. The server puts
+// `door` in front: the list of files, and their version.
+
+/// <reference lib="webworker" />
+
+declare const door: { version: string; paths: string[] }
+const worker = self as unknown as ServiceWorkerGlobalScope
+const cacheName = `door-${door.version}`
+
+worker.addEventListener('install', (event) => {
+  const keep = async () => {
+    const cache = await caches.open(cacheName)
+    await cache.addAll(door.paths.map((path) => new Request(path, { cache: 'no-cache' })))
+    await worker.skipWaiting()
+  }
+  event.waitUntil(keep())
+})
+
+worker.addEventListener('activate', (event) => {
+  const replace = async () => {
+    for (const name of await caches.keys()) {
+      if (name.startsWith('door-') && name !== cacheName) await caches.delete(name)
+    }
+    await worker.clients.claim()
+  }
+  event.waitUntil(replace())
+})
+
+worker.addEventListener('fetch', (event) => {
+  const { pathname } = new URL(event.request.url)
+  if (event.request.method !== 'GET' || !door.paths.includes(pathname)) return
+  const answer = async () => (await (await caches.open(cacheName)).match(pathname)) ?? fetch(event.request)
+  event.respondWith(answer())
+})
