@@ -73,6 +73,29 @@ export async function issueKey(
   return key
 }
 
+/** A key for the door page of one event; by default until a day after it. */
+export async function issueDoorKey(
+  client: pg.ClientBase,
+  { organisation, event, expiresAt }: { organisation: string; event: string; expiresAt?: Date },
+): Promise<{ key: string; eventId: string; expiresAt: Date }> {
+  const { rows } = await client.query<{ id: string; name: string; ends_at: Date | null }>(
+    `select e.id, e.name, coalesce(e.ends_at, e.starts_at) as ends_at
+     from public.events e join public.organisations o on o.id = e.organisation_id
+     where o.slug = $1 and (e.slug = $2 or e.id::text = lower($2))
+     order by e.slug = $2
+     limit 1`,
+    [organisation, event],
+  )
+  const found = rows[0]
+  if (found === undefined) throw new AdminError(`The organisation ${organisation} has no event ${event}.`)
+  const day = 86_400_000
+  const until = expiresAt ?? new Date((found.ends_at?.getTime() ?? Date.now()) + day)
+  if (until.getTime() <= Date.now()) throw new AdminError('The event is over. Give --expires, such as 12h.')
+  const name = `Door: ${found.name}`.slice(0, 200)
+  const key = await issueKey(client, { organisation, name, scopes: ['checkin:write'], expiresAt: until })
+  return { key, eventId: found.id, expiresAt: until }
+}
+
 const selectKeys = `
   select k.prefix, k.name, o.slug as organisation, k.scopes::text[] as scopes,
     k.created_at, k.last_used_at, k.expires_at, k.revoked_at

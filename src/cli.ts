@@ -5,7 +5,16 @@ import { existsSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { AdminError, createOrganisation, issueKey, listKeys, revokeKey, rotateKey, withDatabase } from './admin.ts'
+import {
+  AdminError,
+  createOrganisation,
+  issueDoorKey,
+  issueKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  withDatabase,
+} from './admin.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { findRunningStack } from './embedded/stack.ts'
 import { prefixOf } from './gateway/api-key.ts'
@@ -194,6 +203,44 @@ keys
   .option('--json', 'print { key, prefix } as JSON')
   .action(async (prefix: string, options: { overlap: number; json?: true }) => {
     printKey(await onDatabase((client) => rotateKey(client, prefix, options.overlap)), options.json)
+  })
+
+usher
+  .command('door-link')
+  .description('Create a key for the door of an event, and print the link that opens the door page with it')
+  .requiredOption('--organisation <slug>', 'organisation that owns the event')
+  .requiredOption('--event <event>', 'slug or id of the event')
+  .option(
+    '--expires <duration>',
+    'refuse the key after this time, such as 12h (default: a day after the event)',
+    parseDuration,
+  )
+  .option('--json', 'print { link, expires_at, prefix } as JSON')
+  .addHelpText(
+    'after',
+    `
+The key can check people in and read the list of the door (checkin:write), and nothing else. The QR code goes to standard error.
+Whoever has the link can use it: take it back with usher keys revoke.`,
+  )
+  .action(async (options: { organisation: string; event: string; expires?: number; json?: true }) => {
+    const config = readConfig(process.env)
+    const { expires, ...rest } = options
+    const { key, eventId, expiresAt } = await onDatabase((client) =>
+      issueDoorKey(
+        client,
+        expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) },
+      ),
+    )
+    const origin = config.publicUrl ?? `http://127.0.0.1:${config.port}`
+    const link = `${origin.replace(/\/$/, '')}/door#event=${eventId}&key=${key}`
+    const { default: qrcode } = await import('qrcode')
+    if (options.json) printJson({ link, expires_at: expiresAt.toISOString(), prefix: prefixOf(key) })
+    else print(link)
+    say(await qrcode.toString(link, { type: 'utf8', errorCorrectionLevel: 'L' }))
+    say(`Good until ${expiresAt.toISOString()}. Take it back with: usher keys revoke ${prefixOf(key)}`)
+    if (!link.startsWith('https:')) {
+      say('Browsers give the camera to https pages only, except on this machine: set PUBLIC_URL.')
+    }
   })
 
 usher

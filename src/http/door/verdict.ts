@@ -57,15 +57,18 @@ export type Verdict = { reason: Reason | null; since: string | null }
 /** `earlier`: scans of this ticket that were accepted here, and are not in the list yet, in their order. */
 export function judge(door: Door, ticket: Ticket | undefined, scan: Scan, earlier: readonly Scan[] = []): Verdict {
   const rejected = (reason: Reason, since: string | null = null): Verdict => ({ reason, since })
-  if (door.event.status === 'cancelled') return rejected('event_cancelled')
+  const isEntry = scan.direction === 'entry'
+  if (isEntry && door.event.status === 'cancelled') return rejected('event_cancelled')
   if (ticket === undefined) return rejected('not_found')
+  const entries = entriesAfter(door, ticket.entries, earlier)
+  // Whoever leaves is asked for nothing but an entry.
+  if (!isEntry) return latestInside(entries, scan) === undefined ? rejected('not_inside') : accepted
   if (ticket.status === 'cancelled') return rejected('cancelled')
   if (ticket.status === 'awaiting_payment') return rejected('unpaid')
   const point = pointOf(door, scan)
-  if (point !== undefined && !admits(point, ticket)) return rejected('not_admitted_here')
   if (point !== undefined && !isOpen(point, scan.scanned_at)) return rejected('point_closed')
-  const standing = entriesAfter(door, ticket.entries, earlier).find((entry) => isSameVisit(door, entry, scan))
-  if (scan.direction === 'exit') return standing === undefined ? rejected('not_inside') : accepted
+  if (point !== undefined && !admits(point, ticket)) return rejected('not_admitted_here')
+  const standing = entries.find((entry) => isUsedUp(door, entry, scan))
   return standing === undefined ? accepted : rejected('already_checked_in', standing.scanned_at)
 }
 
@@ -87,20 +90,26 @@ export function entriesAfter(door: Door, entries: readonly Entry[], scans: reado
   let after = [...entries]
   for (const scan of scans) {
     const { check_in_point_id, scanned_at } = scan
+    const left = latestInside(after, scan)
     if (scan.direction === 'entry') {
       after.push({ check_in_point_id, scanned_at, exited_at: null, day: dayAt(door, scan) })
     } else {
-      after = after.map((entry) => (isSameVisit(door, entry, scan) ? { ...entry, exited_at: scanned_at } : entry))
+      after = after.map((entry) => (entry === left ? { ...entry, exited_at: scanned_at } : entry))
     }
   }
   return after
 }
 
-/** Whether the entry counts for the scan: an exit ends the visit, but only re_entry lets the ticket in again. */
-function isSameVisit(door: Door, entry: Entry, scan: Scan): boolean {
+/** What an exit ends. */
+const latestInside = (entries: readonly Entry[], { check_in_point_id }: Scan): Entry | undefined =>
+  entries
+    .filter((entry) => entry.check_in_point_id === check_in_point_id && entry.exited_at === null)
+    .toSorted((a, b) => Date.parse(b.scanned_at) - Date.parse(a.scanned_at))[0]
+
+/** Whether the entry stands in the way of another: only at a point with re_entry does an exit end that. */
+function isUsedUp(door: Door, entry: Entry, scan: Scan): boolean {
   if (entry.check_in_point_id !== scan.check_in_point_id) return false
-  const isOver = scan.direction === 'exit' || pointOf(door, scan)?.admission === 're_entry'
-  if (entry.exited_at !== null && isOver) return false
+  if (pointOf(door, scan)?.admission === 're_entry' && entry.exited_at !== null) return false
   const day = dayAt(door, scan)
   return day === null || entry.day === day
 }
