@@ -7,10 +7,17 @@ const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/
 
 export const hasBrowser = executablePath !== undefined
 
-export const openBrowser = (): Promise<Browser> =>
+export const openBrowser = (args: readonly string[] = []): Promise<Browser> =>
   chromium.launch({
     executablePath: executablePath ?? '',
     // Chromium has no sandbox for root.
     chromiumSandbox: process.getuid?.() !== 0,
-    args: ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-sync'],
+    args: [
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-sync',
+      ...args,
+    ],
   })

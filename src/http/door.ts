@@ -11,13 +11,14 @@ import { serveContent } from './docs-page.ts'
 
 const ownFiles = join(import.meta.dirname, 'door')
 const { resolve } = createRequire(import.meta.url)
-const zxing = join(dirname(resolve('zxing-wasm/package.json')), 'dist')
-const lit = dirname(resolve('lit-html/package.json'))
+const zxing = dirname(dirname(resolve('zxing-wasm/reader/zxing_reader.wasm')))
+// Node finds the build for servers; the one for browsers is above it.
+const lit = dirname(dirname(resolve('lit-html')))
 
 /** Files of packages, by their path below /door/; the paths within a package stay as they are, for its own imports. */
 const packageFiles: Record<string, string> = {
   'lit-html/lit-html.js': join(lit, 'lit-html.js'),
-  'idb/index.js': join(dirname(resolve('idb/package.json')), 'build/index.js'),
+  'idb/index.js': resolve('idb/build/index.js'),
   'zxing/share.js': join(zxing, 'es/share.js'),
   'zxing/reader/index.js': join(zxing, 'es/reader/index.js'),
   'zxing/zxing_reader.wasm': join(zxing, 'reader/zxing_reader.wasm'),

@@ -150,7 +150,8 @@ async function main(): Promise<void> {
   const link = takeLink()
   await holdDoor()
   session = await Session.open(link, draw)
-  draw()
+  if (session.link === null) draw()
+  else session.use(session.link)
   listenToScanner()
   window.addEventListener('online', () => void session.sync())
   window.addEventListener('hashchange', () => {

@@ -92,8 +92,7 @@ export class Session {
     const kept = await session.#store.get('kept', 'door')
     if (kept !== undefined && (link === null || link.event_id === kept.link.event_id)) await session.#restore(kept)
     else await forgetList(session.#store)
-    if (link !== null) session.use(link)
-    else if (session.link !== null) session.use(session.link)
+    session.link = link ?? session.link
     return session
   }
 
@@ -110,7 +109,7 @@ export class Session {
     this.#count()
   }
 
-  /** Opens a door: the event of the link, or the same event with a new key. */
+  /** Opens a door: that of the event of the link; with a new key it may be the same. */
   use(link: DoorLink): void {
     if (this.door !== null && this.door.event.id !== link.event_id) {
       this.door = null

@@ -1,0 +1,41 @@
+// A film of a ticket that is shown to the camera, taken away, and shown again: for Chromium's fake camera.
+
+import { writeFile } from 'node:fs/promises'
+import qrcode from 'qrcode'
+
+const size = 240
+const framesPerSecond = 5
+// A code counts again after a second out of sight.
+const framesShown = 8
+const framesAway = 8
+
+/** Writes the film. @returns the arguments with which Chromium's camera shows it. */
+export async function filmTickets(file: string, code: string): Promise<string[]> {
+  const { modules } = qrcode.create(code, { errorCorrectionLevel: 'M' })
+  const scale = Math.floor(size / (modules.size + 8))
+  const margin = Math.floor((size - modules.size * scale) / 2)
+  const isDark = (x: number, y: number) => {
+    const [column, line] = [Math.floor((x - margin) / scale), Math.floor((y - margin) / scale)]
+    return column >= 0 && line >= 0 && column < modules.size && line < modules.size && modules.get(line, column) !== 0
+  }
+  const frame = (bright: (x: number, y: number) => number) => {
+    const luma = Buffer.alloc(size * size)
+    for (let y = 0; y < size; y++) for (let x = 0; x < size; x++) luma[y * size + x] = bright(x, y)
+    return Buffer.concat([Buffer.from('FRAME\n'), luma, Buffer.alloc(size * size * 0.5, 128)])
+  }
+  const ticket = frame((x, y) => (isDark(x, y) ? 16 : 235))
+  const nothing = frame(() => 90)
+  await writeFile(
+    file,
+    Buffer.concat([
+      Buffer.from(`YUV4MPEG2 W${size} H${size} F${framesPerSecond}:1 Ip A1:1 C420jpeg\n`),
+      ...Array<Buffer>(framesShown).fill(ticket),
+      ...Array<Buffer>(framesAway).fill(nothing),
+    ]),
+  )
+  return [
+    '--use-fake-device-for-media-stream',
+    '--use-fake-ui-for-media-stream',
+    `--use-file-for-fake-video-capture=${file}`,
+  ]
+}
