@@ -33,9 +33,5 @@ export async function filmTickets(file: string, code: string): Promise<string[]>
       ...Array<Buffer>(framesAway).fill(nothing),
     ]),
   )
-  return [
-    '--use-fake-device-for-media-stream',
-    '--use-fake-ui-for-media-stream',
-    `--use-file-for-fake-video-capture=${file}`,
-  ]
+  return ['--use-fake-device-for-media-stream', `--use-file-for-fake-video-capture=${file}`]
 }
