@@ -37,8 +37,14 @@ vi.setConfig({ testTimeout: 60_000 })
 const link = (of = key, eventId = event.id) => `${inject('apiUrl')}/door#event=${eventId}&key=${of}`
 
 /** A telephone of its own, with the camera allowed or not. */
-async function telephone(permissions: string[] = []): Promise<{ context: BrowserContext; page: Page; complaints: string[] }> {
-  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, permissions, reducedMotion: 'reduce' })
+async function telephone(
+  permissions: string[] = [],
+): Promise<{ context: BrowserContext; page: Page; complaints: string[] }> {
+  const context = await browser.newContext({
+    viewport: { width: 390, height: 844 },
+    permissions,
+    reducedMotion: 'reduce',
+  })
   onTestFinished(() => context.close())
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)
@@ -78,43 +84,47 @@ test.skipIf(!hasBrowser)('a ticket before the camera is welcome once', async () 
   expect(complaints).toEqual([])
 })
 
-test.skipIf(!hasBrowser)('two doors without a network let a ticket in: each scan is uploaded once, and one is a conflict', async () => {
-  const { attendeeId, code } = await event.guest()
-  const doors = await Promise.all([telephone(), telephone()])
-  for (const { page, context } of doors) {
-    await page.goto(link())
-    await start(page, true)
-    await page.evaluate('navigator.serviceWorker.ready')
-    // Kept with the list, which is read once more for it.
-    await page.waitForFunction(isListKept)
-    await context.setOffline(true)
-    await typeCode(page, code)
-    await shown(page, 'welcome')
-    expect(await page.locator('.by-list').isVisible()).toBe(true)
-    await next(page)
-    await typeCode(page, code.toLowerCase())
-    await shown(page, 'already_checked_in')
-    // As after a crash.
-    await page.reload()
-    await start(page)
-    await page.getByText('2 scans to upload').waitFor()
-  }
-  for (const { page, context } of doors) {
-    await context.setOffline(false)
-    await page.getByText('to upload').waitFor({ state: 'detached' })
-  }
-  const [, second] = doors
-  await second?.page.getByText('1 conflict').waitFor()
-  const { rows } = await studio.query('select result, admitted, reason from public.check_ins where attendee_id = $1', [
-    attendeeId,
-  ])
-  expect(rows.map(({ result, admitted }) => `${result} ${admitted}`).toSorted()).toEqual([
-    'accepted true',
-    'rejected false',
-    'rejected false',
-    'rejected true',
-  ])
-})
+test.skipIf(!hasBrowser)(
+  'two doors without a network let a ticket in: each scan is uploaded once, and one is a conflict',
+  async () => {
+    const { attendeeId, code } = await event.guest()
+    const doors = await Promise.all([telephone(), telephone()])
+    for (const { page, context } of doors) {
+      await page.goto(link())
+      await start(page, true)
+      await page.evaluate('navigator.serviceWorker.ready')
+      // Kept with the list, which is read once more for it.
+      await page.waitForFunction(isListKept)
+      await context.setOffline(true)
+      await typeCode(page, code)
+      await shown(page, 'welcome')
+      expect(await page.locator('.by-list').isVisible()).toBe(true)
+      await next(page)
+      await typeCode(page, code.toLowerCase())
+      await shown(page, 'already_checked_in')
+      // As after a crash.
+      await page.reload()
+      await start(page)
+      await page.getByText('2 scans to upload').waitFor()
+    }
+    for (const { page, context } of doors) {
+      await context.setOffline(false)
+      await page.getByText('to upload').waitFor({ state: 'detached' })
+    }
+    const [, second] = doors
+    await second?.page.getByText('1 conflict').waitFor()
+    const { rows } = await studio.query(
+      'select result, admitted, reason from public.check_ins where attendee_id = $1',
+      [attendeeId],
+    )
+    expect(rows.map(({ result, admitted }) => `${result} ${admitted}`).toSorted()).toEqual([
+      'accepted true',
+      'rejected false',
+      'rejected false',
+      'rejected true',
+    ])
+  },
+)
 
 const isListKept = `new Promise((resolve) => {
   const opened = indexedDB.open('usher-door')
@@ -124,77 +134,83 @@ const isListKept = `new Promise((resolve) => {
   }
 })`
 
-test.skipIf(!hasBrowser)('each answer can be read by everybody, a name is found, and a revoked key stops the door but not the queue', async () => {
-  const own = await organisation.event()
-  const guest = await own.guest()
-  const unpaid = await own.payer()
-  const cancelled = await own.guest()
-  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeId])
-  await studio.query("update public.attendees set name = 'Zoë Åkesson' where id = $1", [guest.attendeeId])
-  const elsewhere = await event.guest()
-  const vip = await own.ticketType({ name: 'VIP' })
-  await row(
-    `insert into public.check_in_points (organisation_id, event_id, name, ticket_type_ids)
+test.skipIf(!hasBrowser)(
+  'each answer can be read by everybody, a name is found, and a revoked key stops the door but not the queue',
+  async () => {
+    const own = await organisation.event()
+    const guest = await own.guest()
+    const unpaid = await own.payer()
+    const cancelled = await own.guest()
+    await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeId])
+    await studio.query("update public.attendees set name = 'Zoë Åkesson' where id = $1", [guest.attendeeId])
+    const elsewhere = await event.guest()
+    const vip = await own.ticketType({ name: 'VIP' })
+    await row(
+      `insert into public.check_in_points (organisation_id, event_id, name, ticket_type_ids)
      values ($1, $2, 'Lounge', array[$3::uuid]) returning id`,
-    [organisation.id, own.id, vip],
-  )
-  const ownKey = await organisation.key('checkin:write')
-  const { page, context } = await telephone()
-  await page.goto(link(ownKey, own.id))
-  await page.getByRole('button', { name: 'Start scanning' }).waitFor()
-  await readable(page)
-  await start(page)
-  await page.getByText('No camera').waitFor()
-  await readable(page)
-
-  await page.getByRole('button', { name: 'Search' }).click()
-  await page.getByRole('searchbox').fill('akesson zoe')
-  await readable(page)
-  await page.getByRole('button', { name: 'Zoë Åkesson' }).click()
-  await shown(page, 'welcome')
-  await readable(page)
-  // Taken back, the ticket admits again.
-  await page.locator('.verdict').getByRole('button', { name: 'Undo' }).click()
-  await page.getByText('to upload').waitFor({ state: 'detached' })
-  await page.keyboard.type(`${guest.code}\n`)
-  await shown(page, 'welcome')
-  for (const [code, reason] of [
-    [guest.code, 'already_checked_in'],
-    [unpaid.code, 'unpaid'],
-    [cancelled.code, 'cancelled'],
-    [elsewhere.code, 'wrong_event'],
-    ['https://example.com/?q=1', 'not_found'],
-    ['x'.repeat(300), 'not_found'],
-  ] as const) {
-    await next(page)
-    await typeCode(page, code)
-    await shown(page, reason)
+      [organisation.id, own.id, vip],
+    )
+    const ownKey = await organisation.key('checkin:write')
+    const { page, context } = await telephone()
+    await page.goto(link(ownKey, own.id))
+    await page.getByRole('button', { name: 'Start scanning' }).waitFor()
     await readable(page)
-  }
-  await next(page)
-  await page.getByRole('button', { name: 'More' }).click()
-  await readable(page)
-  await page.getByRole('button', { name: 'Change the check-in point' }).click()
-  await page.getByLabel('Check-in point').selectOption('Lounge')
-  await start(page)
-  await typeCode(page, guest.code)
-  await shown(page, 'not_admitted_here')
-  await next(page)
+    await start(page)
+    await page.getByText('No camera').waitFor()
+    await readable(page)
 
-  await context.setOffline(true)
-  await typeCode(page, unpaid.code)
-  await shown(page, 'unpaid')
-  await studio.query('update public.api_keys set revoked_at = now() where prefix = left($1, 19)', [ownKey])
-  await context.setOffline(false)
-  await page.getByText('revoked or has expired').waitFor()
-  await page.getByText('1 scan on this device').waitFor()
-  await readable(page)
-  // A new key of the same event takes the queue over.
-  await page.getByLabel('Link').fill(link(await organisation.key('checkin:write'), own.id))
-  await page.getByRole('button', { name: 'Open' }).click()
-  await page.getByText('to upload').waitFor({ state: 'detached' })
-  await page.getByText('Forget this device').click().catch(() => {})
-})
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('searchbox').fill('akesson zoe')
+    await readable(page)
+    await page.getByRole('button', { name: 'Zoë Åkesson' }).click()
+    await shown(page, 'welcome')
+    await readable(page)
+    // Taken back, the ticket admits again.
+    await page.locator('.verdict').getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('to upload').waitFor({ state: 'detached' })
+    await page.keyboard.type(`${guest.code}\n`)
+    await shown(page, 'welcome')
+    for (const [code, reason] of [
+      [guest.code, 'already_checked_in'],
+      [unpaid.code, 'unpaid'],
+      [cancelled.code, 'cancelled'],
+      [elsewhere.code, 'wrong_event'],
+      ['https://example.com/?q=1', 'not_found'],
+      ['x'.repeat(300), 'not_found'],
+    ] as const) {
+      await next(page)
+      await typeCode(page, code)
+      await shown(page, reason)
+      await readable(page)
+    }
+    await next(page)
+    await page.getByRole('button', { name: 'More' }).click()
+    await readable(page)
+    await page.getByRole('button', { name: 'Change the check-in point' }).click()
+    await page.getByLabel('Check-in point').selectOption('Lounge')
+    await start(page)
+    await typeCode(page, guest.code)
+    await shown(page, 'not_admitted_here')
+    await next(page)
+
+    await context.setOffline(true)
+    await typeCode(page, unpaid.code)
+    await shown(page, 'unpaid')
+    await studio.query('update public.api_keys set revoked_at = now() where prefix = left($1, 19)', [ownKey])
+    await context.setOffline(false)
+    await page.getByText('revoked or has expired').waitFor()
+    await page.getByText('1 scan on this device').waitFor()
+    await readable(page)
+    // A new key of the same event takes the queue over.
+    await page.getByLabel('Link').fill(link(await organisation.key('checkin:write'), own.id))
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByText('to upload').waitFor({ state: 'detached' })
+    await page
+      .getByText('Forget this device')
+      .click()
+      .catch(() => {})
+  },
+)
 
 /** In either scheme. */
 async function readable(page: Page): Promise<void> {
