@@ -352,8 +352,11 @@ export class Session {
         if (!(error instanceof Refused) || error.status === 404) throw error
         if (batch.length === 1 && batch[0] !== undefined) await this.#put([{ ...batch[0], refused: error.message }])
         size = Math.max(1, Math.floor(batch.length / 2))
+        continue
+      } finally {
+        this.changed()
       }
-      this.changed()
+      size = Math.min(batchSize, size * 2)
     }
   }
 
@@ -419,11 +422,13 @@ export class Session {
   }
 
   #note(error: unknown): void {
+    // Another tab has the queue.
+    if (this.stopped !== null) return
     if (error instanceof Unreachable) this.online = false
     else if (error instanceof KeyRefused) this.stopped = 'The key of this link is revoked or has expired.'
     else if (error instanceof Refused) {
       this.stopped = error.code === 'not_found' ? 'The event of this link is not there.' : error.message
-    } else throw error
+    } else reportError(error)
   }
 
   /** @returns false when the device is full. In memory they are in any case. */
