@@ -3,22 +3,21 @@
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createRequire, stripTypeScriptTypes } from 'node:module'
+import { findPackageJSON, stripTypeScriptTypes } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { Router } from 'express'
 import helmet from 'helmet'
 import { serveContent } from './docs-page.ts'
 
 const ownFiles = join(import.meta.dirname, 'door')
-const { resolve } = createRequire(import.meta.url)
-const zxing = dirname(dirname(resolve('zxing-wasm/reader/zxing_reader.wasm')))
-// Node finds the build for servers; the one for browsers is above it.
-const lit = dirname(dirname(resolve('lit-html')))
+/** The folder of a package, whichever build of it Node itself would import. */
+const folderOf = (name: string): string => dirname(findPackageJSON(name, import.meta.url) as string)
+const zxing = join(folderOf('zxing-wasm'), 'dist')
 
 /** Files of packages, by their path below /door/; the paths within a package stay as they are, for its own imports. */
 const packageFiles: Record<string, string> = {
-  'lit-html/lit-html.js': join(lit, 'lit-html.js'),
-  'idb/index.js': resolve('idb/build/index.js'),
+  'lit-html/lit-html.js': join(folderOf('lit-html'), 'lit-html.js'),
+  'idb/index.js': join(folderOf('idb'), 'build/index.js'),
   'zxing/share.js': join(zxing, 'es/share.js'),
   'zxing/reader/index.js': join(zxing, 'es/reader/index.js'),
   'zxing/zxing_reader.wasm': join(zxing, 'reader/zxing_reader.wasm'),

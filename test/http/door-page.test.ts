@@ -222,12 +222,11 @@ test.skipIf(!hasBrowser)(
 
     // No verdict without a scan on the disk.
     if (await page.locator('.verdict').isVisible()) await next(page)
-    const cdp = await context.newCDPSession(page)
     await context.setOffline(true)
-    await cdp.send('Storage.overrideQuotaForOrigin', { origin: inject('apiUrl'), quotaSize: 0 })
+    await page.evaluate(fillDisk)
     await typeCode(page, guest.code)
     await shown(page, 'not_kept')
-    await cdp.send('Storage.overrideQuotaForOrigin', { origin: inject('apiUrl') })
+    await page.evaluate('IDBObjectStore.prototype.put = whole')
     await next(page)
     await typeCode(page, guest.code)
     await shown(page, 'welcome')
@@ -249,6 +248,10 @@ test.skipIf(!hasBrowser)(
     await other.getByText('Open the link of the door').waitFor()
   },
 )
+
+const fillDisk = `
+  var whole = IDBObjectStore.prototype.put
+  IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError') }`
 
 async function expectReadable(page: Page, ...inSchemes: ('light' | 'dark')[]): Promise<void> {
   expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
