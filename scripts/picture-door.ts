@@ -1,0 +1,102 @@
+// Takes the pictures of the door page for docs/door.md: `npm run picture:door`. An Usher of its own, and a telephone whose camera
+// films a ticket.
+
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../src/config.ts'
+import { createLog } from '../src/process/log.ts'
+import { start } from '../src/start.ts'
+import { openBrowser } from './support/browser.ts'
+import { filmTickets } from './support/ticket-film.ts'
+
+const folder = join(import.meta.dirname, '../docs/door')
+const dataDir = await mkdtemp(join(tmpdir(), 'usher-picture-'))
+const usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('error'), () => {})
+try {
+  if (usher.demo === null) throw new Error('a first start has a demo')
+  const { key, eventId, ticketTypeId } = usher.demo
+  // biome-ignore lint/suspicious/noExplicitAny: answers of the API, whose shapes the tests hold.
+  const post = async (path: string, body: object): Promise<any> => {
+    const response = await fetch(`${usher.url}/api/v1${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (!response.ok) throw new Error(`${path} was answered ${response.status}: ${await response.text()}`)
+    return ((await response.json()) as { data: unknown }).data
+  }
+  const register = async (name: string, more: object = {}): Promise<string> => {
+    const email = `${name.split(' ')[0]?.toLowerCase()}@example.com`
+    const guest = { ticket_type_id: ticketTypeId, name, email, ...more }
+    return (await post(`/events/${eventId}/registrations`, guest)).attendees[0].ticket_code
+  }
+  const mary = await register('Mary Jackson', { company: 'NASA' })
+  const grace = await register('Grace Hopper')
+  const paid = await post(`/events/${eventId}/ticket-types`, { name: 'Dinner', price: 4900 })
+  const unpaid = await register('Ada Lovelace', { ticket_type_id: paid.id, payment_method: 'invoice' })
+  await post(`/events/${eventId}/check-in-points`, { name: 'Main gate' })
+  await mkdir(folder, { recursive: true })
+
+  const browser = await openBrowser(await filmTickets(join(dataDir, 'ticket.y4m'), mary))
+  const telephone = async (...permissions: string[]) => {
+    const viewport = { width: 390, height: 780 }
+    const context = await browser.newContext({ viewport, permissions, locale: 'en-GB', serviceWorkers: 'block' })
+    const page = await context.newPage()
+    await page.goto(`${usher.url}/door#event=${eventId}&key=${key}`)
+    const begin = page.getByRole('button', { name: 'Start scanning' })
+    await begin.waitFor()
+    return {
+      page,
+      begin: () => begin.click(),
+      setOffline: (offline: boolean) => context.setOffline(offline),
+      picture: (name: string) => page.screenshot({ path: join(folder, `${name}.png`) }),
+      answer: (reason: string) => page.locator(`.verdict[data-reason=${reason}]`).waitFor(),
+      next: () => page.getByRole('button', { name: 'Next' }).click(),
+      async type(code: string) {
+        await page.getByRole('button', { name: 'Code' }).click()
+        await page.getByLabel('Code of the ticket').fill(code)
+        await page.getByRole('button', { name: 'Check in' }).click()
+      },
+    }
+  }
+  try {
+    const filming = await telephone('camera')
+    await filming.picture('start')
+    await filming.begin()
+    await filming.answer('welcome')
+    await filming.picture('welcome')
+    await filming.next()
+    await filming.picture('scanning')
+    await filming.answer('already_checked_in')
+    await filming.picture('already-in')
+    await filming.page.close()
+
+    const [first, second] = [await telephone(), await telephone()]
+    await first.begin()
+    await first.type(unpaid)
+    await first.answer('unpaid')
+    await first.picture('unpaid')
+    await first.next()
+    for (const { begin, setOffline, type, answer, picture, next } of [{ ...first, begin: async () => {} }, second]) {
+      await begin()
+      await setOffline(true)
+      await type(grace)
+      await answer('welcome')
+      await picture('offline')
+      await next()
+    }
+    for (const { page, setOffline } of [first, second]) {
+      await setOffline(false)
+      await page.getByText('to upload').waitFor({ state: 'detached' })
+    }
+    await second.page.getByText('1 conflict').waitFor()
+    await second.page.getByRole('button', { name: 'More' }).click()
+    await second.picture('conflicts')
+  } finally {
+    await browser.close()
+  }
+} finally {
+  await usher.stop()
+  await rm(dataDir, { recursive: true, force: true })
+}
