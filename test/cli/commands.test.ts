@@ -122,6 +122,40 @@ describe.concurrent('organisations create', () => {
   })
 })
 
+describe.concurrent('door-link', () => {
+  test('prints a link whose key checks people in until a day after the event, and does nothing else', async () => {
+    const slug = await organisation()
+    const { id } = (
+      await onDatabase((client) =>
+        client.query<{ id: string }>(
+          `insert into public.events (organisation_id, name, slug, starts_at, ends_at)
+           select id, 'Fair', 'fair', now(), now() + interval '1 hour' from public.organisations where slug = $1
+           returning id`,
+          [slug],
+        ),
+      )
+    ).rows[0] as { id: string }
+    const { code, stdout, stderr } = await run('door-link', '--organisation', slug, '--event', 'fair')
+    expect(code).toBe(0)
+    const link = new URL(stdout.trim())
+    expect([link.pathname, link.search]).toEqual(['/door', ''])
+    const { event, key } = Object.fromEntries(new URLSearchParams(link.hash.slice(1)))
+    expect(event).toBe(id)
+    expect(stderr).toContain('▀')
+    expect(stderr).not.toContain(key)
+    const { body } = await as(key ?? '')('GET', '/me')
+    expect(body.data.scopes).toEqual(['checkin:write'])
+    const hours = (Date.parse(body.data.expires_at) - Date.now()) / 3_600_000
+    expect([hours > 24, hours < 26]).toEqual([true, true])
+    expect((await as(key ?? '')('GET', `/events/${id}/door-list`)).status).toBe(200)
+    expect((await as(key ?? '')('GET', '/attendees')).status).toBe(403)
+
+    const unknown = await run('door-link', '--organisation', slug, '--event', 'unfair')
+    expect([unknown.code, unknown.stdout]).toEqual([1, ''])
+    expect(unknown.stderr).toBe(`The organisation ${slug} has no event unfair.\n`)
+  })
+})
+
 describe.concurrent('keys create', () => {
   test('prints the key and nothing else, and the key works at once', async () => {
     const slug = await organisation()

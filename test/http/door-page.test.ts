@@ -140,6 +140,28 @@ const isListKept = `new Promise((resolve) => {
   }
 })`
 
+test.skipIf(!hasBrowser)('an answer that comes too late changes no verdict, and the conflict is reported', async () => {
+  const { id, ...own } = await organisation.event()
+  const { code, attendeeId } = await own.guest()
+  const { page } = await telephone()
+  await page.goto(link(key, id))
+  await start(page)
+  await studio.query("insert into public.check_ins (event_id, code, device) values ($1, $2, 'Other gate')", [id, code])
+  await page.route('**/check-ins/batch', async (route) => {
+    await route.fetch()
+    await route.abort()
+  })
+  await typeCode(page, code)
+  await shown(page, 'welcome')
+  await page.unroute('**/check-ins/batch')
+  await page.evaluate(`dispatchEvent(new Event('online'))`)
+  await page.getByText('1 conflict').waitFor()
+  const { rows } = await studio.query('select admitted from public.check_ins where attendee_id = $1 order by id', [
+    attendeeId,
+  ])
+  expect(rows.map(({ admitted }) => admitted)).toEqual([null, null, true])
+})
+
 /** With one ticket for each answer. */
 async function tickets() {
   const own = await organisation.event()

@@ -243,19 +243,25 @@ export class Session {
 
   /** The server has answered for these scans. */
   async #settle(answered: readonly (readonly [WaitingScan, CheckIn])[]): Promise<void> {
-    const toUndo: WaitingScan[] = []
+    const toPut: WaitingScan[] = []
     const done: string[] = []
     for (const [scan, checkIn] of answered) {
       const attendeeId = checkIn.attendee?.id
       const isAccepted = checkIn.result === 'accepted'
-      if (this.last?.scan.scan_id === scan.scan_id) this.last.scan.check_in_id = checkIn.id
-      if (isAccepted && scan.undo) toUndo.push({ ...scan, check_in_id: checkIn.id })
+      if (this.last?.scan.scan_id === scan.scan_id) {
+        this.last = { ...this.last, scan: { ...this.last.scan, check_in_id: checkIn.id } }
+      }
+      // An answer may come after the list decided: the server's first verdict stands, and the person was told another one.
+      if (isAccepted && scan.admitted === false) toPut.push({ ...scan, undo: true, check_in_id: checkIn.id })
       else done.push(scan.scan_id)
-      if (isAccepted && !scan.undo && attendeeId !== undefined && this.door !== null) {
+      if (!isAccepted && scan.admitted === true && checkIn.admitted !== true) {
+        toPut.push({ ...scan, scan_id: `${scan.scan_id}-admitted`, sent: false })
+      }
+      if (isAccepted && scan.admitted !== false && attendeeId !== undefined && this.door !== null) {
         this.list.admit(this.door, attendeeId, scan)
       }
     }
-    await this.#put(toUndo)
+    await this.#put(toPut)
     await this.#drop(done)
   }
 

@@ -1,7 +1,7 @@
 // Draws the session. Says everything in words, signs and colour, so that none of them is needed.
 
 import { html, nothing, type TemplateResult } from 'lit-html'
-import type { Conflict } from './api.ts'
+import type { CheckIn, Conflict } from './api.ts'
 import { clockTolerance, type Session } from './session.ts'
 import type { Ticket } from './verdict.ts'
 import { wordsOf } from './words.ts'
@@ -189,8 +189,8 @@ const typing = ({ code }: Actions) => {
 }
 
 const more = (session: Session, { stop, forget }: Actions) => html`
-  <h2>Let in, and not to be</h2>
-  ${session.conflicts.length === 0 ? html`<p>None.</p>` : html`<ul class="conflicts">${session.conflicts.map(conflict)}</ul>`}
+  <h2>Let in by mistake</h2>
+  ${session.conflicts.length === 0 ? html`<p>None.</p>` : html`<ul class="conflicts">${session.conflicts.map((each) => conflict(session, each))}</ul>`}
   ${
     session.refusedScans.length === 0
       ? nothing
@@ -200,9 +200,15 @@ const more = (session: Session, { stop, forget }: Actions) => html`
   <button @click=${stop}>Change the check-in point</button>
   ${forgetting(session, forget)}`
 
-const conflict = ({ check_in, earlier }: Conflict) => html`
-  <li><strong>${check_in.attendee?.name ?? 'Unknown ticket'}</strong>: ${wordsOf(check_in.reason ?? 'not_found').headline.toLowerCase()}.
-    Let in at ${moment(check_in.scanned_at)}${earlier === null ? '' : `, and before at ${moment(earlier.scanned_at)}`}.</li>`
+const conflict = (session: Session, { check_in, earlier }: Conflict) => {
+  const scan = ({ scanned_at, check_in_point_id, device }: CheckIn) => {
+    const point = session.door?.points.find(({ id }) => id === check_in_point_id)?.name
+    return [moment(scanned_at), point, device].filter(Boolean).join(', ')
+  }
+  return html`
+    <li><strong>${check_in.attendee?.name ?? 'Unknown ticket'}</strong>: ${wordsOf(check_in.reason ?? 'not_found').headline.toLowerCase()}.
+      Let in at ${scan(check_in)}${earlier === null ? '' : `; before at ${scan(earlier)}`}.</li>`
+}
 
 const forgetting = (session: Session, forget: () => void) => html`
   <details>
