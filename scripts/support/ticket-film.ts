@@ -6,8 +6,8 @@ import qrcode from 'qrcode'
 const size = 240
 const framesPerSecond = 5
 // A code counts again after a second out of sight.
-const framesShown = 8
-const framesAway = 8
+const framesShown = 5
+const framesAway = 7
 
 /** Writes the film. @returns the arguments with which Chromium's camera shows it. */
 export async function filmTickets(file: string, code: string): Promise<string[]> {

@@ -149,11 +149,12 @@ async function holdDoor(): Promise<void> {
 async function main(): Promise<void> {
   const link = takeLink()
   await holdDoor()
-  session = await Session.open(link, draw)
+  // Another one may have been opened meanwhile.
+  session = await Session.open(takeLink() ?? link, draw)
   if (session.link === null) draw()
   else session.use(session.link)
   listenToScanner()
-  window.addEventListener('online', () => void session.sync())
+  window.addEventListener('online', () => void session.retry())
   window.addEventListener('hashchange', () => {
     const opened = takeLink()
     if (opened !== null) session.use(opened)

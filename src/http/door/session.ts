@@ -320,8 +320,19 @@ export class Session {
     this.#timer = setTimeout(() => void this.sync(), pause)
   }
 
+  /** The network is back: at once, and soon again should it not be there yet. */
+  retry(): Promise<void> {
+    this.#failures = 0
+    return this.sync()
+  }
+
   async #syncWith(link: DoorLink): Promise<void> {
     try {
+      // A long queue does not keep the door shut.
+      if (this.door === null) {
+        await this.#refresh(link)
+        this.changed()
+      }
       await this.#uploadAll(link)
       await this.#undoAll(link)
       await this.#refresh(link)
