@@ -95,7 +95,7 @@ test.skipIf(!hasBrowser)(
   async () => {
     const { attendeeId, code } = await event.guest()
     const doors = await Promise.all([telephone(), telephone()])
-    for (const { page, context } of doors) {
+    const letIn = async ({ page, context }: (typeof doors)[number]) => {
       await page.goto(link())
       await start(page, true)
       await page.evaluate('navigator.serviceWorker.ready')
@@ -113,6 +113,7 @@ test.skipIf(!hasBrowser)(
       await start(page)
       await page.getByText('2 scans to upload').waitFor()
     }
+    await Promise.all(doors.map(letIn))
     for (const { page, context } of doors) {
       await context.setOffline(false)
       await page.getByText('to upload').waitFor({ state: 'detached' })

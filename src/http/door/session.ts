@@ -316,7 +316,7 @@ export class Session {
     await this.#syncing
     clearTimeout(this.#timer)
     const pause =
-      this.#failures === 0 ? refreshMilliseconds : Math.min(1_000 * 2 ** this.#failures, longestPauseMilliseconds)
+      this.#failures === 0 ? refreshMilliseconds : Math.min(500 * 2 ** this.#failures, longestPauseMilliseconds)
     this.#timer = setTimeout(() => void this.sync(), pause)
   }
 
