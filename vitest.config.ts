@@ -4,10 +4,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Files that take longest, mostly waiting for processes to start and stop. They begin first, so that none of them is alone at the end.
 const longest = [
-  'courier/find-addresses',
-  'courier/chaos',
-  'embedded/stack',
   'gateway/database-health',
+  'embedded/stack',
+  'courier/chaos',
+  'http/door-page',
+  'http/docs-page',
+  'courier/find-addresses',
   'cli/',
   'courier/edge-function',
   'mcp/',
