@@ -2,7 +2,7 @@
 // document are made. Its name is the name of its SQL function in schema `api`.
 
 import type * as z from 'zod'
-import type { ErrorCode } from './error-codes.ts'
+import type { ErrorCode } from './operations/error-codes.ts'
 
 /** The scopes of an API key (docs/spec.md, "Scopes"). Each is a database role: `events:read` is `scope_events_read`. */
 export const scopes = [

@@ -4,8 +4,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { errorCodes, errorStatuses } from '../../src/error-codes.ts'
 import { checkInReasons } from '../../src/operations/check-ins.ts'
+import { errorCodes, errorStatuses } from '../../src/operations/error-codes.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 

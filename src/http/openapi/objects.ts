@@ -3,6 +3,7 @@
 
 import * as z from 'zod'
 import { isRead, type Operation } from '../../operation.ts'
+import { pascal } from './pascal.ts'
 import { bodyOf } from './requests.ts'
 
 type Schema = z.core.$ZodType
@@ -19,9 +20,6 @@ export function kindOf(schema: Schema): string | undefined {
   const constant = schema instanceof z.ZodObject ? schema.shape.object : undefined
   return constant instanceof z.ZodLiteral ? String(constant.value) : undefined
 }
-
-export const pascal = (name: string): string =>
-  name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 /**
  * An object has the name of its kind. Another form of the same kind, or an object without one, is named after where it is:

@@ -7,7 +7,7 @@ import { IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { isRead, type Operation, pathParameters } from '../../operation.ts'
 import { maximumTags } from '../../operations/fields.ts'
 import { type Example, named, successesOf } from './examples.ts'
-import { pascal } from './objects.ts'
+import { pascal } from './pascal.ts'
 
 type Fields = Record<string, z.core.$ZodType>
 type Body = { name: string; schema: z.ZodType }

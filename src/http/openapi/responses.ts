@@ -4,11 +4,12 @@
 import { STATUS_CODES } from 'node:http'
 import * as z from 'zod'
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import { type ErrorCode, errorCodes, errorStatuses } from '../../error-codes.ts'
 import type { ErrorBody } from '../../gateway/api-error.ts'
 import { isList, isRead, type Operation, pathParameters } from '../../operation.ts'
+import { type ErrorCode, errorCodes, errorStatuses } from '../../operations/error-codes.ts'
 import { type Example, examples, named, successesOf } from './examples.ts'
-import { answeredObject, pascal } from './objects.ts'
+import { answeredObject } from './objects.ts'
+import { pascal } from './pascal.ts'
 
 /** The body of every error. */
 export const ErrorSchema = z.strictObject({
