@@ -51,6 +51,7 @@ export const errorStatuses = {
   in_use: 409,
   read_only_field: 409,
   append_only: 409,
+  last_owner: 409,
   order_cancelled: 409,
   payment_due: 409,
   nothing_due: 409,

@@ -371,6 +371,27 @@ describe('the workspace settings', () => {
     })
   })
 
+  test('the last owner stays one, whoever of two leaves first', async () => {
+    const { id } = await createOrganisation()
+    const owners = [await signUp(), await signUp()]
+    for (const owner of owners) await joinAs(id, owner, 'owner')
+    const leave = async (owner: Claims | undefined) =>
+      send(
+        {
+          method: 'PATCH',
+          path: `/organisation_members?organisation_id=eq.${id}&user_id=eq.${owner?.sub}`,
+          body: { role: 'viewer' },
+          headers: { 'Content-Profile': 'public' },
+        },
+        await sign({ ...owner, role: 'authenticated' } as Claims),
+      )
+    const left = await Promise.all(owners.map(leave))
+    expect(left.map(({ status }) => status).sort()).toEqual([204, 409])
+    expect(left.find(({ status }) => status === 409)).toMatchObject({ code: 'last_owner', param: 'role' })
+    const { rowCount } = await studio.query('delete from public.organisation_members where organisation_id = $1', [id])
+    expect(rowCount, 'in Studio everything may go').toBe(2)
+  })
+
   test('a row without an organisation gets the only one of the member', async () => {
     const add = (role: Role) => as(role)('POST', '/events', { name: 'Mine', slug: `mine-${randomUUID()}` })
     expect((await add('manager')).status).toBe(201)

@@ -35,7 +35,7 @@ export async function held(table: string, tenant: Tenant): Promise<number> {
 /** Each value is one that any row of a tenant could be given. */
 export const edits: Record<string, string> = {
   'public.organisations': "name = 'Renamed'",
-  'public.organisation_members': "role = 'manager'",
+  'public.organisation_members': "role = 'owner'",
   'public.api_keys': "name = 'Renamed'",
   'public.events': "name = 'Renamed'",
   'public.ticket_types': "name = 'Renamed'",
