@@ -21,7 +21,7 @@ export type Facing = 'environment' | 'user'
 export async function openCamera(
   video: HTMLVideoElement,
   facing: Facing,
-  onCode: (code: string) => void,
+  onCode: (code: string) => Promise<void>,
 ): Promise<Camera> {
   const stream = await navigator.mediaDevices.getUserMedia({
     video: { facingMode: { ideal: facing }, width: { ideal: 1280 }, height: { ideal: 720 } },
@@ -47,7 +47,7 @@ export async function openCamera(
 const hasTorch = (track: MediaStreamTrack | undefined): track is MediaStreamTrack =>
   track?.getCapabilities !== undefined && 'torch' in track.getCapabilities()
 
-async function readFrames(video: HTMLVideoElement, stopped: AbortSignal, onCode: (code: string) => void) {
+async function readFrames(video: HTMLVideoElement, stopped: AbortSignal, onCode: (code: string) => Promise<void>) {
   const canvas = document.createElement('canvas')
   const context = canvas.getContext('2d', { willReadFrequently: true })
   let last = { code: '', at: 0 }
@@ -61,8 +61,10 @@ async function readFrames(video: HTMLVideoElement, stopped: AbortSignal, onCode:
     const frame = context.getImageData(0, 0, canvas.width, canvas.height)
     const [found] = await readBarcodes(frame, { formats: ['QRCode'], maxNumberOfSymbols: 1 })
     if (found === undefined || !found.isValid || stopped.aborted) continue
-    const seenNow = performance.now()
-    if (found.text !== last.code || seenNow - last.at > forgottenAfterMilliseconds) onCode(found.text)
-    last = { code: found.text, at: seenNow }
+    if (found.text !== last.code || performance.now() - last.at > forgottenAfterMilliseconds) {
+      // Reading another frame meanwhile would delay the verdict: both need the main thread.
+      await onCode(found.text).catch(reportError)
+    }
+    last = { code: found.text, at: performance.now() }
   }
 }

@@ -57,7 +57,8 @@ export class TicketList {
     for (const ticket of this.#byAttendee.values()) {
       if (ticket.status === 'cancelled' || (point !== undefined && !admits(point, ticket))) continue
       expected++
-      const entries = entriesAfter(door, ticket.entries, acceptedOf(waiting.get(ticket.attendee_id)))
+      const scans = waiting.get(ticket.attendee_id)
+      const entries = scans === undefined ? ticket.entries : entriesAfter(door, ticket.entries, acceptedOf(scans))
       if (entries.some(({ check_in_point_id }) => point === undefined || check_in_point_id === pointId)) arrived++
     }
     return { arrived, expected }

@@ -39,7 +39,7 @@ async function startCamera(): Promise<void> {
   const video = root.querySelector('video')
   if (video === null) return
   try {
-    camera = await openCamera(video, facing, (code) => void session.scanCode(code))
+    camera = await openCamera(video, facing, (code) => session.scanCode(code))
     page.hasTorch = camera.torch !== undefined
   } catch (error) {
     page.cameraProblem = `No camera: ${problemOf(error)}. Search by name, type the code, or use a barcode scanner.`
