@@ -450,6 +450,7 @@ export class Session {
 
   /** @returns false when the device is full. In memory they are in any case. */
   async #put(scans: readonly WaitingScan[]): Promise<boolean> {
+    if (scans.length === 0) return true
     for (const scan of scans) this.#scans.set(scan.scan_id, scan)
     try {
       await keepScans(this.#store, scans)
