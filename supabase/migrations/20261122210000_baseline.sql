@@ -693,6 +693,30 @@ as $$
 $$;
 grant execute on function private.organisations_as(public.organisation_role[]) to authenticated;
 
+-- A member cannot take the last owner away, themselves included; Studio can. One change of owners at a time. Security definer: a
+-- member may lock no organisation.
+create function private.tg_organisation_members__keep_an_owner() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if private.claims() ->> 'role' is distinct from 'authenticated' or tg_op = 'UPDATE' and new.role = 'owner' then
+    return coalesce(new, old);
+  end if;
+  perform 1 from public.organisations o where o.id = old.organisation_id for no key update;
+  if not exists (
+    select from public.organisation_members m
+    where m.organisation_id = old.organisation_id and m.user_id <> old.user_id and m.role = 'owner'
+  ) then
+    perform private.refuse(
+      409, 'last_owner', 'An organisation keeps at least one owner.', 'role', hint => 'Make somebody else an owner first.'
+    );
+  end if;
+  return coalesce(new, old);
+end
+$$;
+create trigger organisation_members_100_keep_an_owner before update or delete on public.organisation_members
+  for each row when (old.role = 'owner') execute function private.tg_organisation_members__keep_an_owner();
+
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
 create trigger organisations_100_in_use before delete on public.organisations
