@@ -179,15 +179,17 @@ as $$
 declare
   v_claims jsonb := private.claims();
   v_role text := v_claims ->> 'role';
+  v_headers jsonb;
   v_key public.api_keys;
 begin
   if v_role <> 'api_key' and v_role not like 'scope\_%' then
     return;
   end if;
   -- Schema public is behind the Data API for people who sign in. A key calls functions of schema api, and nothing else.
+  v_headers := current_setting('request.headers', true);
   if current_setting('request.path', true) not like '/rpc/%'
-    or coalesce(current_setting('request.headers', true)::jsonb ->> 'content-profile', 'api') <> 'api'
-    or coalesce(current_setting('request.headers', true)::jsonb ->> 'accept-profile', 'api') <> 'api' then
+    or coalesce(v_headers ->> 'content-profile', 'api') <> 'api'
+    or coalesce(v_headers ->> 'accept-profile', 'api') <> 'api' then
     perform private.refuse(403, 'forbidden', 'API keys call functions of schema api only.');
   end if;
 
