@@ -9707,7 +9707,6 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_organisation_id uuid;
   v_twice bigint;
-  v_lock_key integer;
   v_guest record;
   v_verdicts json[];
   v_added bigint[] := '{}';
