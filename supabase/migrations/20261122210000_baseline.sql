@@ -10393,6 +10393,8 @@ end
 $$;
 comment on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) is
   'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+revoke all on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) from public, anon, service_role;
+grant execute on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) to authenticated;
 
 create function public.rotate_api_key(prefix text, overlap_hours integer default 24) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -10413,6 +10415,8 @@ end
 $$;
 comment on function public.rotate_api_key(text, integer) is
   'Replaces an API key, given by its prefix; the old one works for overlap_hours more: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+revoke all on function public.rotate_api_key(text, integer) from public, anon, service_role;
+grant execute on function public.rotate_api_key(text, integer) to authenticated;
 
 create function public.revoke_api_key(prefix text) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -10426,6 +10430,8 @@ begin
 end
 $$;
 comment on function public.revoke_api_key(text) is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
+revoke all on function public.revoke_api_key(text) from public, anon, service_role;
+grant execute on function public.revoke_api_key(text) to authenticated;
 
 create function private.assert_owned_key(prefix text) returns void
 language plpgsql stable security definer set search_path = ''
@@ -10471,6 +10477,8 @@ end
 $$;
 comment on function public.invite_member(text, public.organisation_role, uuid) is
   'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }.';
+revoke all on function public.invite_member(text, public.organisation_role, uuid) from public, anon, service_role;
+grant execute on function public.invite_member(text, public.organisation_role, uuid) to authenticated;
 
 -- A person who owns an organisation may found another; the first one comes from the SQL editor or the command line.
 create function public.create_organisation(name text, slug text) returns json
@@ -10499,6 +10507,8 @@ end
 $$;
 comment on function public.create_organisation(text, text) is
   'Creates an organisation, of which the caller becomes an owner: { id, name, slug, plan }.';
+revoke all on function public.create_organisation(text, text) from public, anon, service_role;
+grant execute on function public.create_organisation(text, text) to authenticated;
 
 -- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them.
 create function public.ticket_codes(event_id uuid)
@@ -10523,23 +10533,8 @@ begin
 end
 $$;
 comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes, by name: for owners, managers and the door.';
-
-do $$
-declare
-  v_function regprocedure;
-begin
-  for v_function in
-    select p.oid::regprocedure from pg_proc p
-    where p.pronamespace = 'public'::regnamespace
-      and p.proname in (
-        'create_api_key', 'rotate_api_key', 'revoke_api_key', 'invite_member', 'create_organisation', 'ticket_codes'
-      )
-  loop
-    execute format('revoke all on function %s from public, anon, service_role', v_function);
-    execute format('grant execute on function %s to authenticated', v_function);
-  end loop;
-end
-$$;
+revoke all on function public.ticket_codes(uuid) from public, anon, service_role;
+grant execute on function public.ticket_codes(uuid) to authenticated;
 
 -- Views that answer an organiser's questions in Studio, and for members over the Data API. They run with the rights of whoever reads
 -- them, so each person sees the rows of their own organisations, and no view shows a ticket code.
