@@ -43,6 +43,20 @@ comment on column public.payments.recorded_by is 'The API key that recorded it. 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
 
+-- Arguments: the message, and a hint where there is one.
+create function private.tg__assert_append_only() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  -- Deleting an API key empties recorded_by.
+  if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
+    return new;
+  end if;
+  perform private.refuse(409, 'append_only', tg_argv[0], hint => tg_argv[1]);
+  return null;
+end
+$$;
+
 -- Security definer: it updates the order, of which a key with orders:write may change only the status.
 create function private.tg_payments__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -51,16 +65,6 @@ declare
   v_order public.orders;
   v_due bigint;
 begin
-  if tg_op <> 'INSERT' then
-    -- Deleting an API key empties recorded_by of its payments.
-    if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
-      return new;
-    end if;
-    perform private.refuse(
-      409, 'append_only', 'Payments are a log: they are never changed or deleted.', hint => 'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
-    );
-  end if;
-
   select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
   perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
   new.organisation_id := v_order.organisation_id;
@@ -92,8 +96,13 @@ begin
   return new;
 end
 $$;
-create trigger payments_100_guard before insert or update or delete on public.payments
+create trigger payments_100_guard before insert on public.payments
   for each row execute function private.tg_payments__guard();
+create trigger payments_100_append_only before update or delete on public.payments
+  for each row execute function private.tg__assert_append_only(
+    'Payments are a log: they are never changed or deleted.',
+    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
+  );
 create trigger payments_100_no_truncate before truncate on public.payments
   for each statement execute function private.tg__refuse_truncate();
 
@@ -251,22 +260,10 @@ $$;
 create trigger refunds_100_guard before insert on public.refunds
   for each row execute function private.tg_refunds__guard();
 
-create function private.tg__assert_append_only() returns trigger
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  -- Deleting an API key empties recorded_by.
-  if tg_op = 'UPDATE' and new.recorded_by is null and to_jsonb(new) - 'recorded_by' = to_jsonb(old) - 'recorded_by' then
-    return new;
-  end if;
-  perform private.refuse(409, 'append_only', 'Corrections of payments are a log: they are never changed or deleted.');
-  return null;
-end
-$$;
 create trigger payment_voids_100_append_only before update or delete on public.payment_voids
-  for each row execute function private.tg__assert_append_only();
+  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
 create trigger refunds_100_append_only before update or delete on public.refunds
-  for each row execute function private.tg__assert_append_only();
+  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
 create trigger payment_voids_100_no_truncate before truncate on public.payment_voids
   for each statement execute function private.tg__refuse_truncate();
 create trigger refunds_100_no_truncate before truncate on public.refunds
