@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { lockOutbox } from '../support/outbox.ts'
 import { rolledBack } from './as-courier.ts'
 
 // https://github.com/citusdata/pg_cron, https://supabase.github.io/pg_net/api, https://supabase.com/docs/guides/database/vault
@@ -49,9 +50,7 @@ test('the function is called when something is due, and every ten minutes', asyn
   await event.guest()
   await rolledBack(async (client) => {
     // Nothing else becomes pending or settled meanwhile.
-    await client.query(
-      'lock table public.webhook_deliveries, public.ticket_emails, private.notification_queue in share row exclusive mode',
-    )
+    await lockOutbox(client)
     await client.query('delete from private.notification_queue')
     await client.query(extensions)
     const jobs = async () =>

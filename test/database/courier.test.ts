@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import type { PendingWebhook as Pending } from '../../src/courier/send-webhook.ts'
 import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { addEndpoint, fanOut } from '../support/outbox.ts'
+import { addEndpoint, fanOut, lockOutbox } from '../support/outbox.ts'
 import { first, rolledBack } from './as-courier.ts'
 
 type CourierFixture = {
@@ -27,6 +27,8 @@ async function withCourier(orders: number, work: (courier: CourierFixture) => Pr
   const event = await organisation.event()
   const endpointId = await addEndpoint(organisation.id, ['order.created'])
   await rolledBack(async (client, asCourier) => {
+    // Nothing else becomes pending or settled meanwhile.
+    await lockOutbox(client)
     const sql: CourierFixture['sql'] = async (text, values = []) => (await client.query(text, values)).rows
     for (let i = 0; i < orders; i++) {
       await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
@@ -444,7 +446,7 @@ test.each([
   for (let i = 0; i < endpoints; i++) await addEndpoint(organisation.id, ['order.created'])
   await rolledBack(async (client, asCourier) => {
     // Nobody else is under way, or failing, in this transaction, or begins to be.
-    await client.query('lock table public.webhook_endpoints, public.webhook_deliveries in share row exclusive mode')
+    await lockOutbox(client)
     await client.query("update public.webhook_deliveries set claimed_until = null where status = 'pending'")
     await client.query('update public.webhook_endpoints set failing_since = null where organisation_id <> $1', [
       organisation.id,
@@ -509,7 +511,7 @@ test('organisations whose endpoints fail take turns, however many there are and 
   for (let i = 0; i < 30; i++) failing.add(await addEndpoint(many.id, ['order.created']))
   const unlucky = await addEndpoint(one.id, ['order.created'])
   await rolledBack(async (client, asCourier) => {
-    await client.query('lock table public.webhook_endpoints, public.webhook_deliveries in share row exclusive mode')
+    await lockOutbox(client)
     await client.query(
       "update public.webhook_deliveries set claimed_until = null, next_attempt_at = now() + interval '1 day' where status = 'pending'",
     )
@@ -556,8 +558,6 @@ test('organisations whose endpoints fail take turns, however many there are and 
 test('what is pending can be counted, since when, and how late it is', async () => {
   await withCourier(2, async (courier) => {
     type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }
-    // Nothing else becomes pending or settled meanwhile.
-    await courier.sql('lock table public.webhook_deliveries in share row exclusive mode')
     const depth = async () => {
       await courier.sql('set local role courier')
       const [{ depth }] = (await courier.sql('select api.outbox_depth() as depth')) as [{ depth: Depth[] }]

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
-import { addEndpoint, fanOut } from '../support/outbox.ts'
+import { addEndpoint, fanOut, lockOutbox } from '../support/outbox.ts'
 
 const connect = async () => {
   const client = new pg.Client({ connectionString: inject('databaseUrl') })
@@ -253,7 +253,7 @@ test('a backlog of one organisation keeps none from its turn: each batch has a s
   try {
     await client.query('begin')
     // Nobody else has anything in the queue.
-    await client.query('lock table private.notification_queue in share row exclusive mode')
+    await lockOutbox(client)
     await client.query('delete from private.notification_queue')
     await client.query(
       `insert into public.notifications (organisation_id, type, data)
@@ -290,7 +290,7 @@ test('transactions since the last change of an endpoint are done together, each 
   try {
     await client.query('begin')
     // Nobody else fans out meanwhile.
-    await client.query('lock table private.notification_queue in share row exclusive mode')
+    await lockOutbox(client)
     const edits = (organisation: TestOrganisation, transaction: number, n: number) =>
       client.query(
         `insert into public.notifications (organisation_id, type, data, transaction_id)
@@ -331,7 +331,7 @@ test('what awaits its fan-out is counted as pending, and kept however old', asyn
   try {
     // One snapshot: what other tests subscribe to meanwhile is not counted.
     await client.query('begin isolation level repeatable read')
-    await client.query('lock table public.webhook_deliveries, private.notification_queue in share row exclusive mode')
+    await lockOutbox(client)
     const pending = async () => (await client.query('select api.outbox_depth()->0 as webhooks')).rows[0].webhooks.owed
     const before = await pending()
     await client.query(

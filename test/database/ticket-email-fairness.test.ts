@@ -4,6 +4,7 @@
 import type { PoolClient } from 'pg'
 import { expect, test } from 'vitest'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
+import { lockOutbox } from '../support/outbox.ts'
 import { type AsCourier, rolledBack } from './as-courier.ts'
 
 type Pending = { id: string; claim: string; organisation: { name: string } }
@@ -39,7 +40,7 @@ async function among(
     all.push({ organisation, attendeeId })
   }
   await rolledBack(async (client, asCourier) => {
-    await client.query('lock table public.ticket_emails in share row exclusive mode')
+    await lockOutbox(client)
     await client.query('delete from public.ticket_emails')
     await work(client, asCourier, all)
   })

@@ -2,6 +2,7 @@
 // older transaction is open in the whole cluster.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { row, studio } from './database.ts'
 
 export type Told = { type: string; data: Record<string, unknown> }
@@ -80,3 +81,26 @@ export const everyType = [
   'email.bounced',
   'ticket_type.sold_out',
 ]
+
+const lockNotAvailable = '55P03'
+
+/**
+ * Keeps every other transaction from writing to the outbox until the end of this one. It never waits for one table while it holds
+ * another, so it ends in no deadlock with what locks them in another order.
+ */
+export async function lockOutbox(client: pg.ClientBase): Promise<void> {
+  await client.query('savepoint unlocked')
+  for (;;) {
+    try {
+      await client.query(
+        `lock table public.webhook_endpoints, public.webhook_deliveries, public.ticket_emails, private.notification_queue
+         in exclusive mode nowait`,
+      )
+      return
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError && error.code === lockNotAvailable)) throw error
+      await client.query('rollback to unlocked')
+      await sleep(10)
+    }
+  }
+}
