@@ -235,6 +235,15 @@ begin
   )
   select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
 
+  -- A ticket that is rejected and then let in was not in yet when it was rejected, which its attendee, read below, does not show.
+  if exists (
+    select from unnest(v_check_ins) with ordinality r
+    join unnest(v_check_ins) with ordinality c on c.attendee_id = r.attendee_id and c.ordinality > r.ordinality
+    where r.result = 'rejected' and c.result = 'accepted'
+  ) then
+    raise exception 'divide';
+  end if;
+
   return array(
     select private.record_outcome(
       s.idempotency_key, s.request_fingerprint, private.check_in_outcome(row(c.*)::public.check_ins)
