@@ -19,6 +19,7 @@ const objectTypes = [
   'check_in',
   'check_in_point',
   'webhook_endpoint',
+  'waiting_list_entry',
 ] as const
 
 const AuditEntrySchema = z.strictObject({

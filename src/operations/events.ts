@@ -58,6 +58,7 @@ export const EventSchema = z.strictObject({
     .nullable(),
   online_url: z.string().nullable(),
   capacity: z.int().nullable().describe('Places over all ticket types; null: no limit.'),
+  waiting_list_offer_hours: z.int().describe('For how many hours a place that the waiting list offers is held.'),
   currency,
   published_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
@@ -214,6 +215,11 @@ const eventFields = {
     .nullable()
     .describe('URL of an online event.'),
   capacity: count(1).nullable().describe('Places over all ticket types; null: no limit.'),
+  waiting_list_offer_hours: z
+    .int('must be a whole number from 1 to 720')
+    .min(1, 'must be at least 1')
+    .max(720, 'must be at most 720')
+    .describe('For how many hours a place that the waiting list offers is held; default: 24.'),
   currency: currencyInput.describe('ISO 4217; cannot be changed once there is an order.'),
   external_id: externalIdInput,
   metadata: metadataInput,

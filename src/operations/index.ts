@@ -44,6 +44,14 @@ import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from '
 import { importAttendees, registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
 import {
+  acceptWaitingListOffer,
+  cancelWaitingListEntry,
+  getWaitingListEntry,
+  joinWaitingList,
+  listWaitingListEntries,
+  updateWaitingListEntry,
+} from './waiting-list.ts'
+import {
   createWebhookEndpoint,
   deleteWebhookEndpoint,
   getWebhookEndpoint,
@@ -73,6 +81,12 @@ export const operations: readonly Operation[] = [
   updatePromoCode,
   registerAttendee,
   importAttendees,
+  listWaitingListEntries,
+  getWaitingListEntry,
+  joinWaitingList,
+  updateWaitingListEntry,
+  acceptWaitingListOffer,
+  cancelWaitingListEntry,
   listOrders,
   getOrder,
   recordInvoicePayment,

@@ -9,6 +9,7 @@ import { EventSchema } from './events.ts'
 import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
+import { WaitingListEntrySchema } from './waiting-list.ts'
 import { notificationTypes, WebhookEndpointSchema } from './webhook-endpoints.ts'
 
 const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as const
@@ -56,6 +57,7 @@ export const NotificationSchema = z.strictObject({
       BouncedEmailSchema,
       EventSchema,
       TicketTypeSchema,
+      WaitingListEntrySchema,
       WebhookEndpointSchema,
     ])
     .describe('The object at that time; the first word of the type names its kind.'),

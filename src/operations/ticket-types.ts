@@ -36,6 +36,7 @@ export const TicketTypeSchema = z.strictObject({
   currency,
   quantity: z.int().nullable().describe('How many there are; null: unlimited.'),
   quantity_sold: z.int(),
+  quantity_held: z.int().describe('Places held for offers of the waiting list.'),
   quantity_available: z.int().nullable().describe("How many are left, within the event's capacity; null: unlimited."),
   min_per_order: z.int(),
   max_per_order: z.int().nullable(),

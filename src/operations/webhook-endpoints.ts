@@ -22,6 +22,11 @@ export const notificationTypes = [
   'refund.recorded',
   'email.bounced',
   'ticket_type.sold_out',
+  'waiting_list_entry.created',
+  'waiting_list_entry.offered',
+  'waiting_list_entry.accepted',
+  'waiting_list_entry.expired',
+  'waiting_list_entry.cancelled',
   'webhook_endpoint.test',
 ] as const
 

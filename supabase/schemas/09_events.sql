@@ -21,6 +21,7 @@ create table public.events (
   venue_country text,
   online_url text,
   capacity integer,
+  waiting_list_offer_hours integer not null default 24,
   currency text not null default 'EUR',
   published_at timestamptz,
   cancelled_at timestamptz,
@@ -49,6 +50,7 @@ create table public.events (
   constraint events_venue_country_is_iso_3166 check (venue_country ~ '^[A-Z]{2}$'),
   constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
   constraint events_capacity_is_positive check (capacity > 0),
+  constraint events_waiting_list_offer_hours_are_some check (waiting_list_offer_hours between 1 and 720),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
@@ -75,6 +77,7 @@ comment on column public.events.version is 'Number of edits; the ETag over REST.
 comment on column public.events.created_at is 'When the row was added.';
 comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
+comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
@@ -262,6 +265,9 @@ create trigger events_300_ends_at_is_after_starts_at before insert or update of 
 create trigger events_300_capacity before insert or update of capacity on public.events
   for each row when (new.capacity <= 0)
   execute function private.tg__refuse_value('capacity', 'A capacity is at least 1.', 'Leave it empty for no limit.');
+create trigger events_300_waiting_list_offer_hours before insert or update of waiting_list_offer_hours on public.events
+  for each row when (new.waiting_list_offer_hours not between 1 and 720)
+  execute function private.tg__refuse_value('waiting_list_offer_hours', 'An offer of the waiting list is held for 1 to 720 hours.');
 create trigger events_900_updated_at before update on public.events
   for each row execute function private.tg__set_updated_at();
 create trigger events_900_version before update on public.events
@@ -272,7 +278,7 @@ revoke all on public.events from anon, authenticated, service_role;
 alter table public.events enable row level security;
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
-  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy events_insert_own on public.events for insert to scope_events_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -285,15 +291,16 @@ create policy events_insert_membership on public.events for insert to authentica
 create policy events_update_membership on public.events for update to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
+grant select (id, organisation_id) on public.events to scope_attendees_read;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, status, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
 create function private.event_phase(starts_at timestamptz, ends_at timestamptz) returns public.event_phase
@@ -337,6 +344,7 @@ begin
     end,
     'online_url', event.online_url,
     'capacity', event.capacity,
+    'waiting_list_offer_hours', event.waiting_list_offer_hours,
     'currency', event.currency,
     'published_at', private.rfc3339(event.published_at),
     'cancelled_at', private.rfc3339(event.cancelled_at),

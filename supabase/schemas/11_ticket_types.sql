@@ -12,6 +12,7 @@ create table public.ticket_types (
   price bigint not null default 0,
   quantity integer,
   quantity_sold integer not null default 0,
+  quantity_held integer not null default 0,
   min_per_order integer not null default 1,
   max_per_order integer,
   sales_start_at timestamptz,
@@ -33,7 +34,8 @@ create table public.ticket_types (
   constraint ticket_types_price_is_bounded check (price between 0 and 100000000000),
   constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
-  constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
+  constraint ticket_types_quantity_held_is_not_negative check (quantity_held >= 0),
+  constraint ticket_types_are_not_oversold check (quantity_sold + quantity_held <= quantity),
   constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
   constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
     sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
@@ -59,8 +61,9 @@ comment on column public.ticket_types.version is 'Number of edits; the ETag over
 comment on column public.ticket_types.created_at is 'When the row was added.';
 comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
-comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold.';
+comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
+comment on column public.ticket_types.quantity_held is 'Places held for offers of the waiting list. Counted by Usher, not edited.';
 comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
 comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
@@ -80,11 +83,16 @@ begin
       409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
       hint => 'Add or cancel attendees instead.'
     );
-  end if;
-  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold then
+  elsif pg_trigger_depth() = 1 and new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
     perform private.refuse(
-      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued.', 'quantity',
-      jsonb_build_object('quantity_sold', new.quantity_sold)
+      409, 'read_only_field', 'quantity_held is counted from the offers of the waiting list and cannot be edited.', 'quantity_held',
+      hint => 'Cancel entries of the waiting list instead.'
+    );
+  end if;
+  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held then
+    perform private.refuse(
+      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
+      jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0)))
     );
   end if;
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then
@@ -103,8 +111,8 @@ create trigger ticket_types_050_fixed before update of organisation_id, event_id
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
   for each row execute function private.tg__assert_not_in_use(
-    'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
-    'attendees.ticket_type_id'
+    'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
+    'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
@@ -183,6 +191,7 @@ begin
       'currency', currency,
       'quantity', ticket_type.quantity,
       'quantity_sold', ticket_type.quantity_sold,
+      'quantity_held', ticket_type.quantity_held,
       'quantity_available', a.available,
       'min_per_order', ticket_type.min_per_order,
       'max_per_order', ticket_type.max_per_order,
@@ -208,7 +217,7 @@ begin
     from (
       -- Null is no limit, and least() ignores it. So would greatest(places_left, 0), and turn no limit into 0.
       select least(
-        ticket_type.quantity - ticket_type.quantity_sold,
+        ticket_type.quantity - ticket_type.quantity_sold - ticket_type.quantity_held,
         case when places_left < 0 then 0 else places_left end
       ) as available
     ) a
@@ -226,7 +235,7 @@ begin
     select private.ticket_type_json(
       ticket_type,
       e.currency,
-      e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
+      e.capacity - (select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.event_id = e.id)
     )
     from public.events e
     where e.id = ticket_type.event_id

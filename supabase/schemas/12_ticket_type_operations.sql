@@ -29,7 +29,7 @@ begin
     end if;
   end if;
 
-  select v_event.capacity - coalesce(sum(t.quantity_sold), 0) into v_places_left
+  select v_event.capacity - coalesce(sum(t.quantity_sold + t.quantity_held), 0) into v_places_left
   from public.ticket_types t
   where t.event_id = v_event.id;
 
@@ -145,6 +145,10 @@ begin
     return v_outcome;
   end if;
 
+  -- More places are offered to the waiting list, for which the capacity lock comes before the ticket type.
+  if changes ?| '{quantity,status,sales_end_at}' then
+    perform private.lock_event_capacity(t.event_id) from public.ticket_types t where t.id = update_ticket_type.ticket_type_id;
+  end if;
   select t.* into v_ticket_type from public.ticket_types t where t.id = update_ticket_type.ticket_type_id for no key update;
   if not found then
     perform private.refuse_not_found('ticket_type_id');

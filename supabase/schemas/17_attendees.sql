@@ -13,6 +13,7 @@ create table public.attendees (
   event_id uuid not null,
   order_id uuid not null,
   ticket_type_id uuid not null,
+  waiting_list_entry_id uuid,
   name text not null,
   email text not null,
   email_lower text not null generated always as (lower(email)) stored,
@@ -59,6 +60,7 @@ comment on column public.attendees.organisation_id is 'The organisation that it 
 comment on column public.attendees.event_id is 'The event that it belongs to.';
 comment on column public.attendees.order_id is 'The order that it is part of.';
 comment on column public.attendees.ticket_type_id is 'The kind of ticket.';
+comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';
 comment on column public.attendees.email_lower is 'The address in lower case, for look-ups. Generated.';
@@ -147,6 +149,9 @@ begin
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
     new.event_id := coalesce(new.event_id, v_order.event_id);
+    if new.waiting_list_entry_id is not null then
+      perform private.accept_offer(new);
+    end if;
     new := private.price_attendee(new, v_order);
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
@@ -264,9 +269,9 @@ begin
 end
 $$;
 create trigger attendees_050_fixed
-  before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
+  before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, discount, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(
-    'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
+    'organisation_id', 'event_id', 'order_id', 'waiting_list_entry_id', 'price', 'discount', 'currency', 'promo_code_id'
   );
 create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
   for each row execute function private.tg__assert_derived_untouched(
@@ -344,7 +349,7 @@ create policy attendees_update_membership on public.attendees for update to auth
 grant select on public.attendees to scope_attendees_read, scope_attendees_write;
 -- Members share one role, and viewers must not see what admits a person: see public.ticket_codes.
 grant select (
-  id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
+  id, organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
   status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
   metadata, version, created_at, updated_at
 ) on public.attendees to authenticated;
@@ -353,12 +358,12 @@ grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
 grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
 ) on public.attendees to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write;
 grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
 ) on public.attendees to authenticated;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees to authenticated;
 

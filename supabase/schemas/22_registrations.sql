@@ -92,13 +92,15 @@ begin
   select array_agg(row(a.*)::public.orders) into v_orders from added a;
 
   with added as (
-    insert into public.attendees (event_id, order_id, ticket_type_id, name, email, company, external_id, metadata)
+    insert into public.attendees (
+      event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+    )
     select
-      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.name, g.email, g.company, g.external_id,
+      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
       coalesce(g.metadata, '{}')
     from unnest(registrations) r
     cross join lateral jsonb_to_recordset(r.guests) g (
-      ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
+      ticket_type_id uuid, waiting_list_entry_id uuid, name text, email text, company text, external_id text, metadata jsonb
     )
     returning *
   )

@@ -20,6 +20,11 @@ create type public.notification_type as enum (
   'refund.recorded',
   'email.bounced',
   'ticket_type.sold_out',
+  'waiting_list_entry.created',
+  'waiting_list_entry.offered',
+  'waiting_list_entry.accepted',
+  'waiting_list_entry.expired',
+  'waiting_list_entry.cancelled',
   'webhook_endpoint.test'
 );
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
@@ -101,6 +106,7 @@ begin
     when 'refund' then 'orders:read'
     when 'attendee' then 'attendees:read'
     when 'email' then 'attendees:read'
+    when 'waiting_list_entry' then 'attendees:read'
     when 'event' then 'events:read'
     when 'ticket_type' then 'events:read'
     else 'events:write'

@@ -50,6 +50,10 @@ begin
     when 'order_confirmation' then v_order.status = 'cancelled'
     when 'payment_reminder' then v_order.status <> 'pending'
     when 'order_expired' then v_order.status <> 'cancelled'
+    when 'waiting_list_offer' then (
+      select w.status <> 'offered' or w.offer_expires_at <= now()
+      from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
+    )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
     else false
   end;
@@ -85,16 +89,18 @@ declare
   v_attendee public.attendees;
   v_order public.orders;
   v_event public.events;
+  v_offer json;
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
-  select e.* into v_event from public.events e where e.id = v_order.event_id;
+  v_offer := private.waiting_list_offer_json(email.waiting_list_entry_id);
+  select e.* into v_event from public.events e where e.id = coalesce(v_order.event_id, (v_offer ->> 'event_id')::uuid);
   return json_build_object(
     'id', email.id,
     'claim', email.claim,
     'attempt', email.attempts,
     'kind', email.kind,
-    'to', json_build_object('name', coalesce(v_attendee.name, v_order.name), 'email', email.sent_to),
+    'to', json_build_object('name', coalesce(v_attendee.name, v_order.name, v_offer ->> 'name'), 'email', email.sent_to),
     'organisation', (
       select json_build_object('name', g.name, 'reply_to', g.reply_to_email) from public.organisations g where g.id = email.organisation_id
     ),
@@ -116,7 +122,8 @@ begin
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]', '[]', '[]') end,
     'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
-    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id)
+    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id),
+    'waiting_list_entry', v_offer
   );
 end
 $$;
@@ -209,7 +216,8 @@ begin
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
       sent_to = coalesce(
-        (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id)
+        (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id),
+        (select w.email from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
       ),
       sent_code = case e.kind when 'ticket' then (select a.ticket_code from public.attendees a where a.id = e.attendee_id) end
     where e.id = any (v_candidates) and e.status = 'queued' and e.next_attempt_at <= v_now
@@ -220,7 +228,7 @@ begin
 end
 $$;
 comment on function api.claim_ticket_emails(integer, integer) is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, to, organisation, event, previous, attendee, order, lines, payment }].';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, to, organisation, event, previous, attendee, order, lines, payment, waiting_list_entry }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
 -- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five

@@ -1,5 +1,5 @@
--- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, and the audit trail. The courier purges them in
--- small batches, so that no other transaction waits for long.
+-- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
+-- nothing, and the audit trail. The courier purges them in small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
 -- is kept, however old, unless its endpoint is disabled.
@@ -51,6 +51,15 @@ begin
   where e.id in (
     select o.id from public.emails o
     where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
+  );
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  delete from public.waiting_list_entries w
+  where w.id in (
+    select o.id from public.waiting_list_entries o
+    where o.updated_at < v_before and o.status in ('expired', 'cancelled')
+    order by o.updated_at limit purge."limit" for update skip locked
   );
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;

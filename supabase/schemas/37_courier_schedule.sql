@@ -30,6 +30,9 @@ begin
         limit 1
       ) e
     )
+    and not exists (
+      select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
+    )
   then
     return;
   end if;

@@ -17,7 +17,7 @@ declare
     where t.event_id = event.id and t.organisation_id is not distinct from private.current_organisation_id()
   );
   v_places_left bigint := event.capacity - (
-    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
+    select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
   );
   v_with_money boolean := 'orders:read' = any (private.current_scopes());
   v_revenue json;
@@ -54,7 +54,7 @@ begin
   kinds as (
     select
       t.id, t.name, t.position, t.status,
-      least(t.quantity - t.quantity_sold, case when v_places_left < 0 then 0 else v_places_left end) as available,
+      least(t.quantity - t.quantity_sold - t.quantity_held, case when v_places_left < 0 then 0 else v_places_left end) as available,
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled'), 0) as sold,
       coalesce(sum(g.tickets) filter (where g.status = 'awaiting_payment'), 0) as pending_payment,
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.checked_in), 0) as checked_in,

@@ -5,7 +5,7 @@ create type public.audit_action as enum ('created', 'updated', 'deleted');
 create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
-  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint'
+  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry'
 );
 
 -- No foreign keys: an entry outlives what it is about.
@@ -74,7 +74,7 @@ begin
     from jsonb_each(old_row) f
     where f.value is distinct from coalesce(new_row -> f.key, 'null')
       and f.key not in (
-        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'times_redeemed',
+        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'quantity_held', 'times_redeemed',
         'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error',
         'admission_key'
       )
@@ -266,7 +266,7 @@ begin
   return case
     when object_type in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
     when object_type in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
-    when object_type in ('attendee', 'check_in') then 'attendees:read'
+    when object_type in ('attendee', 'check_in', 'waiting_list_entry') then 'attendees:read'
     when object_type = 'webhook_endpoint' then 'events:write'
   end::public.api_scope;
 end

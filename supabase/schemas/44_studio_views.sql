@@ -30,7 +30,7 @@ select
   t.name as ticket_type,
   private.money_text(t.price, e.currency) as price,
   t.quantity_sold as sold,
-  t.quantity - t.quantity_sold as available,
+  t.quantity - t.quantity_sold - t.quantity_held as available,
   coalesce(a.checked_in, 0) as checked_in,
   private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered
 from public.events e

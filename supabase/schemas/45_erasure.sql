@@ -75,6 +75,11 @@ begin
     get diagnostics v_orders = row_count;
   end if;
   perform set_config('usher.erasing', '', true);
+  perform private.erase_waiting_list_entries(array(
+    select w.id from public.waiting_list_entries w
+    where w.event_id = v_attendee.event_id
+      and (w.id = v_attendee.waiting_list_entry_id or w.email_lower = v_attendee.email_lower)
+  ));
 
   v_notification_ids := array(
     select n.id

@@ -35,6 +35,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicketEmail {
         country: 'DE',
       },
       online_url: null,
+      waiting_list_offer_hours: 24,
       capacity: null,
       currency: 'EUR',
       published_at: '2027-01-02T00:00:00Z',

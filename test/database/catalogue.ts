@@ -29,6 +29,7 @@ export const courierFunctions = [
   'claim_ticket_emails',
   'settle_ticket_email',
   'record_ticket_email_event',
+  'expire_waiting_list_offers',
   'purge',
   'outbox_depth',
 ]

@@ -49,6 +49,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.claim_ticket_emails': ['courier'],
     'api.claim_webhooks': ['courier'],
     'api.erased_ticket_emails': ['courier'],
+    'api.expire_waiting_list_offers': ['courier'],
     'api.fan_out_webhooks': ['courier'],
     'api.outbox_depth': ['courier'],
     'api.purge': ['courier'],
@@ -77,6 +78,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.lock_attendees_of_import': ['scope_attendees_write'],
     'private.lock_order_of': ['scope_attendees_write'],
     'private.lock_orders_of': ['scope_checkin_write'],
+    'private.lock_waiting_list_entry': ['scope_attendees_write'],
     // Ids of those among the given ids.
     'private.matching_orders': ['scope_orders_read'],
     'private.may_listen': ['authenticated'],

@@ -50,7 +50,7 @@ export const schemas: Record<string, string[]> = {
 }
 
 const eventColumns = `name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata`
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, external_id, metadata`
 
 const ticketTypeColumns = `name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata`
@@ -60,6 +60,8 @@ const paymentColumns = 'order_id, method, amount, currency, received_at, externa
 const refundColumns = 'order_id, method, amount, currency, refunded_at, external_reference'
 
 const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
+
+const waitingListColumns = 'name, email, company, send_email, external_id, metadata'
 
 const webhookEndpointColumns = 'url, description, types, event_ids'
 
@@ -101,6 +103,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
       insert: `organisation_id, ${eventColumns}`,
       update: `status, ${eventColumns}`,
     },
+    scope_attendees_read: { select: 'id, organisation_id' },
     scope_attendees_write: { select: 'id, organisation_id, currency' },
     scope_checkin_write: { select: 'id, organisation_id, name, status' },
   },
@@ -153,19 +156,34 @@ export const tables: Record<string, Record<string, Privileges>> = {
     // Not the ticket code: members share one role, and viewers must not see it. See public.ticket_codes.
     authenticated: {
       select:
-        'id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id, status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id, metadata, version, created_at, updated_at',
-      insert: 'organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata',
+        'id, organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, email_lower, company, price, discount, currency, promo_code_id, status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id, metadata, version, created_at, updated_at',
+      insert:
+        'organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata',
       update: 'name, email, company, status, ticket_code, ticket_email_status, external_id, metadata',
     },
     scope_attendees_read: { select: '*' },
     scope_attendees_write: {
       select: '*',
-      insert: 'organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata',
+      insert:
+        'organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata',
       update: 'name, email, company, status, ticket_code, ticket_email_status, external_id, metadata',
     },
     // Not the e-mail address: the door learns who stands before it, not how to reach them.
     scope_checkin_write: {
       select: 'id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at',
+    },
+  },
+  'public.waiting_list_entries': {
+    authenticated: {
+      select: '*',
+      insert: `organisation_id, event_id, ticket_type_id, ${waitingListColumns}`,
+      update: `status, offer_expires_at, ${waitingListColumns}`,
+    },
+    scope_attendees_read: { select: '*' },
+    scope_attendees_write: {
+      select: '*',
+      insert: `organisation_id, event_id, ticket_type_id, ${waitingListColumns}`,
+      update: `status, offer_expires_at, ${waitingListColumns}`,
     },
   },
   'public.payments': {

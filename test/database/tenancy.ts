@@ -42,6 +42,7 @@ export const edits: Record<string, string> = {
   'public.promo_codes': 'percent_off = 30',
   'public.orders': "status = 'cancelled'",
   'public.attendees': "name = 'Renamed'",
+  'public.waiting_list_entries': "name = 'Renamed'",
   'public.check_in_points': "name = 'Renamed'",
   'public.check_ins': 'undone_at = now()',
   'public.webhook_endpoints': "description = 'Renamed'",
@@ -57,6 +58,7 @@ export const refusedAsNotFound: Record<string, string> = {
   'public.promo_codes': 'event_id',
   'public.orders': 'event_id',
   'public.attendees': 'order_id',
+  'public.waiting_list_entries': 'event_id',
   'public.check_in_points': 'event_id',
   'public.check_ins': 'event_id',
   'public.payments': 'order_id',
@@ -109,6 +111,11 @@ export const additions: Record<string, (tenant: Tenant, newcomer: Claims) => [sq
   'public.webhook_endpoints': (tenant) => [
     "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://new.example.com', '{order.created}')",
     [tenant.id],
+  ],
+  'public.waiting_list_entries': (tenant) => [
+    `insert into public.waiting_list_entries (organisation_id, event_id, ticket_type_id, name, email)
+     values ($1, $2, $3, 'Guest', $4)`,
+    [tenant.id, tenant.event.id, tenant.soldOutTicketTypeId, `${randomUUID()}@example.com`],
   ],
   'public.check_in_points': (tenant) => [
     "insert into public.check_in_points (organisation_id, event_id, name) values ($1, $2, 'New')",

@@ -11,6 +11,7 @@ import type { Claims } from './actor.ts'
 export type Tenant = {
   id: string
   event: TestEvent
+  soldOutTicketTypeId: string
   orderId: string
   /** Pending, with something due. */
   pricedOrderId: string
@@ -43,6 +44,11 @@ export async function createTenant(): Promise<Tenant> {
     event.id,
   ])
   await studio.query("insert into public.check_in_points (event_id, name) values ($1, 'Gate')", [event.id])
+  const soldOutTicketTypeId = await event.ticketType({ quantity: 0 })
+  await studio.query(
+    "insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Guest', 'guest@example.com')",
+    [event.id, soldOutTicketTypeId],
+  )
   const priced = await event.payer()
   await studio.query('insert into public.payments (order_id, amount) values ($1, 100)', [priced.orderId])
   const refunded = await event.payer()
@@ -69,6 +75,7 @@ export async function createTenant(): Promise<Tenant> {
   return {
     id: organisation.id,
     event,
+    soldOutTicketTypeId,
     orderId: guest.orderId,
     pricedOrderId: priced.orderId,
     paymentId: paid.id,

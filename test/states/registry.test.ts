@@ -42,6 +42,10 @@ const noTransitions = {
   update_check_in_point: 'see test/rest/check-in-points.test.ts',
   delete_check_in_point: 'what is gone has no state',
   import_attendees: 'it is register_attendee and update_attendee for many: see test/rest/import-attendees.test.ts',
+  join_waiting_list: 'see test/rest/waiting-list.test.ts, as for the other operations of the waiting list',
+  update_waiting_list_entry: 'it takes no status',
+  accept_waiting_list_offer: 'see test/rest/waiting-list.test.ts',
+  cancel_waiting_list_entry: 'see test/rest/waiting-list.test.ts',
   check_in_batch: 'it judges like check_in, by the same trigger: see test/rest/check-in-batch.test.ts',
 }
 
@@ -73,6 +77,7 @@ const noStates = {
   check_in_point_status: 'archived closes it, which test/rest/check-in-points.test.ts shows',
   check_in_reason: 'why a scan was rejected, which check-ins.test.ts tells of each',
   ticket_type_visibility: 'a setting',
+  waiting_list_status: 'see test/rest/waiting-list.test.ts',
   payment_method: 'a setting',
   notification_type: 'what happened, for good',
   request_source: 'where a row came from, for good',

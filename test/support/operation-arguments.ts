@@ -70,6 +70,33 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     ticket_type_id: ticketTypeId,
     attendees: [{ external_id: 'contact-1', name: 'Mary Jackson', email: 'mary@example.com' }],
   }),
+  join_waiting_list: async ({ id, ticketTypeId }) => {
+    await sellOut(ticketTypeId)
+    return {
+      event_id: id,
+      ticket_type_id: ticketTypeId,
+      name: 'Mary Jackson',
+      email: 'mary@example.com',
+      send_email: false,
+      metadata: { vip: true },
+    }
+  },
+  list_waiting_list_entries: async (event) => {
+    await waitingListEntry(event)
+    return { event_id: event.id, ticket_type_id: event.ticketTypeId, status: 'waiting', email: 'ANNIE@example.com' }
+  },
+  get_waiting_list_entry: async (event) => ({ waiting_list_entry_id: await waitingListEntry(event) }),
+  update_waiting_list_entry: async (event) => ({
+    waiting_list_entry_id: await waitingListEntry(event),
+    changes: { name: 'Annie J. Easley', company: null },
+    if_version: 1,
+  }),
+  accept_waiting_list_offer: async (event) => {
+    const entry = await waitingListEntry(event)
+    await studio.query('update public.ticket_types set quantity = quantity + 1 where id = $1', [event.ticketTypeId])
+    return { waiting_list_entry_id: entry, payment_method: 'invoice' }
+  },
+  cancel_waiting_list_entry: async (event) => ({ waiting_list_entry_id: await waitingListEntry(event) }),
   list_orders: async (event) => {
     await event.guest()
     return { event_id: event.id, search: 'GUE exämple', status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
@@ -240,6 +267,19 @@ async function paidIn(event: TestEvent): Promise<string> {
   const { id } = await row<{ id: string }>(
     'insert into public.payments (order_id, amount) values ($1, 4900) returning id',
     [orderId],
+  )
+  return id
+}
+
+const sellOut = (ticketTypeId: string) =>
+  studio.query('update public.ticket_types set quantity = quantity_sold where id = $1', [ticketTypeId])
+
+/** Somebody who waits for the ticket type of the event. */
+export async function waitingListEntry(event: TestEvent, email = 'annie@example.com'): Promise<string> {
+  await sellOut(event.ticketTypeId)
+  const { id } = await row<{ id: string }>(
+    "insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Annie Easley', $3) returning id",
+    [event.id, event.ticketTypeId, email],
   )
   return id
 }

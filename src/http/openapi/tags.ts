@@ -46,6 +46,12 @@ const chapters: readonly Tag[] = [
     kinds: ['attendee', 'attendee_import', 'erasure', 'ticket_qr'],
   },
   {
+    name: 'Waiting list',
+    description: 'People who wait for a place of a sold-out ticket type, and the offers made to them.',
+    guide: 'integrators#the-waiting-list',
+    kinds: ['waiting_list_entry'],
+  },
+  {
     name: 'Check-ins',
     description: 'Scans at the door: each is accepted or rejected, and logged; each ticket admits once.',
     guide: 'integrators#checking-in',

@@ -8,6 +8,7 @@ import { timestamp } from '../../operations/fields.ts'
 import { ArrivalSchema, BouncedEmailSchema } from '../../operations/notifications.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from '../../operations/orders.ts'
 import { TicketTypeSchema } from '../../operations/ticket-types.ts'
+import { WaitingListEntrySchema } from '../../operations/waiting-list.ts'
 import { notificationTypes, WebhookEndpointSchema } from '../../operations/webhook-endpoints.ts'
 
 const objects = {
@@ -18,6 +19,7 @@ const objects = {
   email: BouncedEmailSchema,
   event: EventSchema,
   ticket_type: TicketTypeSchema,
+  waiting_list_entry: WaitingListEntrySchema,
   webhook_endpoint: WebhookEndpointSchema,
 }
 

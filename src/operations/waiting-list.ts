@@ -1,0 +1,188 @@
+// The waiting list of sold-out ticket types. SQL: supabase/schemas/49_waiting_list.sql and 50_waiting_list_operations.sql.
+
+import * as z from 'zod'
+import type { Operation } from '../operation.ts'
+import {
+  changesOf,
+  emailAddress,
+  externalId,
+  externalIdInput,
+  id,
+  ifVersions,
+  line,
+  listOf,
+  metadata,
+  metadataInput,
+  nextPage,
+  one,
+  oneOf,
+  paging,
+  timestamp,
+  timestampInput,
+  version,
+} from './fields.ts'
+import { OrderSchema, paymentMethods } from './orders.ts'
+
+const statuses = ['waiting', 'offered', 'accepted', 'expired', 'cancelled'] as const
+
+export const WaitingListEntrySchema = z.strictObject({
+  object: z.literal('waiting_list_entry'),
+  id: id('entry of the waiting list'),
+  event_id: id('event'),
+  ticket_type_id: id('ticket type'),
+  ticket_type: z.strictObject({ id: id('ticket type'), name: z.string() }),
+  name: z.string(),
+  email: z.string(),
+  company: z.string().nullable(),
+  status: z.enum(statuses),
+  position: z.int().nullable().describe('Place in the line for the ticket type, from 1; null unless waiting.'),
+  offered_at: timestamp.nullable(),
+  offer_expires_at: timestamp.nullable().describe('Until when the place is held.'),
+  order_id: id('order').nullable().describe('The order of whoever accepted.'),
+  attendee_id: id('attendee').nullable().describe('Whoever accepted.'),
+  external_id: externalId,
+  metadata,
+  version,
+  created_at: timestamp,
+  updated_at: timestamp,
+})
+
+const entryId = id('entry of the waiting list')
+
+const entryFields = {
+  name: line(200).describe('Name of the person.'),
+  email: emailAddress.describe('The offer is sent to it.'),
+  company: line(200).nullable().describe('Company of the person.'),
+  external_id: externalIdInput,
+  metadata: metadataInput,
+}
+
+const refusedSales = [
+  'event_not_published',
+  'event_ended',
+  'quantity_not_allowed',
+  'ticket_type_archived',
+  'sales_not_started',
+  'sales_ended',
+] as const
+
+export const joinWaitingList = {
+  name: 'join_waiting_list',
+  title: 'Join a waiting list',
+  summary: 'Put a person on the waiting list of a sold-out ticket type.',
+  description:
+    'Puts a person on the waiting list of a sold-out ticket type. First come, first served: a place that is given back is held for them and offered by e-mail, with a deadline. On not_sold_out use register_attendee; on already_exists they wait already.',
+  method: 'POST',
+  path: '/events/{event_id}/waiting-list',
+  errors: ['not_found', 'not_sold_out', ...refusedSales, 'already_exists'],
+  scope: 'attendees:write',
+  input: z
+    .strictObject({
+      event_id: id('event'),
+      ticket_type_id: id('ticket type that is sold out'),
+      ...entryFields,
+      send_email: z.boolean('must be true or false').describe('false: neither offer nor ticket is e-mailed.'),
+    })
+    .partial()
+    .required({ event_id: true, ticket_type_id: true, name: true, email: true }),
+  output: one(WaitingListEntrySchema),
+  hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
+
+export const listWaitingListEntries = {
+  name: 'list_waiting_list_entries',
+  title: 'List a waiting list',
+  summary: 'The waiting list of an event, first come first.',
+  description: `Lists who waits for a place at an event, first come first. status offered: a place is held for them until offer_expires_at. ${nextPage}`,
+  method: 'GET',
+  path: '/events/{event_id}/waiting-list',
+  errors: ['not_found'],
+  scope: 'attendees:read',
+  input: z.strictObject({
+    event_id: id('event'),
+    ticket_type_id: id('ticket type').optional(),
+    status: oneOf(statuses).optional().describe('Only entries with this status.'),
+    email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
+    ...paging,
+  }),
+  output: listOf(WaitingListEntrySchema),
+} satisfies Operation
+
+export const getWaitingListEntry = {
+  name: 'get_waiting_list_entry',
+  title: 'Get an entry of a waiting list',
+  summary: 'One entry of a waiting list.',
+  description: 'Returns one entry of a waiting list; list_waiting_list_entries gives its id.',
+  method: 'GET',
+  path: '/waiting-list-entries/{waiting_list_entry_id}',
+  errors: ['not_found'],
+  scope: 'attendees:read',
+  input: z.strictObject({ waiting_list_entry_id: entryId }),
+  output: one(WaitingListEntrySchema),
+} satisfies Operation
+
+export const updateWaitingListEntry = {
+  name: 'update_waiting_list_entry',
+  title: 'Change an entry of a waiting list',
+  summary: 'Correct an entry, or move the deadline of its offer; the place in the line stays.',
+  description:
+    'Corrects an entry of a waiting list, or moves offer_expires_at of an offer; one in the past ends the offer. On version_mismatch read it again.',
+  method: 'PATCH',
+  path: '/waiting-list-entries/{waiting_list_entry_id}',
+  errors: ['not_found', 'read_only_field', 'already_exists', 'version_mismatch'],
+  scope: 'attendees:write',
+  input: z.strictObject({
+    waiting_list_entry_id: entryId,
+    changes: changesOf({
+      ...entryFields,
+      offer_expires_at: timestampInput.describe('Until when the offered place is held.'),
+    }),
+    if_version: ifVersions,
+  }),
+  output: one(WaitingListEntrySchema),
+  hints: { destructive: true, idempotent: true, openWorld: false },
+} satisfies Operation
+
+export const acceptWaitingListOffer = {
+  name: 'accept_waiting_list_offer',
+  title: 'Accept an offer of a waiting list',
+  summary: 'Register the person whom the waiting list offers a place.',
+  description:
+    'Registers the person whom the waiting list offers a place, as register_attendee does: complimentary without payment_method. Answers the order. On not_offered they still have to wait; on offer_expired they may join again.',
+  method: 'POST',
+  path: '/waiting-list-entries/{waiting_list_entry_id}/accept',
+  errors: [
+    'not_found',
+    'not_offered',
+    'offer_expired',
+    ...refusedSales,
+    'promo_code_disabled',
+    'promo_code_not_started',
+    'promo_code_expired',
+    'promo_code_used_up',
+    'promo_code_not_applicable',
+    'already_exists',
+  ],
+  scope: 'attendees:write',
+  input: z.strictObject({
+    waiting_list_entry_id: entryId,
+    payment_method: oneOf(paymentMethods).optional().describe('As in register_attendee.'),
+    promo_code: line(50).optional().describe('As in register_attendee.'),
+  }),
+  output: one(OrderSchema),
+  hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Operation
+
+export const cancelWaitingListEntry = {
+  name: 'cancel_waiting_list_entry',
+  title: 'Leave a waiting list',
+  summary: 'Take a person off the waiting list; a place offered to them goes to the next.',
+  description: 'Takes a person off the waiting list for good; a place that is offered to them goes to the next.',
+  method: 'POST',
+  path: '/waiting-list-entries/{waiting_list_entry_id}/cancel',
+  errors: ['not_found', 'invalid_transition'],
+  scope: 'attendees:write',
+  input: z.strictObject({ waiting_list_entry_id: entryId }),
+  output: one(WaitingListEntrySchema),
+  hints: { destructive: true, idempotent: false, openWorld: true },
+} satisfies Operation

@@ -1,0 +1,284 @@
+// The waiting list: who joins, who is offered what when a place is given back, and what becomes of an offer.
+
+import { expect, test } from 'vitest'
+import { refusalOf, row, studio } from '../support/database.ts'
+import { createOrganisation, type TestEvent } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+import { edit } from '../support/studio.ts'
+
+/** A sold-out event: two places of one ticket type, both taken. */
+async function soldOut(options: { capacity?: number; quantity?: number } = { quantity: 2 }) {
+  const organisation = await createOrganisation()
+  const event = await organisation.event(options)
+  const send = rest(await organisation.key())
+  const guests = [await event.guest(), await event.guest()]
+  const join = (name: string, ticketTypeId = event.ticketTypeId, more: object = {}) =>
+    send('POST', `/events/${event.id}/waiting-list`, {
+      ticket_type_id: ticketTypeId,
+      name,
+      email: `${name.toLowerCase()}@example.com`,
+      ...more,
+    })
+  const joined = async (...args: Parameters<typeof join>): Promise<string> => (await join(...args)).body.data.id
+  const register = (ticketTypeId = event.ticketTypeId) =>
+    send('POST', `/events/${event.id}/registrations`, {
+      ticket_type_id: ticketTypeId,
+      name: 'Early Bird',
+      email: 'bird@example.com',
+    })
+  const statuses = async () =>
+    (await send('GET', `/events/${event.id}/waiting-list`)).body.data.map(
+      ({ name, status, position }: { name: string; status: string; position: number | null }) =>
+        [name, status, position].filter((value) => value !== null).join(' '),
+    )
+  return { organisation, event, send, guests, join, joined, register, statuses }
+}
+
+const counters = (event: TestEvent) =>
+  row('select quantity, quantity_sold as sold, quantity_held as held from public.ticket_types where id = $1', [
+    event.ticketTypeId,
+  ])
+
+/** What the organisation was notified of, of its waiting list. */
+const notified = async (organisationId: string) =>
+  (
+    await studio.query<{ told: string }>(
+      `select replace(type::text, 'waiting_list_entry.', '') || ' ' || (data ->> 'name') as told
+       from public.notifications where organisation_id = $1 and type::text like 'waiting_list%' order by id`,
+      [organisationId],
+    )
+  ).rows.map(({ told }) => told)
+
+/** What the courier does; the deadlines of other tests are as good as ours. */
+async function expire(): Promise<void> {
+  type Done = { done: { has_more: boolean } }
+  while ((await row<Done>('select api.expire_waiting_list_offers() as done')).done.has_more);
+}
+
+test('a place that is given back is offered to whoever came first, and held for them until they accept', async () => {
+  const { organisation, event, send, guests, join, register, statuses } = await soldOut()
+  const { body: first } = await join('Ann', event.ticketTypeId, {
+    company: 'IBM',
+    external_id: 'crm-1',
+    metadata: { a: 1 },
+  })
+  expect(first.data).toMatchObject({ status: 'waiting', position: 1, offered_at: null, company: 'IBM' })
+  expect((await join('Bea')).body.data.position).toBe(2)
+
+  await send('POST', `/attendees/${guests[0]?.attendeeId}/cancel`)
+  expect(await statuses()).toEqual(['Ann offered', 'Bea waiting 1'])
+  const { body: offered } = await send('GET', `/waiting-list-entries/${first.data.id}`)
+  const hours = (Date.parse(offered.data.offer_expires_at) - Date.parse(offered.data.offered_at)) / 3_600_000
+  expect(hours).toBe(24)
+  expect(await counters(event)).toEqual({ quantity: 2, sold: 1, held: 1 })
+  const { body: types } = await send('GET', `/events/${event.id}/ticket-types`)
+  expect(types.data[0]).toMatchObject({ quantity_held: 1, quantity_available: 0, sales_status: 'sold_out' })
+  expect(await register()).toMatchObject({ status: 409, body: { error: { code: 'sold_out' } } })
+
+  const accept = `/waiting-list-entries/${first.data.id}/accept`
+  const { status, body: order } = await send('POST', accept)
+  expect(status).toBe(201)
+  expect(order.data).toMatchObject({ status: 'completed', name: 'Ann', external_id: 'crm-1' })
+  expect(order.data.attendees[0]).toMatchObject({
+    name: 'Ann',
+    company: 'IBM',
+    external_id: 'crm-1',
+    metadata: { a: 1 },
+  })
+  expect(await counters(event)).toEqual({ quantity: 2, sold: 2, held: 0 })
+  expect((await send('GET', `/waiting-list-entries/${first.data.id}`)).body.data).toMatchObject({
+    status: 'accepted',
+    order_id: order.data.id,
+    attendee_id: order.data.attendees[0].id,
+  })
+  expect(await send('POST', accept)).toMatchObject({
+    status: 409,
+    body: { error: { code: 'not_offered', details: { status: 'accepted' } } },
+  })
+  expect(await notified(organisation.id)).toEqual(['created Ann', 'created Bea', 'offered Ann', 'accepted Ann'])
+})
+
+test('an offer that is not accepted goes to the next, after its deadline or when it is declined', async () => {
+  const { organisation, event, send, guests, joined, statuses } = await soldOut()
+  const [ann, bea] = [await joined('Ann'), await joined('Bea')]
+  await joined('Cay')
+  await edit('events', event.id, 'waiting_list_offer_hours = 2')
+  await edit('attendees', guests[0]?.attendeeId ?? '', "status = 'cancelled'")
+  const past = '2026-01-01T00:00:00Z'
+  await send('PATCH', `/waiting-list-entries/${ann}`, { offer_expires_at: past })
+  // Late, though the courier has not been there yet.
+  expect(await send('POST', `/waiting-list-entries/${ann}/accept`)).toMatchObject({
+    status: 409,
+    body: { error: { code: 'offer_expired', details: { offer_expires_at: '2026-01-01T00:00:00.000Z' } } },
+  })
+  await expire()
+  expect(await statuses()).toEqual(['Ann expired', 'Bea offered', 'Cay waiting 1'])
+  expect((await send('POST', `/waiting-list-entries/${ann}/accept`)).body.error.code).toBe('offer_expired')
+
+  expect((await send('POST', `/waiting-list-entries/${bea}/cancel`)).body.data.status).toBe('cancelled')
+  expect(await statuses()).toEqual(['Ann expired', 'Bea cancelled', 'Cay offered'])
+  expect((await send('POST', `/waiting-list-entries/${bea}/cancel`)).body.error.code).toBe('invalid_transition')
+  expect(await counters(event)).toEqual({ quantity: 2, sold: 1, held: 1 })
+
+  // Whoever missed an offer may wait again, at the end.
+  await joined('Ann')
+  expect(await statuses()).toEqual(['Ann expired', 'Bea cancelled', 'Cay offered', 'Ann waiting 1'])
+  expect((await notified(organisation.id)).slice(3)).toEqual([
+    'offered Ann',
+    'expired Ann',
+    'offered Bea',
+    'cancelled Bea',
+    'offered Cay',
+    'created Ann',
+  ])
+  const { rows } = await studio.query(
+    `select w.name from public.emails e join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
+     where e.organisation_id = $1 and e.kind = 'waiting_list_offer' order by e.id`,
+    [organisation.id],
+  )
+  expect(rows.map(({ name }) => name)).toEqual(['Ann', 'Bea', 'Cay'])
+})
+
+test('more places, of a ticket type or of the event, are offered at once, in the order of joining', async () => {
+  const { event, send, joined, statuses } = await soldOut({ capacity: 2 })
+  const other = await event.ticketType({ quantity: 1 })
+  await joined('Ann')
+  await joined('Bea', other)
+  await joined('Cay', other)
+  await joined('Dot')
+  await send('PATCH', `/events/${event.id}`, { capacity: 4 })
+  expect(await statuses()).toEqual(['Ann offered', 'Bea offered', 'Cay waiting 1', 'Dot waiting 1'])
+  // The other ticket type is full by itself: the next place of the event goes to whom it can.
+  await edit('events', event.id, 'capacity = 5')
+  expect(await statuses()).toEqual(['Ann offered', 'Bea offered', 'Cay waiting 1', 'Dot offered'])
+  await edit('events', event.id, 'capacity = null')
+  await send('PATCH', `/ticket-types/${other}`, { quantity: 2 })
+  expect(await statuses()).toEqual(['Ann offered', 'Bea offered', 'Cay offered', 'Dot offered'])
+  // What is held counts as taken.
+  const lower = await send('PATCH', `/ticket-types/${other}`, { quantity: 1 })
+  expect(lower.body.error).toMatchObject({
+    code: 'quantity_below_sold',
+    details: { quantity_sold: 0, quantity_held: 2 },
+  })
+  const fewer = await send('PATCH', `/events/${event.id}`, { capacity: 5 })
+  expect(fewer.body.error).toMatchObject({ code: 'capacity_below_sold', details: { places_taken: 6 } })
+})
+
+test('whoever can register, waits already or is too late cannot join', async () => {
+  const { event, send, join, joined } = await soldOut()
+  const free = await event.ticketType()
+  expect(await join('Ann', free)).toMatchObject({
+    status: 409,
+    body: { error: { code: 'not_sold_out', param: 'ticket_type_id', details: { ticket_type_id: free } } },
+  })
+  const ann = await joined('Ann')
+  expect((await join('ANN')).body.error).toMatchObject({ code: 'already_exists', param: 'email', details: { id: ann } })
+  expect((await join('Bea', crypto.randomUUID())).body.error).toMatchObject({
+    code: 'not_found',
+    param: 'ticket_type_id',
+  })
+  expect((await join('Bea', event.ticketTypeId, { email: 'bea' })).body.error).toMatchObject({
+    code: 'validation_failed',
+    param: 'email',
+  })
+  expect((await send('POST', `/waiting-list-entries/${ann}/accept`)).body.error).toMatchObject({
+    code: 'not_offered',
+    details: { status: 'waiting' },
+  })
+  const early = { offer_expires_at: '2030-01-01T00:00:00Z' }
+  expect((await send('PATCH', `/waiting-list-entries/${ann}`, early)).body.error.code).toBe('read_only_field')
+  expect((await send('PATCH', `/waiting-list-entries/${ann}`, { name: 'Anna' })).body.data).toMatchObject({
+    name: 'Anna',
+    position: 1,
+  })
+
+  await edit('ticket_types', event.ticketTypeId, "status = 'archived'")
+  expect((await join('Bea')).body.error.code).toBe('ticket_type_archived')
+  await edit('ticket_types', event.ticketTypeId, "status = 'active', sales_end_at = now()")
+  expect((await join('Bea')).body.error.code).toBe('sales_ended')
+  await edit('ticket_types', event.ticketTypeId, "sales_end_at = null, sales_start_at = now() + interval '1 hour'")
+  expect((await join('Bea')).body.error.code).toBe('sales_not_started')
+  await edit('ticket_types', event.ticketTypeId, 'sales_start_at = null, min_per_order = 2')
+  expect((await join('Bea')).body.error.code).toBe('quantity_not_allowed')
+  await edit('events', event.id, "starts_at = now() - interval '2 days', ends_at = now() - interval '1 day'")
+  expect((await join('Bea')).body.error.code).toBe('event_ended')
+  await edit('events', event.id, "ends_at = now() + interval '1 day', status = 'completed'")
+  expect((await join('Bea')).body.error.code).toBe('event_not_published')
+})
+
+test('nobody waits for an event that is cancelled', async () => {
+  const { event, send, guests, joined, statuses } = await soldOut()
+  await joined('Ann')
+  await joined('Bea')
+  await send('POST', `/orders/${guests[0]?.orderId}/cancel`)
+  await send('POST', `/events/${event.id}/cancel`)
+  expect(await statuses()).toEqual(['Ann cancelled', 'Bea cancelled'])
+  expect(await counters(event)).toEqual({ quantity: 2, sold: 0, held: 0 })
+})
+
+test('in Studio the same rules hold, and an attendee with the entry accepts its offer', async () => {
+  const { event, guests } = await soldOut()
+  const add = (email: string) =>
+    row<{ id: string }>(
+      `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Ann', $3) returning id`,
+      [event.id, event.ticketTypeId, email],
+    )
+  const [ann, bea] = [await add('ann@example.com'), await add('bea@example.com')]
+  const refusal = (assignment: string) =>
+    refusalOf(studio.query(`update public.waiting_list_entries set ${assignment} where id = $1`, [bea.id]))
+  const notNow = { sqlstate: 'PT409', code: 'invalid_transition', param: 'status' }
+  for (const status of ['offered', 'accepted', 'expired'])
+    expect(await refusal(`status = '${status}'`)).toMatchObject(notNow)
+  expect(await refusal('offer_expires_at = now()')).toMatchObject({ code: 'read_only_field' })
+  expect(
+    await refusalOf(studio.query('delete from public.waiting_list_entries where id = $1', [bea.id])),
+  ).toMatchObject({
+    code: 'in_use',
+  })
+  expect(await refusalOf(edit('ticket_types', event.ticketTypeId, 'quantity_held = 1'))).toMatchObject({
+    code: 'read_only_field',
+    param: 'quantity_held',
+  })
+
+  const order = await row<{ id: string }>(
+    "insert into public.orders (event_id, name, email) values ($1, 'Ann', 'ann@example.com') returning id",
+    [event.id],
+  )
+  const attend = (entryId: string) =>
+    studio.query(
+      `insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email)
+       values ($1, $2, $3, 'Ann', 'ann@example.com')`,
+      [order.id, event.ticketTypeId, entryId],
+    )
+  expect(await refusalOf(attend(ann.id))).toMatchObject({ code: 'not_offered' })
+  await edit('orders', guests[0]?.orderId ?? '', "status = 'cancelled'")
+  expect(await refusalOf(attend(bea.id))).toMatchObject({ code: 'not_offered' })
+  await attend(ann.id)
+  expect(await row('select status from public.waiting_list_entries where id = $1', [ann.id])).toEqual({
+    status: 'accepted',
+  })
+  expect(await counters(event)).toEqual({ quantity: 2, sold: 2, held: 0 })
+})
+
+test('what is over is forgotten, and so is whoever is erased', async () => {
+  const { organisation, event, send, guests, joined } = await soldOut()
+  const [ann, bea] = [await joined('Ann'), await joined('Bea')]
+  await send('POST', `/attendees/${guests[0]?.attendeeId}/cancel`)
+  const { body } = await send('POST', `/waiting-list-entries/${ann}/accept`)
+  await send('POST', `/waiting-list-entries/${bea}/cancel`)
+  await send('POST', `/attendees/${body.data.attendees[0].id}/erase`)
+  const { rows } = await studio.query(
+    `select to_jsonb(w)::text as kept from public.waiting_list_entries w where w.id = $1
+     union all select data::text from public.notifications where organisation_id = $2 and data ->> 'id' = $1::text`,
+    [ann, organisation.id],
+  )
+  expect(rows).toHaveLength(4)
+  for (const { kept } of rows) expect(kept).not.toMatch(/ann/i)
+
+  // What the purge would take, were it time: asked with a clock that is ahead.
+  const gone = await row<{ n: number }>(
+    `select count(*)::int as n from public.waiting_list_entries where event_id = $1 and status in ('expired', 'cancelled')`,
+    [event.id],
+  )
+  expect(gone.n).toBe(1)
+})
