@@ -1,6 +1,7 @@
 // A client of the event: carries out commands over REST, one after the other, beside others. Clients share the ids that they
 // learn, so that they compete for the same rows. An unexpected answer is recorded, not thrown: the others continue.
 
+import { studio } from '../support/database.ts'
 import type { RestAnswer, rest } from '../support/rest.ts'
 import { type Command, mayBeRefused } from './commands.ts'
 
@@ -34,6 +35,7 @@ export type Known = {
   /** Codes of which a later one was answered. */
   oldCodes: string[]
   checkInIds: string[]
+  entryIds: string[]
   /** The event itself, and so everybody. */
   isCancelled: boolean
   /** What was answered as done. The database must hold just that. */
@@ -79,6 +81,14 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
   switch (command.do) {
     case 'register':
       return register(command, send, known)
+    case 'join':
+      return join(known.ticketTypeIds[command.ticketType] as string, send, known)
+    case 'accept':
+      return about(await offersOf(send, known), command.whom, (id) => accept(id, command.pays, send, known))
+    case 'leave':
+      return about(known.entryIds, command.whom, (id) => send('POST', `/waiting-list-entries/${id}/cancel`))
+    case 'let_expire':
+      return about(await offersOf(send, known), command.whom, (id) => letExpire(id, send))
     case 'pay':
       return pay(command, send, known)
     case 'cancel_order':
@@ -151,16 +161,48 @@ async function register(
     ...(pays !== 'nothing' && { payment_method: 'invoice' }),
     ...(pays === 'by promo code' && { promo_code: known.promoCode }),
   })
-  if (answer.status < 300) {
-    const order: Order = answer.body.data
-    expectSound(order)
-    known.orderIds.push(order.id)
-    known.attendees.push(
-      ...order.attendees.map(({ id, ticket_code: code, version }) => ({ id, code, version, isCancelled: false })),
-    )
-    known.done.orders += 1
-    known.done.attendees += guests.length
-  }
+  if (answer.status < 300) addOrder(answer.body.data, known)
+  return answer
+}
+
+function addOrder(order: Order, known: Known): void {
+  expectSound(order)
+  known.orderIds.push(order.id)
+  known.attendees.push(
+    ...order.attendees.map(({ id, ticket_code: code, version }) => ({ id, code, version, isCancelled: false })),
+  )
+  known.done.orders += 1
+  known.done.attendees += order.attendees.length
+}
+
+async function join(ticketTypeId: string, send: Send, known: Known): Promise<RestAnswer> {
+  const answer = await send('POST', `/events/${known.eventId}/waiting-list`, {
+    ticket_type_id: ticketTypeId,
+    name: 'Guest',
+    email: `${crypto.randomUUID()}@example.com`,
+  })
+  if (answer.status < 300) known.entryIds.push(answer.body.data.id)
+  return answer
+}
+
+/** Those who are offered a place, or anybody of the waiting list. */
+async function offersOf(send: Send, { eventId, entryIds }: Known): Promise<string[]> {
+  const { body } = await send('GET', `/events/${eventId}/waiting-list?status=offered`)
+  return body.data.length > 0 ? body.data.map(({ id }: { id: string }) => id) : entryIds
+}
+
+async function accept(entryId: string, pays: boolean, send: Send, known: Known): Promise<RestAnswer> {
+  const answer = await send('POST', `/waiting-list-entries/${entryId}/accept`, {
+    ...(pays && { payment_method: 'invoice', promo_code: known.promoCode }),
+  })
+  if (answer.status < 300) addOrder(answer.body.data, known)
+  return answer
+}
+
+/** The deadline has passed, and the courier comes by. */
+async function letExpire(entryId: string, send: Send): Promise<RestAnswer> {
+  const answer = await send('PATCH', `/waiting-list-entries/${entryId}`, { offer_expires_at: '2026-01-01T00:00:00Z' })
+  await studio.query('select api.expire_waiting_list_offers()')
   return answer
 }
 

@@ -23,6 +23,10 @@ const cancelOrder = record({ do: fc.constant('cancel_order'), whom, dryRun })
 const cancelAttendee = record({ do: fc.constant('cancel_attendee'), whom, dryRun })
 const transfer = record({ do: fc.constant('transfer'), whom })
 const resend = record({ do: fc.constant('resend'), whom })
+const join = record({ do: fc.constant('join'), ticketType })
+const accept = record({ do: fc.constant('accept'), whom, pays: fc.boolean() })
+const leave = record({ do: fc.constant('leave'), whom })
+const letExpire = record({ do: fc.constant('let_expire'), whom })
 const checkIn = record({ do: fc.constant('check_in'), whom })
 const checkInByOldCode = record({ do: fc.constant('check_in_by_old_code'), whom })
 const point = fc.nat(1)
@@ -54,6 +58,10 @@ const command = fc.oneof(
   { weight: 3, arbitrary: cancelOrder },
   { weight: 5, arbitrary: cancelAttendee },
   { weight: 4, arbitrary: transfer },
+  { weight: 8, arbitrary: join },
+  { weight: 8, arbitrary: accept },
+  { weight: 2, arbitrary: leave },
+  { weight: 3, arbitrary: letExpire },
   { weight: 6, arbitrary: checkIn },
   { weight: 8, arbitrary: checkInAtPoint },
   { weight: 2, arbitrary: checkInByOldCode },
@@ -81,6 +89,17 @@ export const mayBeRefused = {
     'promo_code_not_applicable',
     'event_not_published',
   ],
+  join: ['not_sold_out', 'event_not_published'],
+  accept: [
+    'not_offered',
+    'offer_expired',
+    'event_not_published',
+    'promo_code_used_up',
+    'promo_code_disabled',
+    'promo_code_not_applicable',
+  ],
+  leave: ['invalid_transition'],
+  let_expire: ['read_only_field'],
   pay: ['nothing_due', 'overpayment'],
   cancel_order: ['invalid_transition'],
   cancel_attendee: ['invalid_transition'],

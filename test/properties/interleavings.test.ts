@@ -55,6 +55,7 @@ async function openDoors({ quantities, capacity, maxRedemptions, percentOff }: D
     attendees: [],
     oldCodes: [],
     checkInIds: [],
+    entryIds: [],
     isCancelled: false,
     done: { orders: 0, attendees: 0, paid: 0, payments: 0, accepted: 0, undone: 0 },
     wrong: [],

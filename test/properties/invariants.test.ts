@@ -2,7 +2,7 @@
 
 import type { PoolClient } from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { studio } from '../support/database.ts'
+import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addOrder, pay } from '../support/studio.ts'
 import { brokenRules, type Rule, ruleNames } from './invariants.ts'
@@ -10,8 +10,22 @@ import { brokenRules, type Rule, ruleNames } from './invariants.ts'
 /** What the triggers would never let happen to the copies of the rows, and which rules ought to notice. */
 const wrongs: [sql: string, ...rules: Rule[]][] = [
   ['update ticket_types set quantity_sold = quantity_sold + 1', 'quantity_sold is how many hold a ticket'],
-  ['update ticket_types set quantity = quantity_sold - 1', 'no more tickets than there are of a type'],
-  ['update events set capacity = 3', 'no more tickets than the event has places'],
+  ['update ticket_types set quantity_held = quantity_held + 1', 'quantity_held is how many offers stand'],
+  [
+    'update ticket_types set quantity = quantity_sold + quantity_held - 1',
+    'no more tickets and offers than there are of a type',
+  ],
+  ['update events set capacity = 3', 'no more tickets and offers than the event has places'],
+  ["update ticket_types set quantity = 4 where name = 'Full'", 'nobody waits for a place that is free'],
+  [
+    "update waiting_list_entries set status = 'waiting' where status = 'accepted'",
+    'whoever waits joined after everybody who was offered the same',
+    'an offer that was accepted has one attendee, and no other has any',
+  ],
+  [
+    "update waiting_list_entries set status = 'cancelled' where status = 'accepted'",
+    'an offer that was accepted has one attendee, and no other has any',
+  ],
   ['update promo_codes set times_redeemed = times_redeemed - 1', 'times_redeemed is how many tickets have the code'],
   ['update promo_codes set max_redemptions = 0', 'no more uses of a code than it allows'],
   [
@@ -81,8 +95,13 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     "update attendees set status = 'cancelled' where order_id in (select id from orders where payment_method is null)",
     'an order that stands has a ticket that does',
     'quantity_sold is how many hold a ticket',
+    'nobody waits for a place that is free',
   ],
-  ["update events set status = 'cancelled'", 'a cancelled event has no order that stands'],
+  [
+    "update events set status = 'cancelled'",
+    'a cancelled event has no order that stands',
+    'nobody waits for an event that is cancelled',
+  ],
   ['update attendees set checked_in_at = null', 'checked_in_at is the first entry that stands'],
   ['update attendees set checked_in_at = now()', 'checked_in_at is the first entry that stands'],
   [
@@ -102,6 +121,7 @@ const tables = [
   'payments',
   'check_ins',
   'check_in_points',
+  'waiting_list_entries',
 ]
 
 let eventId: string
@@ -124,6 +144,23 @@ beforeAll(async () => {
   await pay(cancelled.id, 1000)
   await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeIds[0]])
   await studio.query("update public.orders set status = 'cancelled' where id = $1", [cancelled.id])
+
+  // Three places: one is taken from the waiting list, one is offered, and somebody waits.
+  const full = await event.ticketType({ name: 'Full', quantity: 0 })
+  const entries: string[] = []
+  for (const name of ['accepts', 'is offered', 'waits']) {
+    const entry = await row<{ id: string }>(
+      `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4) returning id`,
+      [event.id, full, name, `${name.replace(' ', '-')}@example.com`],
+    )
+    entries.push(entry.id)
+  }
+  await studio.query('update public.ticket_types set quantity = 2 where id = $1', [full])
+  await studio.query(
+    `insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email)
+     select a.order_id, $2, $3, 'accepts', 'accepts@example.com' from public.attendees a where a.id = $1`,
+    [guest.attendeeId, full, entries[0]],
+  )
 })
 
 test('an event that is right breaks no rule', async () => {

@@ -11,6 +11,8 @@ const standing = "a.status <> 'cancelled'"
 
 const standingOf = (row: string) => `(select count(*) from attendees a where ${row} and ${standing})`
 
+const offersOf = (row: string) => `(select count(*) from waiting_list_entries w where ${row} and w.status = 'offered')`
+
 const linesOf = (amount: string, which: string) =>
   `(select coalesce(sum(${amount}), 0) from attendees a where a.order_id = o.id and ${which})`
 
@@ -26,10 +28,32 @@ const entries = `c.attendee_id = a.id and c.direction = 'entry' and c.result = '
 const rules = {
   'quantity_sold is how many hold a ticket': `
     select t.* from ticket_types t where t.event_id = $1 and t.quantity_sold <> ${standingOf('a.ticket_type_id = t.id')}`,
-  'no more tickets than there are of a type': `
-    select t.* from ticket_types t where t.event_id = $1 and ${standingOf('a.ticket_type_id = t.id')} > t.quantity`,
-  'no more tickets than the event has places': `
-    select e.* from events e where e.id = $1 and ${standingOf('a.event_id = e.id')} > e.capacity`,
+  'quantity_held is how many offers stand': `
+    select t.* from ticket_types t where t.event_id = $1 and t.quantity_held <> ${offersOf('w.ticket_type_id = t.id')}`,
+  'no more tickets and offers than there are of a type': `
+    select t.* from ticket_types t
+    where t.event_id = $1 and ${standingOf('a.ticket_type_id = t.id')} + ${offersOf('w.ticket_type_id = t.id')} > t.quantity`,
+  'no more tickets and offers than the event has places': `
+    select e.* from events e
+    where e.id = $1 and ${standingOf('a.event_id = e.id')} + ${offersOf('w.event_id = e.id')} > e.capacity`,
+  'nobody waits for a place that is free': `
+    select w.* from waiting_list_entries w join ticket_types t on t.id = w.ticket_type_id join events e on e.id = w.event_id
+    where w.event_id = $1 and w.status = 'waiting'
+      and (t.quantity is null or ${standingOf('a.ticket_type_id = t.id')} + ${offersOf('w.ticket_type_id = t.id')} < t.quantity)
+      and (e.capacity is null or ${standingOf('a.event_id = e.id')} + ${offersOf('w.event_id = e.id')} < e.capacity)`,
+  'whoever waits joined after everybody who was offered the same': `
+    select w.* from waiting_list_entries w
+    where w.event_id = $1 and w.status = 'waiting' and exists (
+      select from waiting_list_entries o where o.ticket_type_id = w.ticket_type_id and o.offered_at is not null and o.id > w.id
+    )`,
+  'an offer that was accepted has one attendee, and no other has any': `
+    select w.* from waiting_list_entries w
+    where w.event_id = $1
+      and (select count(*) from attendees a where a.waiting_list_entry_id = w.id and a.ticket_type_id = w.ticket_type_id)
+        <> case w.status when 'accepted' then 1 else 0 end`,
+  'nobody waits for an event that is cancelled': `
+    select w.* from waiting_list_entries w join events e on e.id = w.event_id
+    where e.id = $1 and e.status = 'cancelled' and w.status in ('waiting', 'offered')`,
   'times_redeemed is how many tickets have the code': `
     select p.* from promo_codes p where p.event_id = $1 and p.times_redeemed <> ${standingOf('a.promo_code_id = p.id')}`,
   'no more uses of a code than it allows': `

@@ -1,6 +1,7 @@
 // The waiting list: who joins, who is offered what when a place is given back, and what becomes of an offer.
 
 import { expect, test } from 'vitest'
+import { brokenRules } from '../properties/invariants.ts'
 import { refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
@@ -281,4 +282,27 @@ test('what is over is forgotten, and so is whoever is erased', async () => {
     [event.id],
   )
   expect(gone.n).toBe(1)
+})
+
+test.each([
+  ['a ticket type', { quantity: 10 }],
+  ['an event', { capacity: 10 }],
+])('of %s that is sold out, no place that is given back goes to anybody but who waited longest', async (_, options) => {
+  const { event, send, guests, joined, register } = await soldOut(options)
+  for (let i = 0; i < 8; i++) guests.push(await event.guest())
+  const waiting = await Promise.all(Array.from({ length: 12 }, (_, i) => joined(`Guest${i}`)))
+  const inLine = [...waiting].sort()
+  // Everybody at once: ten leave, others want their places, and two leave the list.
+  const answers = await Promise.all([
+    ...guests.map(({ orderId }) => send('POST', `/orders/${orderId}/cancel`)),
+    ...Array.from({ length: 12 }, () => register()),
+    ...inLine.slice(0, 2).map((id) => send('POST', `/waiting-list-entries/${id}/cancel`)),
+  ])
+  const registered = answers.slice(10, 22).map(({ status, body }) => `${status} ${body.error?.code}`)
+  expect(new Set(registered)).toEqual(new Set(['409 sold_out']))
+  const { body } = await send('GET', `/events/${event.id}/waiting-list?status=offered`)
+  expect(body.data.map(({ id }: { id: string }) => id)).toEqual(inLine.slice(2))
+  const accepted = await Promise.all(inLine.map((id) => send('POST', `/waiting-list-entries/${id}/accept`)))
+  expect(accepted.map(({ status }) => status)).toEqual([409, 409, ...Array(10).fill(201)])
+  expect(await brokenRules(event.id)).toEqual([])
 })
