@@ -1,6 +1,7 @@
 // What is purged and what is kept. In a transaction that is rolled back: purging knows no organisations.
 
 import { expect, test } from 'vitest'
+import { waitingListEntry } from '../support/operation-arguments.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rolledBack } from './as-courier.ts'
@@ -109,5 +110,29 @@ test('what is pending for a disabled endpoint goes, too, when it is old', async 
       [endpoint],
     )
     expect(await pending()).toBe(0)
+  })
+})
+
+test('an entry of the waiting list that came to nothing goes when it is old, and one that waits stays', async () => {
+  const event = await (await createOrganisation()).event()
+  const [waits, left] = [await waitingListEntry(event), await waitingListEntry(event, 'left@example.com')]
+  await rolledBack(async (client, asCourier) => {
+    await client.query("update public.waiting_list_entries set status = 'cancelled' where id = $1", [left])
+    const kept = async () => {
+      await asCourier('select api.purge(7, 100000)')
+      return (
+        await client.query('select id from public.waiting_list_entries where id = any ($1) order by id', [
+          [waits, left],
+        ])
+      ).rows
+    }
+    expect(await kept()).toEqual([{ id: waits }, { id: left }])
+    await client.query('alter table public.waiting_list_entries disable trigger user')
+    await client.query(
+      "update public.waiting_list_entries set updated_at = now() - interval '8 days' where id = any ($1)",
+      [[waits, left]],
+    )
+    await client.query('alter table public.waiting_list_entries enable trigger user')
+    expect(await kept()).toEqual([{ id: waits }])
   })
 })
