@@ -82,7 +82,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     }
   },
   list_waiting_list_entries: async (event) => {
-    await waitingListEntry(event)
+    await waitingListEntry(event, 'annie@example.com')
     return { event_id: event.id, ticket_type_id: event.ticketTypeId, status: 'waiting', email: 'ANNIE@example.com' }
   },
   get_waiting_list_entry: async (event) => ({ waiting_list_entry_id: await waitingListEntry(event) }),
@@ -275,7 +275,7 @@ const sellOut = (ticketTypeId: string) =>
   studio.query('update public.ticket_types set quantity = quantity_sold where id = $1', [ticketTypeId])
 
 /** Somebody who waits for the ticket type of the event. */
-export async function waitingListEntry(event: TestEvent, email = 'annie@example.com'): Promise<string> {
+export async function waitingListEntry(event: TestEvent, email = `${randomUUID()}@example.com`): Promise<string> {
   await sellOut(event.ticketTypeId)
   const { id } = await row<{ id: string }>(
     "insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, 'Annie Easley', $3) returning id",
