@@ -27,6 +27,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicketEmail {
       starts_at: '2027-05-01T17:00:00Z',
       ends_at: '2027-05-01T20:30:00Z',
       timezone: 'Europe/Berlin',
+      locale: 'en',
       venue: {
         name: 'Altes Pfandhaus',
         address: 'Kartäuserwall 20',

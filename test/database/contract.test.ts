@@ -140,6 +140,7 @@ const enumOf: Record<string, string | null> = {
   'api_key.scopes': 'api_scope',
   'event.status': 'event_status',
   'event.phase': 'event_phase',
+  'event.locale': 'locale',
   'event_summary.interval': 'summary_interval',
   'ticket_type.status': 'ticket_type_status',
   'ticket_type.visibility': 'ticket_type_visibility',
