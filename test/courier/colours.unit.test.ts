@@ -30,7 +30,9 @@ test('with any colour every pair has a contrast of 4.5 at least', () => {
         [linkOnDark, backgrounds.dark],
         [linkOnDark, '#12141f'],
       ] as const
-      for (const pair of pairs) expect([...pair, contrast(...pair) >= 4.5]).toEqual([...pair, true])
+      for (const [one, other] of pairs) {
+        expect([one, other, contrast(one, other) >= 4.5]).toEqual([one, other, true])
+      }
     }),
     { numRuns: 500 },
   )

@@ -29,6 +29,8 @@ export const courierFunctions = [
   'claim_ticket_emails',
   'settle_ticket_email',
   'record_ticket_email_event',
+  'claim_logos',
+  'settle_logo',
   'purge',
   'outbox_depth',
 ]

@@ -244,6 +244,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
     },
   },
   'private.webhook_secrets': {},
+  'private.organisation_logos': {},
   'private.api_key_hashes': {},
   'private.idempotency_records': {},
   'private.notification_queue': {},
