@@ -33,6 +33,7 @@ begin
     and not exists (
       select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
     )
+    and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
     return;
   end if;

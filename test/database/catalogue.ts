@@ -30,6 +30,9 @@ export const courierFunctions = [
   'settle_ticket_email',
   'record_ticket_email_event',
   'expire_waiting_list_offers',
+  'claim_logos',
+  'get_logo',
+  'settle_logo',
   'purge',
   'outbox_depth',
 ]

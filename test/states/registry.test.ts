@@ -78,6 +78,7 @@ const noStates = {
   check_in_reason: 'why a scan was rejected, which check-ins.test.ts tells of each',
   ticket_type_visibility: 'a setting',
   waiting_list_status: 'see test/rest/waiting-list.test.ts',
+  locale: 'a setting',
   payment_method: 'a setting',
   notification_type: 'what happened, for good',
   request_source: 'where a row came from, for good',
