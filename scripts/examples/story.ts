@@ -161,9 +161,30 @@ async function registering({ play, show, refuse }: Player, event: Event): Promis
   const unknown = { ...to('01926b5c-0000-7000-8000-000000000000'), ...annie }
   await refuse('register_attendee', 'not_found', 'No ticket type of this event', unknown)
 
+  await waiting({ play, show, refuse }, event)
   await show('list_ticket_types', 'What is left', { event_id: event.id })
   await show('get_ticket_type', 'Sold out', { ticket_type_id: event.captainsTableId })
   return [order, seated].map(({ attendees }) => attendees[0].ticket_code)
+}
+
+async function waiting({ play, show, refuse }: Pick<Player, 'play' | 'show' | 'refuse'>, event: Event): Promise<void> {
+  const annie = { event_id: event.id, name: 'Annie Easley', email: 'annie@example.com' }
+  const seat = { ...annie, ticket_type_id: event.captainsTableId }
+  await refuse('join_waiting_list', 'not_sold_out', 'Tickets are left', { ...annie, ticket_type_id: event.standardId })
+  const { data: entry } = await show('join_waiting_list', 'The next seat', seat)
+  const next = { ...seat, name: 'Evelyn Boyd', email: 'evelyn@example.com' }
+  const { data: second } = await play('join_waiting_list', 'The one after', next)
+  const hers = { waiting_list_entry_id: entry.id }
+  await refuse('accept_waiting_list_offer', 'not_offered', 'Too early', hers)
+  await play('update_ticket_type', 'Another seat', { ticket_type_id: event.captainsTableId, changes: { quantity: 2 } })
+  await show('list_waiting_list_entries', 'Offered to the first', { event_id: event.id })
+  await show('update_waiting_list_entry', 'More time', {
+    ...hers,
+    changes: { offer_expires_at: '2027-06-01T12:00:00+02:00' },
+  })
+  await show('accept_waiting_list_offer', 'She comes', hers)
+  await show('get_waiting_list_entry', 'Accepted', hers)
+  await show('cancel_waiting_list_entry', 'Does not want to wait', { waiting_list_entry_id: second.id })
 }
 
 async function correcting({ play, show, refuse }: Player, event: Event): Promise<void> {

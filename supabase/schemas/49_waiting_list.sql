@@ -73,8 +73,7 @@ create unique index waiting_list_entries_ticket_type_id_email_lower_key on publi
   where status in ('waiting', 'offered');
 create index waiting_list_entries_event_id_id_idx on public.waiting_list_entries (event_id, id);
 create index waiting_list_entries_event_id_waiting_idx on public.waiting_list_entries (event_id, id) where status = 'waiting';
-create index waiting_list_entries_ticket_type_id_waiting_idx on public.waiting_list_entries (ticket_type_id, id)
-  where status = 'waiting';
+create index waiting_list_entries_ticket_type_id_status_idx on public.waiting_list_entries (ticket_type_id, status, id);
 create index waiting_list_entries_offer_expires_at_idx on public.waiting_list_entries (offer_expires_at) where status = 'offered';
 -- For api.purge.
 create index waiting_list_entries_updated_at_idx on public.waiting_list_entries (updated_at) where status in ('expired', 'cancelled');

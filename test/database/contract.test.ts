@@ -145,6 +145,7 @@ const enumOf: Record<string, string | null> = {
   'ticket_type.status': 'ticket_type_status',
   'ticket_type.visibility': 'ticket_type_visibility',
   'ticket_type.sales_status': null,
+  'waiting_list_entry.status': 'waiting_list_status',
   'promo_code.status': 'promo_code_status',
   'promo_code.state': null,
   'order.status': 'order_status',

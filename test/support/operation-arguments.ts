@@ -83,7 +83,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     }
   },
   list_waiting_list_entries: async (event) => {
-    await waitingListEntry(event, 'annie@example.com')
+    await waitingListEntry(event)
     return { event_id: event.id, ticket_type_id: event.ticketTypeId, status: 'waiting', email: 'ANNIE@example.com' }
   },
   get_waiting_list_entry: async (event) => ({ waiting_list_entry_id: await waitingListEntry(event) }),
@@ -273,7 +273,7 @@ async function paidIn(event: TestEvent): Promise<string> {
 }
 
 const sellOut = (ticketTypeId: string) =>
-  studio.query('update public.ticket_types set quantity = quantity_sold where id = $1', [ticketTypeId])
+  studio.query('update public.ticket_types set quantity = quantity_sold + quantity_held where id = $1', [ticketTypeId])
 
 /** Somebody who waits for the ticket type of the event. */
 export async function waitingListEntry(event: TestEvent, email = `${randomUUID()}@example.com`): Promise<string> {
