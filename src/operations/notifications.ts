@@ -10,11 +10,11 @@ import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } f
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
 import { WaitingListEntrySchema } from './waiting-list.ts'
-import { notificationTypes, WebhookEndpointSchema } from './webhook-endpoints.ts'
+import { notificationTypes, unknownType, WebhookEndpointSchema } from './webhook-endpoints.ts'
 
 const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
-const typeFilter = oneOf(notificationTypes).optional().describe('Only this type.')
+const typeFilter = z.enum(notificationTypes, unknownType).optional().describe('Only this type.')
 
 const emailKinds = [
   'ticket',

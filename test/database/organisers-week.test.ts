@@ -57,6 +57,11 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     [],
     async ({ id }) => expect(await read(`/ticket-types/${id}`)).toMatchObject({ price: 4900, quantity_available: 3 }),
   )
+  const seat = await sql(
+    "insert into public.ticket_types (event_id, name, quantity) values ($1, 'Seat', 0) returning id",
+    [event.id],
+  )
+  await news()
   await step(
     'give a discount',
     () =>
@@ -107,6 +112,53 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     ['attendee.updated', 'order.created'],
     async ({ id }) =>
       expect(await read(`/orders/${id}`)).toMatchObject({ status: 'pending', total: 2450, amount_due: 2450 }),
+  )
+  const entryOf = async ({ id }: Record<string, string>) => read(`/waiting-list-entries/${id}`)
+  const wait = (name: string) => () =>
+    sql(
+      'insert into public.waiting_list_entries (event_id, ticket_type_id, name, email) values ($1, $2, $3, $4) returning id',
+      [event.id, seat.id, name, `${name}@example.com`],
+    )
+  const ida = await step(
+    'put somebody on the waiting list',
+    wait('Ida'),
+    ['waiting_list_entry.created'],
+    async (entry) => expect(await entryOf(entry)).toMatchObject({ status: 'waiting', position: 1 }),
+  )
+  const bea = await wait('Bea')()
+  await sql('update public.ticket_types set quantity = 1 where id = $1', [seat.id])
+  await news()
+  await step(
+    'give somebody more time for an offer',
+    () =>
+      sql("update public.waiting_list_entries set offer_expires_at = '2040-01-01' where id = $1 returning id", [
+        ida.id,
+      ]),
+    [],
+    async (entry) => expect(await entryOf(entry)).toMatchObject({ offer_expires_at: '2040-01-01T00:00:00.000Z' }),
+  )
+  await step(
+    'accept an offer for somebody',
+    async () => {
+      const { id } = await sql(
+        "insert into public.orders (event_id, name, email) values ($1, 'Ida', 'ida@example.com') returning id",
+        [event.id],
+      )
+      await sql(
+        `insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email)
+         values ($1, $2, $3, 'Ida', 'ida@example.com')`,
+        [id, seat.id, ida.id],
+      )
+      return ida
+    },
+    ['attendee.updated', 'order.completed', 'order.created', 'ticket_type.sold_out', 'waiting_list_entry.accepted'],
+    async (entry) => expect(await entryOf(entry)).toMatchObject({ status: 'accepted' }),
+  )
+  await step(
+    'take somebody off the waiting list',
+    () => sql("update public.waiting_list_entries set status = 'cancelled' where id = $1 returning id", [bea.id]),
+    ['waiting_list_entry.cancelled'],
+    async (entry) => expect(await entryOf(entry)).toMatchObject({ status: 'cancelled' }),
   )
   await step(
     'record a payment',
