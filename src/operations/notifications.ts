@@ -35,6 +35,7 @@ export const BouncedEmailSchema = z.strictObject({
   event_id: id('event'),
   order_id: id('order').nullable().describe('null: an offer of the waiting list.'),
   attendee_id: id('attendee').nullable().describe('null: it went to the contact of the order.'),
+  waiting_list_entry_id: id('entry of the waiting list').nullable().describe('Of an offer of the waiting list.'),
   to: z.string().describe('The address that it could not be delivered to.'),
   status: z.enum(['bounced', 'failed']).describe('bounced: returned later. failed: refused when it was sent.'),
   sent_at: timestamp.nullable(),

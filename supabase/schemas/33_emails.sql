@@ -352,7 +352,8 @@ revoke all on function public.notify_attendees(uuid) from public, anon, service_
 grant execute on function public.notify_attendees(uuid) to authenticated;
 
 create function private.bounce_json(
-  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.ticket_email_status, sent_at timestamptz, error text
+  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.ticket_email_status, sent_at timestamptz, error text,
+  waiting_list_entry_id uuid default null
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -363,6 +364,7 @@ begin
     'event_id', event_id,
     'order_id', order_id,
     'attendee_id', attendee_id,
+    'waiting_list_entry_id', waiting_list_entry_id,
     'to', "to",
     'status', status,
     'sent_at', private.rfc3339(sent_at),
@@ -379,9 +381,13 @@ begin
   select
     new.organisation_id,
     'email.bounced',
-    private.bounce_json(new.kind, o.event_id, o.id, new.attendee_id, new.sent_to, new.status, new.sent_at, new.last_error)
-  from public.orders o
-  where o.id = coalesce(new.order_id, (select a.order_id from public.attendees a where a.id = new.attendee_id));
+    private.bounce_json(
+      new.kind, coalesce(o.event_id, w.event_id), o.id, new.attendee_id, new.sent_to, new.status, new.sent_at, new.last_error,
+      new.waiting_list_entry_id
+    )
+  from (select coalesce(new.order_id, (select a.order_id from public.attendees a where a.id = new.attendee_id)) as order_id) e
+  left join public.orders o on o.id = e.order_id
+  left join public.waiting_list_entries w on w.id = new.waiting_list_entry_id;
   return null;
 end
 $$;

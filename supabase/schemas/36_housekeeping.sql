@@ -55,13 +55,22 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
-  delete from public.waiting_list_entries w
-  where w.id in (
-    select o.id from public.waiting_list_entries o
-    where o.updated_at < v_before and o.status in ('expired', 'cancelled')
-    order by o.updated_at limit purge."limit" for update skip locked
-  );
-  get diagnostics v_rows = row_count;
+  -- The audit trail is kept for longer, without the person.
+  with purged as (
+    delete from public.waiting_list_entries w
+    where w.id in (
+      select o.id from public.waiting_list_entries o
+      where o.updated_at < v_before and o.status in ('expired', 'cancelled')
+      order by o.updated_at limit purge."limit" for update skip locked
+    )
+    returning w.id
+  ),
+  forgotten as (
+    update public.audit_entries e set changes = e.changes - '{name,email,company,external_id,metadata}'::text[]
+    from purged p
+    where e.object_id = p.id and e.changes is not null
+  )
+  select count(*) into v_rows from purged;
   v_purged := v_purged + v_rows;
 
   delete from public.audit_entries e

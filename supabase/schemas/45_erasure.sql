@@ -17,7 +17,8 @@ begin
     return document;
   end if;
   v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text
-    or document ->> 'object' = 'email' and document ->> 'attendee_id' is null and document ->> 'order_id' = order_id::text;
+    or document ->> 'object' = 'email' and document ->> 'attendee_id' is null and document ->> 'order_id' = order_id::text
+    or document ->> 'waiting_list_entry_id' = attendee_id::text;
   return (
     select coalesce(jsonb_object_agg(
       f.key,

@@ -111,7 +111,9 @@ test('an entry of the waiting list that came to nothing goes when it is old, and
   const event = await (await createOrganisation()).event()
   const [waits, left] = [await waitingListEntry(event), await waitingListEntry(event, 'left@example.com')]
   await rolledBack(async (client, asCourier) => {
-    await client.query("update public.waiting_list_entries set status = 'cancelled' where id = $1", [left])
+    await client.query("update public.waiting_list_entries set name = 'Ann', status = 'cancelled' where id = $1", [
+      left,
+    ])
     const kept = async () => {
       await asCourier('select api.purge(7, 100000)')
       return (
@@ -128,5 +130,10 @@ test('an entry of the waiting list that came to nothing goes when it is old, and
     )
     await client.query('alter table public.waiting_list_entries enable trigger user')
     expect(await kept()).toEqual([{ id: waits }])
+    const { rows } = await client.query(
+      "select changes from public.audit_entries where object_id = $1 and action = 'updated'",
+      [left],
+    )
+    expect(rows).toEqual([{ changes: { status: { from: 'waiting', to: 'cancelled' } } }])
   })
 })

@@ -311,7 +311,7 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
   await step(
     'cancel an event',
     () => sql("update public.events set status = 'cancelled' where id = $1", [event.id]),
-    ['attendee.cancelled', 'event.cancelled', 'order.cancelled'],
+    ['attendee.cancelled', 'attendee.cancelled', 'event.cancelled', 'order.cancelled', 'order.cancelled'],
     async () => expect(await read(`/events/${event.id}`)).toMatchObject({ status: 'cancelled' }),
   )
   await step(

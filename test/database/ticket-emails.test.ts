@@ -125,6 +125,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         previous: null,
         lines: null,
         payment: null,
+        waiting_list_entry: null,
         organisation: {
           id: expect.any(String),
           name: expect.any(String),

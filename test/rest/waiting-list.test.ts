@@ -138,6 +138,29 @@ test('an offer that is not accepted goes to the next, after its deadline or when
     [organisation.id],
   )
   expect(rows.map(({ name }) => name)).toEqual(['Ann', 'Bea', 'Cay'])
+  const told = await row<{ shown: object }>(
+    `select private.pending_email_json(e) as shown from public.emails e where e.organisation_id = $1 and e.kind = 'waiting_list_offer'
+     order by e.id desc limit 1`,
+    [organisation.id],
+  )
+  expect(told.shown).toMatchObject({
+    event: { id: event.id },
+    waiting_list_entry: { name: 'Cay', email: 'cay@example.com', status: 'offered', ticket_type: { name: 'General' } },
+  })
+  await studio.query(
+    "update public.emails set status = 'bounced', sent_to = 'cay@example.com', next_attempt_at = null where id = $1",
+    [(told.shown as { id: string }).id],
+  )
+  const bounce = await row<{ data: object }>(
+    "select data from public.notifications where organisation_id = $1 and type = 'email.bounced'",
+    [organisation.id],
+  )
+  expect(bounce.data).toMatchObject({
+    kind: 'waiting_list_offer',
+    event_id: event.id,
+    order_id: null,
+    to: 'cay@example.com',
+  })
 })
 
 test('more places, of a ticket type or of the event, are offered at once, in the order of joining', async () => {
