@@ -92,5 +92,13 @@ export const de: Words = {
       title: 'Ihr Ticket wurde storniert:',
       invalid: 'Ihr Ticket ist nicht mehr gültig: Sie kommen damit nicht hinein.',
     },
+    waiting_list_offer: {
+      subject: 'Ein Platz für Sie: {event}',
+      title: 'Ein Platz ist für Sie reserviert:',
+      offer: 'Gute Nachricht, {name}: Ein Platz ist frei geworden und bis zum {date} für Sie reserviert.',
+      reply: 'Wenn Sie ihn möchten, antworten Sie bis dahin auf diese E-Mail.',
+      ask: 'Wenn Sie ihn möchten, wenden Sie sich bis dahin bitte an {organisation}.',
+      after: 'Danach wird er der nächsten Person auf der Warteliste angeboten.',
+    },
   },
 }

@@ -98,6 +98,14 @@ export const en = {
       title: 'Your ticket was cancelled:',
       invalid: 'Your ticket is no longer valid: it does not let you in.',
     },
+    waiting_list_offer: {
+      subject: 'A place for you: {event}',
+      title: 'A place is held for you:',
+      offer: 'Good news, {name}: a place has become free, and it is held for you until {date}.',
+      reply: 'To take it, reply to this e-mail before then.',
+      ask: 'To take it, please contact {organisation} before then.',
+      after: 'After that it is offered to the next person on the waiting list.',
+    },
   },
 }
 

@@ -92,5 +92,13 @@ export const es: Words = {
       title: 'Tu entrada se ha cancelado:',
       invalid: 'Tu entrada ya no es válida: no permite entrar.',
     },
+    waiting_list_offer: {
+      subject: 'Una plaza para ti: {event}',
+      title: 'Te guardamos una plaza:',
+      offer: 'Buenas noticias, {name}: ha quedado libre una plaza y te la guardamos hasta el {date}.',
+      reply: 'Si la quieres, responde a este correo antes de esa fecha.',
+      ask: 'Si la quieres, contacta con {organisation} antes de esa fecha.',
+      after: 'Después se ofrece a la siguiente persona de la lista de espera.',
+    },
   },
 }

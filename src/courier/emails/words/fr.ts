@@ -92,5 +92,13 @@ export const fr: Words = {
       title: 'Votre billet a été annulé :',
       invalid: 'Votre billet n’est plus valable : il ne permet plus d’entrer.',
     },
+    waiting_list_offer: {
+      subject: 'Une place pour vous : {event}',
+      title: 'Une place vous est réservée :',
+      offer: 'Bonne nouvelle, {name} : une place s’est libérée et vous est réservée jusqu’au {date}.',
+      reply: 'Pour la prendre, répondez à cet e-mail d’ici là.',
+      ask: 'Pour la prendre, adressez-vous à {organisation} d’ici là.',
+      after: 'Ensuite, elle est proposée à la personne suivante de la liste d’attente.',
+    },
   },
 }

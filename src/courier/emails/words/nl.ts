@@ -92,5 +92,13 @@ export const nl: Words = {
       title: 'Je ticket is geannuleerd:',
       invalid: 'Je ticket is niet meer geldig: je komt er niet mee binnen.',
     },
+    waiting_list_offer: {
+      subject: 'Een plaats voor jou: {event}',
+      title: 'Er is een plaats voor je vrijgehouden:',
+      offer: 'Goed nieuws, {name}: er is een plaats vrijgekomen, die tot {date} voor je wordt vrijgehouden.',
+      reply: 'Wil je hem hebben, beantwoord dan vóór die tijd deze e-mail.',
+      ask: 'Wil je hem hebben, neem dan vóór die tijd contact op met {organisation}.',
+      after: 'Daarna gaat hij naar de volgende op de wachtlijst.',
+    },
   },
 }
