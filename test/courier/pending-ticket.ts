@@ -37,6 +37,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicketEmail {
       online_url: null,
       capacity: null,
       currency: 'EUR',
+      payment_due_days: null,
       published_at: '2027-01-02T00:00:00Z',
       cancelled_at: null,
       completed_at: null,

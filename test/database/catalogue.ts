@@ -30,6 +30,7 @@ export const courierFunctions = [
   'settle_ticket_email',
   'record_ticket_email_event',
   'purge',
+  'enforce_payment_deadlines',
   'outbox_depth',
 ]
 

@@ -48,6 +48,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
   expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
     'api.claim_ticket_emails': ['courier'],
     'api.claim_webhooks': ['courier'],
+    'api.enforce_payment_deadlines': ['courier'],
     'api.erased_ticket_emails': ['courier'],
     'api.fan_out_webhooks': ['courier'],
     'api.outbox_depth': ['courier'],

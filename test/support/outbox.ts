@@ -66,6 +66,7 @@ export const everyType = [
   'order.created',
   'order.completed',
   'order.cancelled',
+  'order.expired',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',
