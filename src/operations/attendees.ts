@@ -19,6 +19,7 @@ import {
   metadataInput,
   money,
   nextPage,
+  notifyAttendees,
   one,
   oneOf,
   paging,
@@ -183,7 +184,7 @@ export const cancelAttendee = {
   path: '/attendees/{attendee_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'attendees:write',
-  input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun }),
+  input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun, notify_attendees: notifyAttendees }),
   output: one(AttendeeSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -21,6 +21,7 @@ import {
   metadataInput,
   money,
   nextPage,
+  notifyAttendees,
   one,
   oneOf,
   paging,
@@ -245,13 +246,25 @@ export const updateEvent = {
   title: 'Change an event',
   summary: 'Change fields of an event; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of an event. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again. Its status changes by publish_event, unpublish_event, cancel_event and complete_event.',
+    'Changes fields of an event. Attendees are told only with notify_attendees: ask the person first. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again. Its status changes by publish_event, unpublish_event, cancel_event and complete_event.',
   method: 'PATCH',
   path: '/events/{event_id}',
   errors: ['not_found', 'capacity_below_sold', 'event_has_orders', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
-  input: z.strictObject({ event_id: id('event'), changes: changesOf(eventFields), if_version: ifVersions }),
-  output: one(EventSchema),
+  input: z.strictObject({
+    event_id: id('event'),
+    changes: changesOf({
+      ...eventFields,
+      notify_attendees: notifyAttendees
+        .unwrap()
+        .describe(
+          'true: tell the attendees in ten minutes what changed since they were last told (name, dates, venue, online_url); further changes until then join the same e-mail. Ask the person first.',
+        ),
+      dry_run: dryRun.unwrap(),
+    }),
+    if_version: ifVersions,
+  }),
+  output: one(EventSchema).extend({ effect: effect.optional().describe('With notify_attendees or dry_run.') }),
   hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
 
@@ -294,7 +307,7 @@ export const cancelEvent = {
   path: '/events/{event_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
-  input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
+  input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify_attendees: notifyAttendees }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -78,7 +78,7 @@ export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 
 /** Sentences of descriptions. */
 export const dryRunFirst =
-  'First call it with dry_run, and tell the person how many orders and attendees effect counts.'
+  'First call it with dry_run, tell the person what effect counts, and ask whether attendees are to be notified.'
 export const nextPage = 'While has_more, send next_cursor as cursor.'
 export const forSync = 'For a sync, pass when the last one started as updated_since.'
 
@@ -172,6 +172,11 @@ export const dryRun = z
   .optional()
   .describe('true: change nothing, only answer what would change.')
 
+export const notifyAttendees = z
+  .boolean('must be true or false')
+  .optional()
+  .describe('true: tell the attendees by e-mail. Ask the person first: effect.emails of a dry run says how many.')
+
 const versionInput = z
   .int('must be a whole number')
   .min(0, 'must be a version that a read answered')
@@ -206,5 +211,6 @@ export const effect = z
     dry_run: z.boolean().describe('true: nothing was changed.'),
     orders: z.int().describe('Orders affected.'),
     attendees: z.int().describe('Attendees affected.'),
+    emails: z.int().describe('E-mails queued: one for each address, none for orders with send_email false.'),
   })
   .describe('What it changed besides the object, or in a dry run would change.')

@@ -19,6 +19,7 @@ import {
   metadata,
   money,
   nextPage,
+  notifyAttendees,
   one,
   oneOf,
   paging,
@@ -190,7 +191,7 @@ export const cancelOrder = {
   path: '/orders/{order_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'orders:write',
-  input: z.strictObject({ order_id: id('order'), dry_run: dryRun }),
+  input: z.strictObject({ order_id: id('order'), dry_run: dryRun, notify_attendees: notifyAttendees }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

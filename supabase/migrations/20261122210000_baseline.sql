@@ -1756,6 +1756,8 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_notify boolean := (changes ->> 'notify_attendees')::boolean;
+  v_dry_run boolean := (changes ->> 'dry_run')::boolean;
   v_event public.events;
   v_new public.events;
 begin
@@ -1763,44 +1765,54 @@ begin
     return v_outcome;
   end if;
 
-  select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
-  perform private.assert_version(v_event.version, if_version);
+  begin
+    select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    perform private.assert_version(v_event.version, if_version);
 
-  -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
-  v_new := jsonb_populate_record(
-    v_event,
-    changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
-  );
-  update public.events e set
-    name = v_new.name,
-    slug = v_new.slug,
-    description = v_new.description,
-    starts_at = v_new.starts_at,
-    ends_at = v_new.ends_at,
-    timezone = v_new.timezone,
-    venue_name = v_new.venue_name,
-    venue_address = v_new.venue_address,
-    venue_city = v_new.venue_city,
-    venue_postcode = v_new.venue_postcode,
-    venue_country = v_new.venue_country,
-    online_url = v_new.online_url,
-    capacity = v_new.capacity,
-    currency = v_new.currency,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata
-  where e.id = v_event.id
-  returning * into v_event;
-
-  return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.event_json(v_event))
-  );
+    -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
+    v_new := jsonb_populate_record(
+      v_event,
+      changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+    );
+    update public.events e set
+      name = v_new.name,
+      slug = v_new.slug,
+      description = v_new.description,
+      starts_at = v_new.starts_at,
+      ends_at = v_new.ends_at,
+      timezone = v_new.timezone,
+      venue_name = v_new.venue_name,
+      venue_address = v_new.venue_address,
+      venue_city = v_new.venue_city,
+      venue_postcode = v_new.venue_postcode,
+      venue_country = v_new.venue_country,
+      online_url = v_new.online_url,
+      capacity = v_new.capacity,
+      currency = v_new.currency,
+      external_id = v_new.external_id,
+      metadata = v_new.metadata
+    where e.id = v_event.id
+    returning * into v_event;
+    v_outcome := json_build_object('status', 200, 'data', private.event_json(v_event));
+    if v_notify or v_dry_run then
+      v_outcome := json_build_object(
+        'status', 200,
+        'effect', private.event_effect(event_id, v_dry_run, case when v_notify then private.notify_of_event(event_id) end),
+        'data', private.event_json(v_event)
+      );
+    end if;
+    perform private.undo_if_dry_run(v_dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, v_dry_run);
 end
 $$;
 comment on function api.update_event(uuid, jsonb, integer[], text, text) is
-  'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect, if the changes say so: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
@@ -1864,8 +1876,9 @@ comment on function api.complete_event(uuid, text, text) is
   'Closes an event to further registrations: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
 
--- Number of orders and attendees that a change of an event affects. Security definer: an editing key may not read them.
-create function private.event_effect(event_id uuid, dry_run boolean) returns json
+-- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
+-- may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean, emails integer default null) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -1883,11 +1896,12 @@ begin
       from public.ticket_types t
       join public.attendees a on a.ticket_type_id = t.id
       where t.event_id = v_event.id and a.status <> 'cancelled'
-    )
+    ),
+    'emails', coalesce(emails, 0)
   );
 end
 $$;
-grant execute on function private.event_effect(uuid, boolean) to scope_events_write;
+grant execute on function private.event_effect(uuid, boolean, integer) to scope_events_write;
 
 create function api.unpublish_event(
   event_id uuid,
@@ -1923,6 +1937,7 @@ grant execute on function api.unpublish_event(uuid, boolean, text, text) to scop
 create function api.cancel_event(
   event_id uuid,
   dry_run boolean default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -1930,7 +1945,8 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_effect json;
+  v_effect jsonb;
+  v_event public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -1943,11 +1959,11 @@ begin
     -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
     perform private.lock_event_exclusive(event_id);
     v_effect := private.event_effect(event_id, dry_run);
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', v_effect,
-      'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
-    );
+    v_event := private.set_event_status(event_id, 'cancelled');
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_event(event_id));
+    end if;
+    v_outcome := json_build_object('status', 200, 'effect', v_effect, 'data', private.event_json(v_event));
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -1955,9 +1971,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_event(uuid, boolean, text, text) is
-  'Cancels an event with its orders and tickets, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;
+comment on function api.cancel_event(uuid, boolean, boolean, text, text) is
+  'Cancels an event with its orders and tickets, and tells its attendees if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_event(uuid, boolean, boolean, text, text) to scope_events_write;
 
 -- Ticket types: what an event offers, at which price, how many, and when. Never oversold.
 
@@ -3503,12 +3519,12 @@ grant execute on function api.record_refund(uuid, bigint, public.payment_method,
   to scope_orders_write;
 
 -- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
-create function private.order_effect(order_id uuid, dry_run boolean) returns json
+create function private.order_effect(order_id uuid, dry_run boolean) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*), 'emails', 0)::jsonb
     from public.attendees a
     where a.order_id = order_effect.order_id
       and a.organisation_id = private.current_organisation_id()
@@ -3521,6 +3537,7 @@ grant execute on function private.order_effect(uuid, boolean) to scope_orders_wr
 create function api.cancel_order(
   order_id uuid,
   dry_run boolean default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -3529,7 +3546,7 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_effect json;
+  v_effect jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -3547,6 +3564,9 @@ begin
     end if;
     v_effect := private.order_effect(v_order.id, dry_run);
     update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_cancelled_tickets(v_order.id));
+    end if;
     v_outcome := json_build_object(
       'status', 200,
       'effect', v_effect,
@@ -3559,9 +3579,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_order(uuid, boolean, text, text) is
-  'Cancels an order and its tickets, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;
+comment on function api.cancel_order(uuid, boolean, boolean, text, text) is
+  'Cancels an order and its tickets, and tells its attendees if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_order(uuid, boolean, boolean, text, text) to scope_orders_write;
 
 -- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled is a line of the order
 -- (19_totals.sql) and holds a place (20_places.sql).
@@ -4347,6 +4367,7 @@ grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
 create function api.cancel_attendee(
   attendee_id uuid,
   dry_run boolean default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -4356,6 +4377,7 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
   v_orders integer;
+  v_emails integer := 0;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -4379,9 +4401,12 @@ begin
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
     ))::integer;
     update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    if notify_attendees then
+      v_emails := private.notify_of_cancelled_tickets(v_attendee.order_id, v_attendee.id);
+    end if;
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1, 'emails', v_emails),
       'data', private.attendee_json(v_attendee)
     );
     perform private.undo_if_dry_run(dry_run);
@@ -4391,9 +4416,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_attendee(uuid, boolean, text, text) is
-  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
+comment on function api.cancel_attendee(uuid, boolean, boolean, text, text) is
+  'Cancels one ticket and tells its holder if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_attendee(uuid, boolean, boolean, text, text) to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
@@ -7319,16 +7344,8 @@ begin
   values (
     new.organisation_id,
     'email.bounced',
-    json_build_object(
-      'object', 'email',
-      'kind', 'ticket',
-      'event_id', new.event_id,
-      'order_id', new.order_id,
-      'attendee_id', new.id,
-      'to', new.email,
-      'status', new.ticket_email_status,
-      'sent_at', private.rfc3339(new.ticket_email_sent_at),
-      'error', new.ticket_email_last_error
+    private.bounce_json(
+      'ticket', new.event_id, new.order_id, new.id, new.email, new.ticket_email_status, new.ticket_email_sent_at, new.ticket_email_last_error
     )
   );
   return null;
@@ -8596,13 +8613,23 @@ comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text,
   'Records the result of sending a claimed webhook: whether that disabled its endpoint. Ignored if another claim has replaced this one.';
 grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
 
--- Ticket e-mails: one row per e-mail, added when a ticket is queued, claimed and settled by the courier like a webhook. The
--- result is shown on the attendee as ticket_email.
+-- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
+-- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
 
-create table public.ticket_emails (
+create type public.email_kind as enum (
+  'ticket', 'order_confirmation', 'payment_received', 'payment_reminder', 'order_expired', 'event_changed', 'event_cancelled',
+  'ticket_cancelled', 'waiting_list_offer'
+);
+
+create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
-  attendee_id uuid not null,
+  kind public.email_kind not null default 'ticket',
+  attendee_id uuid,
+  order_id uuid,
+  payment_id uuid,
+  waiting_list_entry_id uuid,
+  previous jsonb,
   status public.ticket_email_status not null default 'queued',
   attempts integer not null default 0,
   next_attempt_at timestamptz default now(),
@@ -8616,47 +8643,63 @@ create table public.ticket_emails (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   last_attempt_at timestamptz,
-  constraint ticket_emails_pkey primary key (id),
-  constraint ticket_emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
-  constraint ticket_emails_organisation_id_fkey foreign key (organisation_id)
+  constraint emails_pkey primary key (id),
+  constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
+  constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
+  constraint emails_payment_id_fkey foreign key (payment_id) references public.payments (id) on delete cascade,
+  constraint emails_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  constraint ticket_emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null))
+  constraint emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null)),
+  constraint emails_have_a_recipient check (case
+    when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
+    when kind = 'payment_received' then order_id is not null and payment_id is not null
+    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
+    else attendee_id is not null
+  end)
 );
-comment on table public.ticket_emails is 'Ticket e-mails, pending and sent. Written by Usher only; queue one by setting ticket_email_status of the attendee.';
-comment on column public.ticket_emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
-comment on column public.ticket_emails.organisation_id is 'The organisation that it belongs to.';
-comment on column public.ticket_emails.attendee_id is 'Whose ticket it is.';
-comment on column public.ticket_emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
-comment on column public.ticket_emails.attempts is 'How often it was tried since it was last queued.';
-comment on column public.ticket_emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
-comment on column public.ticket_emails.claim is 'Identifies the claim under which it is being sent.';
-comment on column public.ticket_emails.claimed_until is 'Until when a courier has it in hand.';
-comment on column public.ticket_emails.sent_at is 'When the mail service took it.';
-comment on column public.ticket_emails.last_error is 'Why it was not sent or came back.';
-comment on column public.ticket_emails.created_at is 'When the row was added.';
-comment on column public.ticket_emails.updated_at is 'When the row was last changed. Kept by Usher.';
-comment on column public.ticket_emails.last_attempt_at is 'When it was last tried.';
-comment on column public.ticket_emails.sent_to is 'The address of the attendee when it was claimed.';
-comment on column public.ticket_emails.sent_code is 'The ticket code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
-comment on column public.ticket_emails.message_id is 'Its identifier at the mail service.';
+comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only; send a ticket once more by setting ticket_email_status of the attendee.';
+comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
+comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
+comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
+comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
+comment on column public.emails.payment_id is 'The payment that was received.';
+comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list that it offers a place to.';
+comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
+comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
+comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.emails.claim is 'Identifies the claim under which it is being sent.';
+comment on column public.emails.claimed_until is 'Until when a courier has it in hand.';
+comment on column public.emails.sent_at is 'When the mail service took it.';
+comment on column public.emails.last_error is 'Why it was not sent or came back.';
+comment on column public.emails.created_at is 'When the row was added.';
+comment on column public.emails.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.emails.last_attempt_at is 'When it was last tried.';
+comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
+comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.emails.message_id is 'Its identifier at the mail service.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
-create index ticket_emails_organisation_id_next_attempt_at_idx on public.ticket_emails (organisation_id, next_attempt_at)
+create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, next_attempt_at)
   where status = 'queued';
-create index ticket_emails_organisation_id_claimed_idx on public.ticket_emails (organisation_id) where claimed_until is not null;
-create index ticket_emails_organisation_id_last_attempt_at_idx on public.ticket_emails (organisation_id, last_attempt_at)
+create index emails_organisation_id_claimed_idx on public.emails (organisation_id) where claimed_until is not null;
+create index emails_organisation_id_last_attempt_at_idx on public.emails (organisation_id, last_attempt_at)
   where last_attempt_at is not null;
-create index ticket_emails_attendee_id_idx on public.ticket_emails (attendee_id);
-create index ticket_emails_organisation_id_idx on public.ticket_emails (organisation_id);
-create index ticket_emails_message_id_idx on public.ticket_emails (message_id) where message_id is not null;
+create index emails_attendee_id_idx on public.emails (attendee_id);
+create index emails_order_id_idx on public.emails (order_id) where order_id is not null;
+create index emails_payment_id_idx on public.emails (payment_id) where payment_id is not null;
+create index emails_waiting_list_entry_id_idx on public.emails (waiting_list_entry_id) where waiting_list_entry_id is not null;
+create index emails_organisation_id_idx on public.emails (organisation_id);
+create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
-create index ticket_emails_created_at_idx on public.ticket_emails (created_at);
+create index emails_created_at_idx on public.emails (created_at);
 
-create trigger ticket_emails_900_updated_at before update on public.ticket_emails
+create trigger emails_900_updated_at before update on public.emails
   for each row execute function private.tg__set_updated_at();
 
 -- Once per statement, so that cancelling an event cancels its queued e-mails in one update. Fires before the totals, whose
--- changes queue others. Security definer: no role may write ticket_emails.
+-- changes queue others. Security definer: no role may write emails.
 create function private.tg_attendees__queue_ticket_email() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -8664,12 +8707,12 @@ declare
   v_dequeued_ids uuid[];
 begin
   if tg_op = 'INSERT' then
-    insert into public.ticket_emails (organisation_id, attendee_id)
+    insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
   elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
     or exists (select from old_rows o where o.ticket_email_status = 'queued') then
     -- Not joins of the two transition tables: see tg_attendees__add_up.
-    insert into public.ticket_emails (organisation_id, attendee_id)
+    insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
     except
     select o.organisation_id, o.id from old_rows o where o.ticket_email_status = 'queued';
@@ -8679,8 +8722,8 @@ begin
       select n.id from new_rows n where n.ticket_email_status = 'queued'
     );
     if v_dequeued_ids <> '{}' then
-      update public.ticket_emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-      where e.attendee_id = any (v_dequeued_ids) and e.status = 'queued';
+      update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+      where e.attendee_id = any (v_dequeued_ids) and e.kind = 'ticket' and e.status = 'queued';
     end if;
   end if;
   return null;
@@ -8693,17 +8736,285 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_attendees__queue_ticket_email();
 
-revoke all on public.ticket_emails from anon, authenticated, service_role;
+-- To attendees, one for each address of an event; returns how many. Security definer, like all that follows: no role may write e-mails.
+create function private.queue_attendee_emails(
+  kind public.email_kind, attendee_ids uuid[], previous jsonb default null, send_at timestamptz default now()
+) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_emails integer;
+begin
+  insert into public.emails (organisation_id, kind, attendee_id, previous, next_attempt_at)
+  select distinct on (a.event_id, a.email_lower) a.organisation_id, queue_attendee_emails.kind, a.id, queue_attendee_emails.previous, send_at
+  from public.attendees a
+  where a.id = any (attendee_ids)
+    and a.erased_at is null
+    and (select o.send_email from public.orders o where o.id = a.order_id)
+  order by a.event_id, a.email_lower, a.id;
+  get diagnostics v_emails = row_count;
+  return v_emails;
+end
+$$;
 
-alter table public.ticket_emails enable row level security;
-create policy ticket_emails_select_membership on public.ticket_emails for select to authenticated
+-- To the buyers of orders.
+create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id)
+  select o.organisation_id, queue_order_emails.kind, o.id
+  from public.orders o
+  where o.id = any (order_ids) and o.send_email
+  order by o.id;
+end
+$$;
+
+-- To people whom the waiting list offers a place.
+create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, waiting_list_entry_id)
+  select w.organisation_id, 'waiting_list_offer', w.id
+  from public.waiting_list_entries w
+  where w.id = any (entry_ids)
+  order by w.id;
+end
+$$;
+
+-- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it.
+create function private.tg_orders__confirm() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
+  select n.organisation_id, 'order_confirmation', n.id, now() + case n.source when 'studio' then interval '10 minutes' else '0' end
+  from new_rows n
+  where n.payment_method is not null and n.send_email
+  order by n.id;
+  return null;
+end
+$$;
+create trigger orders_500_confirm after insert on public.orders
+  referencing new table as new_rows
+  for each statement execute function private.tg_orders__confirm();
+
+create function private.tg_payments__confirm() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id, payment_id)
+  select o.organisation_id, 'payment_received', o.id, new.id
+  from public.orders o
+  where o.id = new.order_id and o.send_email;
+  return null;
+end
+$$;
+create trigger payments_500_confirm after insert on public.payments
+  for each row execute function private.tg_payments__confirm();
+
+-- What attendees are told of an event, and told again when it changes.
+create function private.announced(event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(f.key, f.value)
+    from jsonb_each(private.event_json(event)::jsonb) f
+    where f.key in ('name', 'starts_at', 'ends_at', 'timezone', 'venue', 'online_url')
+  );
+end
+$$;
+
+create table private.unannounced_changes (
+  event_id uuid not null,
+  previous jsonb not null,
+  constraint unannounced_changes_pkey primary key (event_id),
+  constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
+);
+comment on table private.unannounced_changes is 'Published events that changed since their attendees were last told, with what these know.';
+alter table private.unannounced_changes enable row level security;
+
+create function private.tg_events__note_change() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.unannounced_changes (event_id, previous) values (new.id, private.announced(old)) on conflict do nothing;
+  return null;
+end
+$$;
+create trigger events_500_note_change after update on public.events
+  for each row when (
+    new.status = 'published' and old.status = 'published'
+    and (
+      new.name, new.starts_at, new.ends_at, new.timezone, new.venue_name, new.venue_address, new.venue_city, new.venue_postcode,
+      new.venue_country, new.online_url
+    ) is distinct from (
+      old.name, old.starts_at, old.ends_at, old.timezone, old.venue_name, old.venue_address, old.venue_city, old.venue_postcode,
+      old.venue_country, old.online_url
+    )
+  )
+  execute function private.tg_events__note_change();
+
+-- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
+-- one e-mail, with the first old and the last new; or that it was cancelled, once. The caller has locked the event. Returns how many
+-- e-mails.
+create function private.notify_of_event(event_id uuid) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_previous jsonb;
+  v_attendees uuid[];
+  v_pending uuid[];
+begin
+  select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if v_event.status = 'cancelled' then
+    return private.queue_attendee_emails(
+      'event_cancelled',
+      array(
+        select a.id
+        from public.ticket_types t
+        join public.attendees a on a.ticket_type_id = t.id
+        where t.event_id = v_event.id
+          and a.cancelled_at = v_event.cancelled_at
+          and a.email_lower not in (
+            select p.email_lower
+            from public.ticket_types t
+            join public.attendees p on p.ticket_type_id = t.id
+            join public.emails e on e.attendee_id = p.id
+            where t.event_id = v_event.id and e.kind = 'event_cancelled'
+          )
+      )
+    );
+  end if;
+
+  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
+  if not found then
+    return 0;
+  end if;
+  v_attendees := array(
+    select a.id
+    from public.ticket_types t
+    join public.attendees a on a.ticket_type_id = t.id
+    where t.event_id = v_event.id and a.status <> 'cancelled'
+  );
+  -- Locked, so that no courier takes one with what the event was before this transaction.
+  v_pending := array(
+    select e.attendee_id
+    from public.emails e
+    where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+    for no key update
+  );
+  return cardinality(v_pending) + private.queue_attendee_emails(
+    'event_changed',
+    array(
+      select a.id
+      from public.attendees a
+      where a.id = any (v_attendees)
+        and a.email_lower not in (select p.email_lower from public.attendees p where p.id = any (v_pending))
+    ),
+    v_previous,
+    now() + interval '10 minutes'
+  );
+end
+$$;
+grant execute on function private.notify_of_event(uuid) to scope_events_write;
+
+-- Tells those whose tickets this transaction cancelled: of an order, or one of them. Returns how many e-mails.
+create function private.notify_of_cancelled_tickets(order_id uuid, attendee_id uuid default null) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return private.queue_attendee_emails(
+    'ticket_cancelled',
+    array(
+      select a.id
+      from public.attendees a
+      where a.order_id = notify_of_cancelled_tickets.order_id
+        and not private.is_foreign(a.organisation_id)
+        and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
+        and a.cancelled_at = now()
+    )
+  );
+end
+$$;
+grant execute on function private.notify_of_cancelled_tickets(uuid, uuid) to scope_orders_write, scope_attendees_write;
+
+-- For owners and managers who are signed in, and for the SQL editor.
+create function public.notify_attendees(event_id uuid) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform from public.events e
+  where e.id = notify_attendees.event_id
+    and (
+      private.claims() ->> 'role' is distinct from 'authenticated'
+      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
+    )
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.notify_of_event(event_id);
+end
+$$;
+comment on function public.notify_attendees(uuid) is
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled. Returns how many e-mails.';
+revoke all on function public.notify_attendees(uuid) from public, anon, service_role;
+grant execute on function public.notify_attendees(uuid) to authenticated;
+
+create function private.bounce_json(
+  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.ticket_email_status, sent_at timestamptz, error text
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'email',
+    'kind', kind,
+    'event_id', event_id,
+    'order_id', order_id,
+    'attendee_id', attendee_id,
+    'to', "to",
+    'status', status,
+    'sent_at', private.rfc3339(sent_at),
+    'error', error
+  );
+end
+$$;
+
+create function private.tg_emails__notify_bounce() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select
+    new.organisation_id,
+    'email.bounced',
+    private.bounce_json(new.kind, o.event_id, o.id, new.attendee_id, new.sent_to, new.status, new.sent_at, new.last_error)
+  from public.orders o
+  where o.id = coalesce(new.order_id, (select a.order_id from public.attendees a where a.id = new.attendee_id));
+  return null;
+end
+$$;
+create trigger emails_600_notify_bounce after update of status on public.emails
+  for each row when (new.kind <> 'ticket' and new.status in ('bounced', 'failed') and new.status <> old.status)
+  execute function private.tg_emails__notify_bounce();
+
+revoke all on public.emails from anon, authenticated, service_role;
+
+alter table public.emails enable row level security;
+create policy emails_select_membership on public.emails for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select (
-  id, organisation_id, attendee_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at,
+  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at,
   last_attempt_at
-) on public.ticket_emails to authenticated;
+) on public.emails to authenticated;
 
--- The courier's side of ticket e-mails, as 32_courier.sql for webhooks: claim, settle, and record later reports.
+-- The courier's side of e-mails, of every kind, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
 -- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are.
 create function private.organisations_with_queued_emails() returns uuid[]
@@ -8714,20 +9025,114 @@ begin
   return array(
     with recursive queued as (
       (
-        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
+        select e.organisation_id from public.emails e where e.status = 'queued' order by e.organisation_id limit 1
       )
       union all
       select n.organisation_id
       from queued q
       cross join lateral (
         select e.organisation_id
-        from public.ticket_emails e
+        from public.emails e
         where e.status = 'queued' and e.organisation_id > q.organisation_id
         order by e.organisation_id
         limit 1
       ) n
     )
     select queued.organisation_id from queued
+  );
+end
+$$;
+
+-- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
+create function private.is_moot(email public.emails) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = email.order_id;
+  if v_order.email = 'erased@erased.invalid' then
+    return true;
+  end if;
+  return case email.kind
+    when 'ticket' then v_attendee.status <> 'active'
+    when 'ticket_cancelled' then v_attendee.status <> 'cancelled' or v_attendee.erased_at is not null
+    when 'event_cancelled' then v_attendee.erased_at is not null
+    when 'event_changed' then v_attendee.status = 'cancelled' or v_attendee.erased_at is not null or (
+      select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
+    )
+    when 'order_confirmation' then v_order.status = 'cancelled'
+    when 'payment_reminder' then v_order.status <> 'pending'
+    when 'order_expired' then v_order.status <> 'cancelled'
+    when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
+    else false
+  end;
+end
+$$;
+
+-- What an order is for, a line for each ticket type and price.
+create function private.order_lines_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
+    ) order by l.first_id), '[]')
+    from (
+      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      join public.orders o on o.id = a.order_id
+      where a.order_id = order_lines_json.order_id and (a.status <> 'cancelled' or o.status = 'cancelled')
+      group by t.id, a.price
+    ) l
+  );
+end
+$$;
+
+-- An e-mail with everything that it shows. A recipient is the attendee, or the contact of the order.
+create function private.pending_email_json(email public.emails) returns json
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_event public.events;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
+  select e.* into v_event from public.events e where e.id = v_order.event_id;
+  return json_build_object(
+    'id', email.id,
+    'claim', email.claim,
+    'attempt', email.attempts,
+    'kind', email.kind,
+    'to', json_build_object('name', coalesce(v_attendee.name, v_order.name), 'email', email.sent_to),
+    'organisation', (
+      select json_build_object('name', g.name, 'reply_to', g.reply_to_email) from public.organisations g where g.id = email.organisation_id
+    ),
+    'event', private.event_json(v_event),
+    'previous', email.previous,
+    'attendee', case when v_attendee.id is not null then json_build_object(
+      'id', v_attendee.id,
+      'name', v_attendee.name,
+      'company', v_attendee.company,
+      'ticket_type', (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+      'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
+      -- A mailbox keeps the entry of the event in its calendar while it holds another ticket.
+      'is_last', not exists (
+        select from public.attendees a
+        where a.organisation_id = v_attendee.organisation_id and a.email_lower = v_attendee.email_lower
+          and a.event_id = v_attendee.event_id and a.status <> 'cancelled'
+      )
+    ) end,
+    'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
+      else private.order_json(v_order, '[]', '[]', '[]') end,
+    'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
+    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id)
   );
 end
 $$;
@@ -8764,19 +9169,19 @@ begin
       from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
         select count(*) as in_flight
-        from public.ticket_emails e
+        from public.emails e
         where e.organisation_id = o.organisation_id and e.claimed_until > v_now
       ) u
       left join lateral (
         select e.last_attempt_at
-        from public.ticket_emails e
+        from public.emails e
         where e.organisation_id = o.organisation_id and e.last_attempt_at is not null
         order by e.organisation_id desc, e.last_attempt_at desc
         limit 1
       ) l on true
       cross join lateral (
         select e.id, e.next_attempt_at
-        from public.ticket_emails e
+        from public.emails e
         where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= v_now
         order by e.organisation_id, e.next_attempt_at
         limit claim_ticket_emails."limit"
@@ -8794,55 +9199,44 @@ begin
   perform api.settle_ticket_email(
     e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
-  from public.ticket_emails e
+  from public.emails e
   where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
   -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
   -- join might scan it, too.
   v_candidates := array(
     select e.id
-    from public.ticket_emails e
+    from public.emails e
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     for no key update skip locked
   );
+  update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+  where e.id = any (v_candidates) and private.is_moot(e);
+  -- An order that has no tickets yet is confirmed when it has.
+  update public.emails e set next_attempt_at = v_now + interval '10 minutes'
+  where e.id = any (v_candidates)
+    and e.kind = 'order_confirmation'
+    and not exists (select from public.attendees a where a.order_id = e.order_id);
   with claimed as (
-    update public.ticket_emails e
+    update public.emails e
     set claim = v_claim,
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
-      (sent_to, sent_code) = (select a.email, a.ticket_code from public.attendees a where a.id = e.attendee_id)
-    where e.id = any (v_candidates)
-      and (select a.status from public.attendees a where a.id = e.attendee_id) = 'active'
+      sent_to = coalesce(
+        (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id)
+      ),
+      sent_code = case e.kind when 'ticket' then (select a.ticket_code from public.attendees a where a.id = e.attendee_id) end
+    where e.id = any (v_candidates) and e.status = 'queued' and e.next_attempt_at <= v_now
     returning e.*
   )
-  select coalesce(
-    json_agg(json_build_object(
-      'id', c.id,
-      'claim', c.claim,
-      'attempt', c.attempts,
-      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email),
-      'event', private.event_json(v),
-      'ticket_type', json_build_object('name', t.name),
-      'order', json_build_object('reference', o.reference),
-      'attendee', json_build_object(
-        'id', a.id, 'name', a.name, 'email', a.email, 'company', a.company, 'ticket_code', a.ticket_code
-      )
-    )),
-    '[]'
-  ) into v_claimed
-  from claimed c
-  join public.attendees a on a.id = c.attendee_id
-  join public.orders o on o.id = a.order_id
-  join public.ticket_types t on t.id = a.ticket_type_id
-  join public.events v on v.id = a.event_id
-  join public.organisations g on g.id = a.organisation_id;
+  select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') into v_claimed from claimed c;
   return v_claimed;
 end
 $$;
 comment on function api.claim_ticket_emails(integer, integer) is
-  'Ticket e-mails that are due, claimed for lease_seconds: [{ id, claim, attempt, organisation, event, ticket_type, order, attendee }].';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, to, organisation, event, previous, attendee, order, lines, payment }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
 -- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
@@ -8859,16 +9253,16 @@ as $$
 declare
   v_pauses constant interval[] :=
     '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
-  v_email public.ticket_emails;
+  v_email public.emails;
   v_attendee public.attendees;
 begin
-  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued.
+  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued. Only a ticket changes it.
   select a.* into v_attendee
   from public.attendees a
-  where a.id = (select e.attendee_id from public.ticket_emails e where e.id = settle_ticket_email.ticket_email_id)
+  where a.id = (select e.attendee_id from public.emails e where e.id = settle_ticket_email.ticket_email_id and e.kind = 'ticket')
   for no key update;
 
-  update public.ticket_emails e
+  update public.emails e
   set claim = null,
     claimed_until = null,
     status = case
@@ -8884,7 +9278,7 @@ begin
     end
   where e.id = settle_ticket_email.ticket_email_id and e.claim = settle_ticket_email.claim and e.status = 'queued'
   returning * into v_email;
-  if not found or v_attendee.ticket_email_status <> 'queued' then
+  if not found or v_email.kind <> 'ticket' or v_attendee.ticket_email_status <> 'queued' then
     return;
   end if;
 
@@ -8892,7 +9286,7 @@ begin
     update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
   elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
     -- The code or address changed while the e-mail was in flight: queue another one.
-    insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
+    insert into public.emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
   else
     update public.attendees a
     set ticket_email_status = v_email.status,
@@ -8903,7 +9297,7 @@ begin
 end
 $$;
 comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
-  'Records the result of sending a claimed ticket e-mail. Ignored if another claim has replaced this one.';
+  'Records the result of sending a claimed e-mail. Ignored if another claim has replaced this one.';
 grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
 
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
@@ -8920,14 +9314,14 @@ create function api.record_ticket_email_event(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_email public.ticket_emails;
+  v_email public.emails;
   v_is_erased boolean;
   v_claim constant uuid := gen_random_uuid();
 begin
   if ticket_email_id is not null then
-    select e.* into v_email from public.ticket_emails e where e.id = record_ticket_email_event.ticket_email_id;
+    select e.* into v_email from public.emails e where e.id = record_ticket_email_event.ticket_email_id;
   else
-    select e.* into v_email from public.ticket_emails e where e.message_id = record_ticket_email_event.message_id;
+    select e.* into v_email from public.emails e where e.message_id = record_ticket_email_event.message_id;
   end if;
   if not found or status is null or status not in ('delivered', 'bounced') then
     return;
@@ -8936,16 +9330,16 @@ begin
   select a.erased_at is not null into v_is_erased from public.attendees a where a.id = v_email.attendee_id for no key update;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
-  update public.ticket_emails e set claim = v_claim
+  update public.emails e set claim = v_claim
   where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
   if found then
     perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
   end if;
-  update public.ticket_emails e
+  update public.emails e
   set status = 'sent', sent_at = now(), message_id = record_ticket_email_event.message_id
   where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
 
-  update public.ticket_emails e
+  update public.emails e
   -- The error often has the address in it.
   set status = record_ticket_email_event.status,
     last_error = case when not v_is_erased then record_ticket_email_event.error end
@@ -8953,7 +9347,7 @@ begin
     and e.status in ('sent', 'delivered')
     and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)
   returning * into v_email;
-  if not found then
+  if not found or v_email.kind <> 'ticket' then
     return;
   end if;
   -- Only the latest e-mail that was sent counts: a report on an earlier one leaves the attendee as it is.
@@ -8964,8 +9358,8 @@ begin
   where a.id = v_email.attendee_id
     and a.ticket_email_status in ('sent', 'delivered', 'failed')
     and not exists (
-      select from public.ticket_emails l
-      where l.attendee_id = a.id and l.id > v_email.id and l.status not in ('cancelled', 'failed')
+      select from public.emails l
+      where l.attendee_id = a.id and l.kind = 'ticket' and l.id > v_email.id and l.status not in ('cancelled', 'failed')
     );
 end
 $$;
@@ -9025,7 +9419,7 @@ begin
       ) d
       union all
       select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
-      from public.ticket_emails e
+      from public.emails e
       where e.status = 'queued'
     ) k
   );
@@ -9084,9 +9478,9 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
-  delete from public.ticket_emails e
+  delete from public.emails e
   where e.id in (
-    select o.id from public.ticket_emails o
+    select o.id from public.emails o
     where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
   );
   get diagnostics v_rows = row_count;
@@ -9157,7 +9551,7 @@ begin
     and not exists (
       select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
-        select from public.ticket_emails e
+        select from public.emails e
         where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
         limit 1
       ) e
@@ -10712,7 +11106,8 @@ begin
   elsif jsonb_typeof(document) <> 'object' then
     return document;
   end if;
-  v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text;
+  v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text
+    or document ->> 'object' = 'email' and document ->> 'attendee_id' is null and document ->> 'order_id' = order_id::text;
   return (
     select coalesce(jsonb_object_agg(
       f.key,
@@ -10786,7 +11181,7 @@ begin
   update public.webhook_deliveries d set last_response_body = null, claim = null
   where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
   get diagnostics v_deliveries = row_count;
-  update public.ticket_emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id;
+  update public.emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id or e.order_id = v_order_id;
   get diagnostics v_emails = row_count;
   update public.audit_entries e
   set changes = (
@@ -10846,7 +11241,7 @@ begin
     v_receipt := private.erase_person(attendee_id);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1),
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1, 'emails', 0),
       'data', v_receipt
     );
     perform private.undo_if_dry_run(dry_run);
@@ -10883,19 +11278,21 @@ comment on function public.erase_attendee(uuid) is
 revoke all on function public.erase_attendee(uuid) from public, anon, service_role;
 grant execute on function public.erase_attendee(uuid) to authenticated;
 
--- Which of these ticket e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
+-- Which of these e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
 create function api.erased_ticket_emails(ids uuid[]) returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
-    select e.id from public.ticket_emails e
-    join public.attendees a on a.id = e.attendee_id
-    where e.id = any (ids) and a.erased_at is not null
+    select e.id from public.emails e
+    where e.id = any (ids) and (
+      exists (select from public.attendees a where a.id = e.attendee_id and a.erased_at is not null)
+      or exists (select from public.orders o where o.id = e.order_id and o.email = 'erased@erased.invalid')
+    )
   );
 end
 $$;
-comment on function api.erased_ticket_emails(uuid[]) is 'Those of the given ticket e-mails whose attendee was erased. For the courier.';
+comment on function api.erased_ticket_emails(uuid[]) is 'Those of the given e-mails whose recipient was erased. For the courier.';
 grant execute on function api.erased_ticket_emails(uuid[]) to courier;
 
 -- Live arrivals for members, by Supabase Realtime where it is present: one message for each statement and event, on the private topic

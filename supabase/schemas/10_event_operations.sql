@@ -200,6 +200,8 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_notify boolean := (changes ->> 'notify_attendees')::boolean;
+  v_dry_run boolean := (changes ->> 'dry_run')::boolean;
   v_event public.events;
   v_new public.events;
 begin
@@ -207,45 +209,55 @@ begin
     return v_outcome;
   end if;
 
-  select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
-  perform private.assert_version(v_event.version, if_version);
+  begin
+    select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    perform private.assert_version(v_event.version, if_version);
 
-  -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
-  v_new := jsonb_populate_record(
-    v_event,
-    changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
-  );
-  update public.events e set
-    name = v_new.name,
-    slug = v_new.slug,
-    description = v_new.description,
-    starts_at = v_new.starts_at,
-    ends_at = v_new.ends_at,
-    timezone = v_new.timezone,
-    venue_name = v_new.venue_name,
-    venue_address = v_new.venue_address,
-    venue_city = v_new.venue_city,
-    venue_postcode = v_new.venue_postcode,
-    venue_country = v_new.venue_country,
-    online_url = v_new.online_url,
-    capacity = v_new.capacity,
-    currency = v_new.currency,
-    payment_due_days = v_new.payment_due_days,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata
-  where e.id = v_event.id
-  returning * into v_event;
-
-  return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.event_json(v_event))
-  );
+    -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
+    v_new := jsonb_populate_record(
+      v_event,
+      changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+    );
+    update public.events e set
+      name = v_new.name,
+      slug = v_new.slug,
+      description = v_new.description,
+      starts_at = v_new.starts_at,
+      ends_at = v_new.ends_at,
+      timezone = v_new.timezone,
+      venue_name = v_new.venue_name,
+      venue_address = v_new.venue_address,
+      venue_city = v_new.venue_city,
+      venue_postcode = v_new.venue_postcode,
+      venue_country = v_new.venue_country,
+      online_url = v_new.online_url,
+      capacity = v_new.capacity,
+      currency = v_new.currency,
+      payment_due_days = v_new.payment_due_days,
+      external_id = v_new.external_id,
+      metadata = v_new.metadata
+    where e.id = v_event.id
+    returning * into v_event;
+    v_outcome := json_build_object('status', 200, 'data', private.event_json(v_event));
+    if v_notify or v_dry_run then
+      v_outcome := json_build_object(
+        'status', 200,
+        'effect', private.event_effect(event_id, v_dry_run, case when v_notify then private.notify_of_event(event_id) end),
+        'data', private.event_json(v_event)
+      );
+    end if;
+    perform private.undo_if_dry_run(v_dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, v_dry_run);
 end
 $$;
 comment on function api.update_event(uuid, jsonb, integer[], text, text) is
-  'Changes fields of an event; absent ones stay, null clears: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect, if the changes say so: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
@@ -309,8 +321,9 @@ comment on function api.complete_event(uuid, text, text) is
   'Closes an event to further registrations: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
 
--- Number of orders and attendees that a change of an event affects. Security definer: an editing key may not read them.
-create function private.event_effect(event_id uuid, dry_run boolean) returns json
+-- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
+-- may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean, emails integer default null) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -328,11 +341,12 @@ begin
       from public.ticket_types t
       join public.attendees a on a.ticket_type_id = t.id
       where t.event_id = v_event.id and a.status <> 'cancelled'
-    )
+    ),
+    'emails', coalesce(emails, 0)
   );
 end
 $$;
-grant execute on function private.event_effect(uuid, boolean) to scope_events_write;
+grant execute on function private.event_effect(uuid, boolean, integer) to scope_events_write;
 
 create function api.unpublish_event(
   event_id uuid,
@@ -368,6 +382,7 @@ grant execute on function api.unpublish_event(uuid, boolean, text, text) to scop
 create function api.cancel_event(
   event_id uuid,
   dry_run boolean default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -375,7 +390,8 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_effect json;
+  v_effect jsonb;
+  v_event public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -388,11 +404,11 @@ begin
     -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
     perform private.lock_event_exclusive(event_id);
     v_effect := private.event_effect(event_id, dry_run);
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', v_effect,
-      'data', private.event_json(private.set_event_status(event_id, 'cancelled'))
-    );
+    v_event := private.set_event_status(event_id, 'cancelled');
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_event(event_id));
+    end if;
+    v_outcome := json_build_object('status', 200, 'effect', v_effect, 'data', private.event_json(v_event));
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -400,6 +416,6 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_event(uuid, boolean, text, text) is
-  'Cancels an event with its orders and tickets, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_event(uuid, boolean, text, text) to scope_events_write;
+comment on function api.cancel_event(uuid, boolean, boolean, text, text) is
+  'Cancels an event with its orders and tickets, and tells its attendees if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_event(uuid, boolean, boolean, text, text) to scope_events_write;

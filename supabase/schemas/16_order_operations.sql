@@ -379,12 +379,12 @@ grant execute on function api.record_refund(uuid, bigint, public.payment_method,
   to scope_orders_write;
 
 -- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
-create function private.order_effect(order_id uuid, dry_run boolean) returns json
+create function private.order_effect(order_id uuid, dry_run boolean) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*))
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*), 'emails', 0)::jsonb
     from public.attendees a
     where a.order_id = order_effect.order_id
       and a.organisation_id = private.current_organisation_id()
@@ -397,6 +397,7 @@ grant execute on function private.order_effect(uuid, boolean) to scope_orders_wr
 create function api.cancel_order(
   order_id uuid,
   dry_run boolean default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -405,7 +406,7 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_effect json;
+  v_effect jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -423,6 +424,9 @@ begin
     end if;
     v_effect := private.order_effect(v_order.id, dry_run);
     update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_cancelled_tickets(v_order.id));
+    end if;
     v_outcome := json_build_object(
       'status', 200,
       'effect', v_effect,
@@ -435,6 +439,6 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_order(uuid, boolean, text, text) is
-  'Cancels an order and its tickets, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_order(uuid, boolean, text, text) to scope_orders_write;
+comment on function api.cancel_order(uuid, boolean, boolean, text, text) is
+  'Cancels an order and its tickets, and tells its attendees if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_order(uuid, boolean, boolean, text, text) to scope_orders_write;

@@ -358,6 +358,7 @@ grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
 create function api.cancel_attendee(
   attendee_id uuid,
   dry_run boolean default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -367,6 +368,7 @@ declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
   v_orders integer;
+  v_emails integer := 0;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -390,9 +392,12 @@ begin
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
     ))::integer;
     update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    if notify_attendees then
+      v_emails := private.notify_of_cancelled_tickets(v_attendee.order_id, v_attendee.id);
+    end if;
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1),
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1, 'emails', v_emails),
       'data', private.attendee_json(v_attendee)
     );
     perform private.undo_if_dry_run(dry_run);
@@ -402,9 +407,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_attendee(uuid, boolean, text, text) is
-  'Cancels one ticket, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_attendee(uuid, boolean, text, text) to scope_attendees_write;
+comment on function api.cancel_attendee(uuid, boolean, boolean, text, text) is
+  'Cancels one ticket and tells its holder if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_attendee(uuid, boolean, boolean, text, text) to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json

@@ -237,16 +237,8 @@ begin
   values (
     new.organisation_id,
     'email.bounced',
-    json_build_object(
-      'object', 'email',
-      'kind', 'ticket',
-      'event_id', new.event_id,
-      'order_id', new.order_id,
-      'attendee_id', new.id,
-      'to', new.email,
-      'status', new.ticket_email_status,
-      'sent_at', private.rfc3339(new.ticket_email_sent_at),
-      'error', new.ticket_email_last_error
+    private.bounce_json(
+      'ticket', new.event_id, new.order_id, new.id, new.email, new.ticket_email_status, new.ticket_email_sent_at, new.ticket_email_last_error
     )
   );
   return null;

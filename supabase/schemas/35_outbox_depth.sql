@@ -50,7 +50,7 @@ begin
       ) d
       union all
       select 'ticket_emails', count(*), min(e.created_at), min(e.next_attempt_at)
-      from public.ticket_emails e
+      from public.emails e
       where e.status = 'queued'
     ) k
   );

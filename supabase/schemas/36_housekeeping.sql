@@ -47,9 +47,9 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
-  delete from public.ticket_emails e
+  delete from public.emails e
   where e.id in (
-    select o.id from public.ticket_emails o
+    select o.id from public.emails o
     where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
   );
   get diagnostics v_rows = row_count;

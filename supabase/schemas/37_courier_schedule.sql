@@ -25,7 +25,7 @@ begin
     and not exists (
       select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
-        select from public.ticket_emails e
+        select from public.emails e
         where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
         limit 1
       ) e

@@ -90,6 +90,7 @@ begin
   );
   if v_ids <> '{}' then
     update public.orders o set status = 'cancelled', cancellation_reason = 'expired' where o.id = any (v_ids);
+    perform private.queue_order_emails('order_expired', v_ids);
   end if;
   return v_ids;
 end
@@ -111,6 +112,7 @@ begin
   );
   if v_ids <> '{}' then
     update public.orders o set payment_reminded_at = now() where o.id = any (v_ids);
+    perform private.queue_order_emails('payment_reminder', v_ids);
   end if;
   return v_ids;
 end

@@ -16,7 +16,8 @@ begin
   elsif jsonb_typeof(document) <> 'object' then
     return document;
   end if;
-  v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text;
+  v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text
+    or document ->> 'object' = 'email' and document ->> 'attendee_id' is null and document ->> 'order_id' = order_id::text;
   return (
     select coalesce(jsonb_object_agg(
       f.key,
@@ -90,7 +91,7 @@ begin
   update public.webhook_deliveries d set last_response_body = null, claim = null
   where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
   get diagnostics v_deliveries = row_count;
-  update public.ticket_emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id;
+  update public.emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id or e.order_id = v_order_id;
   get diagnostics v_emails = row_count;
   update public.audit_entries e
   set changes = (
@@ -150,7 +151,7 @@ begin
     v_receipt := private.erase_person(attendee_id);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1),
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1, 'emails', 0),
       'data', v_receipt
     );
     perform private.undo_if_dry_run(dry_run);
@@ -187,17 +188,19 @@ comment on function public.erase_attendee(uuid) is
 revoke all on function public.erase_attendee(uuid) from public, anon, service_role;
 grant execute on function public.erase_attendee(uuid) to authenticated;
 
--- Which of these ticket e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
+-- Which of these e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
 create function api.erased_ticket_emails(ids uuid[]) returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
-    select e.id from public.ticket_emails e
-    join public.attendees a on a.id = e.attendee_id
-    where e.id = any (ids) and a.erased_at is not null
+    select e.id from public.emails e
+    where e.id = any (ids) and (
+      exists (select from public.attendees a where a.id = e.attendee_id and a.erased_at is not null)
+      or exists (select from public.orders o where o.id = e.order_id and o.email = 'erased@erased.invalid')
+    )
   );
 end
 $$;
-comment on function api.erased_ticket_emails(uuid[]) is 'Those of the given ticket e-mails whose attendee was erased. For the courier.';
+comment on function api.erased_ticket_emails(uuid[]) is 'Those of the given e-mails whose recipient was erased. For the courier.';
 grant execute on function api.erased_ticket_emails(uuid[]) to courier;

@@ -1,4 +1,4 @@
--- The courier's side of ticket e-mails, as 32_courier.sql for webhooks: claim, settle, and record later reports.
+-- The courier's side of e-mails, of every kind, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
 -- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are.
 create function private.organisations_with_queued_emails() returns uuid[]
@@ -9,20 +9,114 @@ begin
   return array(
     with recursive queued as (
       (
-        select e.organisation_id from public.ticket_emails e where e.status = 'queued' order by e.organisation_id limit 1
+        select e.organisation_id from public.emails e where e.status = 'queued' order by e.organisation_id limit 1
       )
       union all
       select n.organisation_id
       from queued q
       cross join lateral (
         select e.organisation_id
-        from public.ticket_emails e
+        from public.emails e
         where e.status = 'queued' and e.organisation_id > q.organisation_id
         order by e.organisation_id
         limit 1
       ) n
     )
     select queued.organisation_id from queued
+  );
+end
+$$;
+
+-- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
+create function private.is_moot(email public.emails) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = email.order_id;
+  if v_order.email = 'erased@erased.invalid' then
+    return true;
+  end if;
+  return case email.kind
+    when 'ticket' then v_attendee.status <> 'active'
+    when 'ticket_cancelled' then v_attendee.status <> 'cancelled' or v_attendee.erased_at is not null
+    when 'event_cancelled' then v_attendee.erased_at is not null
+    when 'event_changed' then v_attendee.status = 'cancelled' or v_attendee.erased_at is not null or (
+      select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
+    )
+    when 'order_confirmation' then v_order.status = 'cancelled'
+    when 'payment_reminder' then v_order.status <> 'pending'
+    when 'order_expired' then v_order.status <> 'cancelled'
+    when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
+    else false
+  end;
+end
+$$;
+
+-- What an order is for, a line for each ticket type and price.
+create function private.order_lines_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
+    ) order by l.first_id), '[]')
+    from (
+      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      join public.orders o on o.id = a.order_id
+      where a.order_id = order_lines_json.order_id and (a.status <> 'cancelled' or o.status = 'cancelled')
+      group by t.id, a.price
+    ) l
+  );
+end
+$$;
+
+-- An e-mail with everything that it shows. A recipient is the attendee, or the contact of the order.
+create function private.pending_email_json(email public.emails) returns json
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_event public.events;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
+  select e.* into v_event from public.events e where e.id = v_order.event_id;
+  return json_build_object(
+    'id', email.id,
+    'claim', email.claim,
+    'attempt', email.attempts,
+    'kind', email.kind,
+    'to', json_build_object('name', coalesce(v_attendee.name, v_order.name), 'email', email.sent_to),
+    'organisation', (
+      select json_build_object('name', g.name, 'reply_to', g.reply_to_email) from public.organisations g where g.id = email.organisation_id
+    ),
+    'event', private.event_json(v_event),
+    'previous', email.previous,
+    'attendee', case when v_attendee.id is not null then json_build_object(
+      'id', v_attendee.id,
+      'name', v_attendee.name,
+      'company', v_attendee.company,
+      'ticket_type', (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+      'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
+      -- A mailbox keeps the entry of the event in its calendar while it holds another ticket.
+      'is_last', not exists (
+        select from public.attendees a
+        where a.organisation_id = v_attendee.organisation_id and a.email_lower = v_attendee.email_lower
+          and a.event_id = v_attendee.event_id and a.status <> 'cancelled'
+      )
+    ) end,
+    'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
+      else private.order_json(v_order, '[]', '[]', '[]') end,
+    'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
+    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id)
   );
 end
 $$;
@@ -59,19 +153,19 @@ begin
       from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
         select count(*) as in_flight
-        from public.ticket_emails e
+        from public.emails e
         where e.organisation_id = o.organisation_id and e.claimed_until > v_now
       ) u
       left join lateral (
         select e.last_attempt_at
-        from public.ticket_emails e
+        from public.emails e
         where e.organisation_id = o.organisation_id and e.last_attempt_at is not null
         order by e.organisation_id desc, e.last_attempt_at desc
         limit 1
       ) l on true
       cross join lateral (
         select e.id, e.next_attempt_at
-        from public.ticket_emails e
+        from public.emails e
         where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= v_now
         order by e.organisation_id, e.next_attempt_at
         limit claim_ticket_emails."limit"
@@ -89,55 +183,44 @@ begin
   perform api.settle_ticket_email(
     e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
-  from public.ticket_emails e
+  from public.emails e
   where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
 
   -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
   -- join might scan it, too.
   v_candidates := array(
     select e.id
-    from public.ticket_emails e
+    from public.emails e
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     for no key update skip locked
   );
+  update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+  where e.id = any (v_candidates) and private.is_moot(e);
+  -- An order that has no tickets yet is confirmed when it has.
+  update public.emails e set next_attempt_at = v_now + interval '10 minutes'
+  where e.id = any (v_candidates)
+    and e.kind = 'order_confirmation'
+    and not exists (select from public.attendees a where a.order_id = e.order_id);
   with claimed as (
-    update public.ticket_emails e
+    update public.emails e
     set claim = v_claim,
       claimed_until = v_until,
       next_attempt_at = v_until,
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
-      (sent_to, sent_code) = (select a.email, a.ticket_code from public.attendees a where a.id = e.attendee_id)
-    where e.id = any (v_candidates)
-      and (select a.status from public.attendees a where a.id = e.attendee_id) = 'active'
+      sent_to = coalesce(
+        (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id)
+      ),
+      sent_code = case e.kind when 'ticket' then (select a.ticket_code from public.attendees a where a.id = e.attendee_id) end
+    where e.id = any (v_candidates) and e.status = 'queued' and e.next_attempt_at <= v_now
     returning e.*
   )
-  select coalesce(
-    json_agg(json_build_object(
-      'id', c.id,
-      'claim', c.claim,
-      'attempt', c.attempts,
-      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email),
-      'event', private.event_json(v),
-      'ticket_type', json_build_object('name', t.name),
-      'order', json_build_object('reference', o.reference),
-      'attendee', json_build_object(
-        'id', a.id, 'name', a.name, 'email', a.email, 'company', a.company, 'ticket_code', a.ticket_code
-      )
-    )),
-    '[]'
-  ) into v_claimed
-  from claimed c
-  join public.attendees a on a.id = c.attendee_id
-  join public.orders o on o.id = a.order_id
-  join public.ticket_types t on t.id = a.ticket_type_id
-  join public.events v on v.id = a.event_id
-  join public.organisations g on g.id = a.organisation_id;
+  select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') into v_claimed from claimed c;
   return v_claimed;
 end
 $$;
 comment on function api.claim_ticket_emails(integer, integer) is
-  'Ticket e-mails that are due, claimed for lease_seconds: [{ id, claim, attempt, organisation, event, ticket_type, order, attendee }].';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, to, organisation, event, previous, attendee, order, lines, payment }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
 -- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
@@ -154,16 +237,16 @@ as $$
 declare
   v_pauses constant interval[] :=
     '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
-  v_email public.ticket_emails;
+  v_email public.emails;
   v_attendee public.attendees;
 begin
-  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued.
+  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued. Only a ticket changes it.
   select a.* into v_attendee
   from public.attendees a
-  where a.id = (select e.attendee_id from public.ticket_emails e where e.id = settle_ticket_email.ticket_email_id)
+  where a.id = (select e.attendee_id from public.emails e where e.id = settle_ticket_email.ticket_email_id and e.kind = 'ticket')
   for no key update;
 
-  update public.ticket_emails e
+  update public.emails e
   set claim = null,
     claimed_until = null,
     status = case
@@ -179,7 +262,7 @@ begin
     end
   where e.id = settle_ticket_email.ticket_email_id and e.claim = settle_ticket_email.claim and e.status = 'queued'
   returning * into v_email;
-  if not found or v_attendee.ticket_email_status <> 'queued' then
+  if not found or v_email.kind <> 'ticket' or v_attendee.ticket_email_status <> 'queued' then
     return;
   end if;
 
@@ -187,7 +270,7 @@ begin
     update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
   elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
     -- The code or address changed while the e-mail was in flight: queue another one.
-    insert into public.ticket_emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
+    insert into public.emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
   else
     update public.attendees a
     set ticket_email_status = v_email.status,
@@ -198,7 +281,7 @@ begin
 end
 $$;
 comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
-  'Records the result of sending a claimed ticket e-mail. Ignored if another claim has replaced this one.';
+  'Records the result of sending a claimed e-mail. Ignored if another claim has replaced this one.';
 grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
 
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
@@ -215,14 +298,14 @@ create function api.record_ticket_email_event(
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_email public.ticket_emails;
+  v_email public.emails;
   v_is_erased boolean;
   v_claim constant uuid := gen_random_uuid();
 begin
   if ticket_email_id is not null then
-    select e.* into v_email from public.ticket_emails e where e.id = record_ticket_email_event.ticket_email_id;
+    select e.* into v_email from public.emails e where e.id = record_ticket_email_event.ticket_email_id;
   else
-    select e.* into v_email from public.ticket_emails e where e.message_id = record_ticket_email_event.message_id;
+    select e.* into v_email from public.emails e where e.message_id = record_ticket_email_event.message_id;
   end if;
   if not found or status is null or status not in ('delivered', 'bounced') then
     return;
@@ -231,16 +314,16 @@ begin
   select a.erased_at is not null into v_is_erased from public.attendees a where a.id = v_email.attendee_id for no key update;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
-  update public.ticket_emails e set claim = v_claim
+  update public.emails e set claim = v_claim
   where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
   if found then
     perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
   end if;
-  update public.ticket_emails e
+  update public.emails e
   set status = 'sent', sent_at = now(), message_id = record_ticket_email_event.message_id
   where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
 
-  update public.ticket_emails e
+  update public.emails e
   -- The error often has the address in it.
   set status = record_ticket_email_event.status,
     last_error = case when not v_is_erased then record_ticket_email_event.error end
@@ -248,7 +331,7 @@ begin
     and e.status in ('sent', 'delivered')
     and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)
   returning * into v_email;
-  if not found then
+  if not found or v_email.kind <> 'ticket' then
     return;
   end if;
   -- Only the latest e-mail that was sent counts: a report on an earlier one leaves the attendee as it is.
@@ -259,8 +342,8 @@ begin
   where a.id = v_email.attendee_id
     and a.ticket_email_status in ('sent', 'delivered', 'failed')
     and not exists (
-      select from public.ticket_emails l
-      where l.attendee_id = a.id and l.id > v_email.id and l.status not in ('cancelled', 'failed')
+      select from public.emails l
+      where l.attendee_id = a.id and l.kind = 'ticket' and l.id > v_email.id and l.status not in ('cancelled', 'failed')
     );
 end
 $$;
