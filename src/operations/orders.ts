@@ -100,9 +100,7 @@ export const OrderSchema = z.strictObject({
     .enum(paymentMethods)
     .nullable()
     .describe('null: complimentary. Once there is a payment, the method of the latest.'),
-  payment_due_at: timestamp
-    .nullable()
-    .describe('Until when it can be paid; after that it is cancelled as expired. null: no deadline.'),
+  payment_due_at: timestamp.nullable().describe('Deadline, after which it expires; null: none.'),
   payment_reminded_at: timestamp.nullable().describe('When the buyer was reminded of payment_due_at.'),
   promo_code: z.string().nullable(),
   source: z.enum(sources),
@@ -166,7 +164,7 @@ export const updateOrder = {
   title: 'Change the payment deadline of an order',
   summary: 'Set, move or clear the payment deadline of an order that is not paid yet.',
   description:
-    'Changes payment_due_at of a pending order: later gives more time, null clears it. One in the past is due now: the order is cancelled as expired within about a minute, and the buyer is told. Confirm that with the person. On order_expired register the guests again.',
+    'Changes payment_due_at of a pending order; null clears it. One in the past is due now: within a minute the order expires and the buyer is told, so confirm it with the person.',
   method: 'PATCH',
   path: '/orders/{order_id}',
   errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
@@ -174,7 +172,7 @@ export const updateOrder = {
   input: z.strictObject({
     order_id: id('order'),
     changes: changesOf({
-      payment_due_at: timestampInput.nullable().describe('When it is to be paid by: RFC 3339 with offset.'),
+      payment_due_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
     }),
     if_version: ifVersions,
   }),
@@ -206,7 +204,7 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired its deadline was over: say so; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired it came too late; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],

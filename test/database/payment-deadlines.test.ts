@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { during, refusalOf, row, studio } from '../support/database.ts'
 import { interfaces } from '../support/interfaces.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
-import { byTypeAndId } from '../support/outbox.ts'
+import { byTypeAndId, lockOutbox } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 import { addOrder, addPromoCode, edit, pay, read, refusalOfEdit } from '../support/studio.ts'
 import { rolledBack } from './as-courier.ts'
@@ -24,6 +24,16 @@ const dueAt = (id: string, when: string | null) => edit('orders', id, 'payment_d
 /** An order of two tickets at 30.00, to be paid. */
 const unpaid = async (event: TestEvent, { paid = 0, sendEmail = true } = {}) =>
   addOrder(event, { subtotal: 3000, paid, sendEmail, ticketTypeIds: [event.ticketTypeId, event.ticketTypeId] })
+
+/** Kinds of the e-mails to the buyer, beside those of a registration and a payment. */
+const mailed = async (orderId: string) =>
+  (
+    await row<{ kinds: string[] }>(
+      `select array(select e.kind::text from public.emails e
+         where e.order_id = $1 and e.kind in ('payment_reminder', 'order_expired') order by e.id) as kinds`,
+      [orderId],
+    )
+  ).kinds
 
 const waits = () => new Promise((resolve) => setTimeout(resolve, 150))
 
@@ -96,6 +106,8 @@ test.each(interfaces)('an order that is overdue expires and gives back what it h
   expect(await told()).toEqual(
     byTypeAndId([...cancelled, tell('order.cancelled', expired), tell('order.expired', expired)]),
   )
+
+  expect(await mailed(orderId)).toEqual(['order_expired'])
 
   // Once, and for good: neither money nor time helps now.
   expect(await expire(orderId)).toEqual([])
@@ -183,6 +195,7 @@ test('the buyer is reminded once of each deadline: three days before it, or at o
   // Too late for that.
   await dueAt(id, inDays(-1))
   expect(await remind(id)).toEqual([])
+  expect(await mailed(id)).toEqual(['payment_reminder', 'payment_reminder'])
 })
 
 test('a deadline that is near from the beginning is reminded of in the middle', async () => {
@@ -198,6 +211,9 @@ test('who wants no e-mail is not reminded, and an order of which nothing is due 
   const { id } = await unpaid(event, { sendEmail: false })
   await dueAt(id, inDays(1))
   expect(await remind(id)).toEqual([])
+  await dueAt(id, inDays(-1))
+  expect(await expire(id)).toEqual([id])
+  expect(await mailed(id)).toEqual([])
   const { id: empty } = await row<{ id: string }>(
     `insert into public.orders (event_id, name, email, payment_method, payment_due_at)
      values ($1, 'Buyer', 'buyer@example.com', 'invoice', now() - interval '1 day') returning id`,
@@ -246,14 +262,9 @@ test('the courier takes a bounded number, and of each organisation in turn', asy
     `select array(select id from public.orders where id = any ('{${ids}}') and cancellation_reason = 'expired') as ids`
   await rolledBack(async (client, asCourier) => {
     // Whatever other tests have due is out of the way.
+    await lockOutbox(client, 'public.orders')
     await client.query(
-      `select private.expire_orders(array(
-         select id from public.orders where payment_check_at <= now() and organisation_id <> all ($1)))`,
-      [[large.id, small.id]],
-    )
-    await client.query(
-      `select private.remind_of_payments(array(
-         select id from public.orders where payment_check_at <= now() and organisation_id <> all ($1)))`,
+      `update public.orders set payment_due_at = null where payment_check_at <= now() and organisation_id <> all ($1)`,
       [[large.id, small.id]],
     )
     expect(await asCourier('select api.enforce_payment_deadlines(2)')).toEqual({

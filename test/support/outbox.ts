@@ -86,15 +86,16 @@ export const everyType = [
 const lockNotAvailable = '55P03'
 
 /**
- * Keeps every other transaction from writing to the outbox until the end of this one. It never waits for one table while it holds
+ * Keeps every other transaction from writing to the outbox, and to tables that are named, until the end of this one. It never waits for one table while it holds
  * another, so it ends in no deadlock with what locks them in another order.
  */
-export async function lockOutbox(client: pg.ClientBase): Promise<void> {
+export async function lockOutbox(client: pg.ClientBase, ...also: string[]): Promise<void> {
   await client.query('savepoint unlocked')
   for (;;) {
     try {
       await client.query(
-        `lock table public.webhook_endpoints, public.webhook_deliveries, public.ticket_emails, private.notification_queue
+        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue
+           ${also.map((table) => `, ${table}`).join('')}
          in exclusive mode nowait`,
       )
       return
