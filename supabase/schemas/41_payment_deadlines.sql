@@ -73,6 +73,18 @@ create trigger orders_200_deadline before insert or update on public.orders
   for each row when (new.payment_method is not null or new.payment_due_at is not null)
   execute function private.tg_orders__guard_deadline();
 
+create function private.tg_orders__tell_of_expiry() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.queue_order_emails('order_expired', array[new.id]);
+  return null;
+end
+$$;
+create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
+  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
+  execute function private.tg_orders__tell_of_expiry();
+
 -- Cancels those of the orders that are overdue: they are given, and may have been paid or given more time meanwhile. Those that another
 -- transaction has locked are left for later. One statement, whose triggers take further locks in the order of all writes.
 create function private.expire_orders(order_ids uuid[]) returns uuid[]
@@ -90,7 +102,6 @@ begin
   );
   if v_ids <> '{}' then
     update public.orders o set status = 'cancelled', cancellation_reason = 'expired' where o.id = any (v_ids);
-    perform private.queue_order_emails('order_expired', v_ids);
   end if;
   return v_ids;
 end

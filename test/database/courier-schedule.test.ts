@@ -88,9 +88,7 @@ test('the function is called when something is due, and every ten minutes', asyn
     await client.query(
       "update public.webhook_deliveries set next_attempt_at = now() + interval '1 hour' where status = 'pending'",
     )
-    await client.query(
-      "update public.emails set next_attempt_at = now() + interval '1 hour' where status = 'queued'",
-    )
+    await client.query("update public.emails set next_attempt_at = now() + interval '1 hour' where status = 'queued'")
     expect(await called()).toEqual([call])
 
     // An order that is to be reminded of, or that is overdue.
