@@ -129,10 +129,11 @@ begin
 end
 $$;
 
--- Organisations with unpaid orders that have a deadline, by a loose index scan: one look-up each, however many orders there are.
+-- Organisations with unpaid orders that have a deadline, by a loose index scan: one look-up each, however many orders there are. Only
+-- one index has the order that is asked for.
 create function private.organisations_with_deadlines() returns uuid[]
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
 as $$
 begin
   return array(
@@ -141,7 +142,7 @@ begin
         select o.organisation_id
         from public.orders o
         where o.payment_check_at is not null
-        order by o.organisation_id
+        order by o.organisation_id, o.payment_check_at
         limit 1
       )
       union all
@@ -151,7 +152,7 @@ begin
         select o.organisation_id
         from public.orders o
         where o.payment_check_at is not null and o.organisation_id > f.organisation_id
-        order by o.organisation_id
+        order by o.organisation_id, o.payment_check_at
         limit 1
       ) n
     )
@@ -164,7 +165,7 @@ $$;
 -- does not hold up the others.
 create function api.enforce_payment_deadlines("limit" integer default 100) returns json
 language plpgsql volatile security definer set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
 as $$
 declare
   v_due uuid[];

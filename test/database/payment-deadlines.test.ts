@@ -250,6 +250,34 @@ test('of a payment and the expiry at once, the one that holds the order is done,
   expect(await event.sold()).toBe(2)
 })
 
+test('of orders that are paid and expire in a rush, each is either paid or expired, as was answered', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('orders:write'))
+  const ids: string[] = []
+  for (let i = 0; i < 12; i++) ids.push((await unpaid(event)).id)
+  await studio.query("update public.orders set payment_due_at = now() - interval '1 day' where id = any ($1)", [ids])
+
+  const [paid, ...expired] = await Promise.all([
+    Promise.all(
+      ids.map(async (id) => ({ id, answer: await send('POST', `/orders/${id}/payments`, { amount: 6000 }) })),
+    ),
+    ...[0, 4, 8, 2, 6, 0].map((from) => expire(...ids.slice(from, from + 4))),
+  ])
+  const { rows } = await studio.query<{ id: string; cancellation_reason: string | null; paid: number }>(
+    'select id, cancellation_reason, amount_paid::int as paid from public.orders where id = any ($1)',
+    [ids],
+  )
+  for (const { id, answer } of paid) {
+    const isExpired = expired.flat().includes(id)
+    expect([answer.status, answer.body.error?.code]).toEqual(isExpired ? [409, 'order_expired'] : [201, undefined])
+    const held = rows.find((order) => order.id === id)
+    expect(held).toMatchObject(isExpired ? { cancellation_reason: 'expired', paid: 0 } : { paid: 6000 })
+  }
+  expect(await event.sold()).toBe(2 * paid.filter(({ answer }) => answer.status === 201).length)
+  expect(expired.flat().length).toBe(new Set(expired.flat()).size)
+})
+
 test('the courier takes a bounded number, and of each organisation in turn', async () => {
   const [large, small] = [await createOrganisation(), await createOrganisation()]
   const event = await large.event()
