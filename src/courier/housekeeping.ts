@@ -1,4 +1,4 @@
-// What the courier does on a schedule. Every minute: payment deadlines. Every ten minutes: purges rows that are older than the retention
+// What the courier does on a schedule. Every ten seconds: payment deadlines. Every ten minutes: purges rows that are older than the retention
 // time, and e-mails kept as files of people who were erased. A backlog is worked off in batches with a pause in between, so that no
 // other query has to wait for it.
 
@@ -7,7 +7,7 @@ import type { CourierRpc } from './courier-rpc.ts'
 import { forgetErased } from './mail/files.ts'
 
 const purgeIntervalMs = 600_000
-const deadlineIntervalMs = 60_000
+const deadlineIntervalMs = 10_000
 const pauseMs = 200
 const batchSize = 1_000
 

@@ -164,7 +164,7 @@ export const updateOrder = {
   title: 'Change the payment deadline of an order',
   summary: 'Set, move or clear the payment deadline of an order that is not paid yet.',
   description:
-    'Changes payment_due_at of a pending order; null clears it. One in the past is due now: within a minute the order expires and the buyer is told, so confirm it with the person.',
+    'Changes payment_due_at of a pending order; null clears it. One in the past is due now: the order expires in seconds and the buyer is told, so confirm it with the person.',
   method: 'PATCH',
   path: '/orders/{order_id}',
   errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],

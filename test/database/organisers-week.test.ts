@@ -118,8 +118,7 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     'give an order more time, or less',
     () => sql("update public.orders set payment_due_at = '2041-05-01T00:00:00Z' where id = $1", [buyer.id]),
     [],
-    async () =>
-      expect(await read(`/orders/${buyer.id}`)).toMatchObject({ payment_due_at: '2041-05-01T00:00:00.000Z' }),
+    async () => expect(await read(`/orders/${buyer.id}`)).toMatchObject({ payment_due_at: '2041-05-01T00:00:00.000Z' }),
   )
   await step(
     'record a payment',
