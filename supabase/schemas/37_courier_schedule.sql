@@ -38,6 +38,7 @@ begin
         limit 1
       ) d
     )
+    and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
     return;
   end if;

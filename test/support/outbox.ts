@@ -94,9 +94,8 @@ export async function lockOutbox(client: pg.ClientBase, ...also: string[]): Prom
   for (;;) {
     try {
       await client.query(
-        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue
-           ${also.map((table) => `, ${table}`).join('')}
-         in exclusive mode nowait`,
+        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue,
+           private.organisation_logos ${also.map((table) => `, ${table}`).join('')} in exclusive mode nowait`,
       )
       return
     } catch (error) {
