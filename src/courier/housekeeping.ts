@@ -1,11 +1,13 @@
-// Purges rows that are older than the retention time, every ten minutes, and e-mails kept as files of people who were erased. A backlog is purged in batches of a thousand rows of each
-// kind with a pause in between, so that no other query has to wait for it.
+// What the courier does on a schedule. Every ten seconds: payment deadlines. Every ten minutes: purges rows that are older than the
+// retention time, and e-mails kept as files of people who were erased. A backlog is worked off in batches with a pause in between, so
+// that no other query has to wait for it.
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from './courier-rpc.ts'
 import { forgetErased } from './mail/files.ts'
 
-const intervalMs = 600_000
+const purgeIntervalMs = 600_000
+const deadlineIntervalMs = 10_000
 const pauseMs = 200
 const batchSize = 1_000
 
@@ -18,32 +20,56 @@ export async function purgeOnce(rpc: CourierRpc, { retentionDays, auditRetention
   return Number(await rpc('purge', { ...days, limit: batchSize }))
 }
 
+type Deadlines = { expired: number; reminded: number; has_more: boolean }
+
+/** Reminds of payment deadlines and cancels orders after them: one batch, whose size the database decides. */
+export const enforceDeadlinesOnce = async (rpc: CourierRpc) => (await rpc('enforce_payment_deadlines', {})) as Deadlines
+
 type Options = Retention & { mail: { directory: string } | object }
 
 export function startHousekeeping(rpc: CourierRpc, options: Options, log: Logger): { stop(): void } {
+  const purging = repeat(purgeIntervalMs, log, async () => {
+    const purged = await purgeOnce(rpc, options)
+    if (purged > 0) log.info({ purged }, 'housekeeping')
+    if ('directory' in options.mail) {
+      await forgetErased(
+        options.mail.directory,
+        async (ids) => (await rpc('erased_ticket_emails', { ids })) as string[],
+      )
+    }
+    return purged >= batchSize
+  })
+  const deadlines = repeat(deadlineIntervalMs, log, async () => {
+    const { has_more: hasMore, ...done } = await enforceDeadlinesOnce(rpc)
+    if (done.expired + done.reminded > 0) log.info(done, 'payment deadlines')
+    return hasMore
+  })
+  return {
+    stop() {
+      purging.stop()
+      deadlines.stop()
+    },
+  }
+}
+
+/** Runs `work` soon and then at intervals, or after a pause while it says that there is more. */
+function repeat(intervalMs: number, log: Logger, work: () => Promise<boolean>): { stop(): void } {
   let timer: NodeJS.Timeout
   let stopped = false
 
   const schedule = (delayMs: number) => {
     if (stopped) return
-    timer = setTimeout(() => void purge(), delayMs)
+    timer = setTimeout(() => void run(), delayMs)
     timer.unref()
   }
-  const purge = async () => {
-    let purged = 0
+  const run = async () => {
+    let hasMore = false
     try {
-      purged = await purgeOnce(rpc, options)
-      if (purged > 0) log.info({ purged }, 'housekeeping')
-      if ('directory' in options.mail) {
-        await forgetErased(
-          options.mail.directory,
-          async (ids) => (await rpc('erased_ticket_emails', { ids })) as string[],
-        )
-      }
+      hasMore = await work()
     } catch (error) {
       log.error({ err: error }, 'housekeeping')
     }
-    schedule(purged >= batchSize ? pauseMs : intervalMs)
+    schedule(hasMore ? pauseMs : intervalMs)
   }
 
   schedule(pauseMs)

@@ -61,6 +61,7 @@ export const EventSchema = z.strictObject({
   online_url: z.string().nullable(),
   capacity: z.int().nullable().describe('Places over all ticket types; null: no limit.'),
   currency,
+  payment_due_days: z.int().nullable().describe('Days until an unpaid order expires; null: no deadline.'),
   published_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
   completed_at: timestamp.nullable(),
@@ -218,6 +219,12 @@ const eventFields = {
     .describe('URL of an online event.'),
   capacity: count(1).nullable().describe('Places over all ticket types; null: no limit.'),
   currency: currencyInput.describe('ISO 4217; cannot be changed once there is an order.'),
+  payment_due_days: z
+    .int('must be a whole number from 1 to 365')
+    .min(1, 'must be at least 1')
+    .max(365, 'must be at most 365')
+    .nullable()
+    .describe('Days that new orders have to be paid before they expire; null: no deadline.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }

@@ -1283,6 +1283,7 @@ create table public.events (
   online_url text,
   capacity integer,
   currency text not null default 'EUR',
+  payment_due_days integer,
   published_at timestamptz,
   cancelled_at timestamptz,
   completed_at timestamptz,
@@ -1311,6 +1312,7 @@ create table public.events (
   constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
+  constraint events_payment_due_days_is_1_to_365 check (payment_due_days between 1 and 365),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
@@ -1337,6 +1339,7 @@ comment on column public.events.created_at is 'When the row was added.';
 comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.locale is 'Language in which guests are written to.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
@@ -1524,6 +1527,9 @@ create trigger events_300_ends_at_is_after_starts_at before insert or update of 
 create trigger events_300_capacity before insert or update of capacity on public.events
   for each row when (new.capacity <= 0)
   execute function private.tg__refuse_value('capacity', 'A capacity is at least 1.', 'Leave it empty for no limit.');
+create trigger events_300_payment_due_days before insert or update of payment_due_days on public.events
+  for each row when (new.payment_due_days not between 1 and 365)
+  execute function private.tg__refuse_value('payment_due_days', 'A payment deadline is 1 to 365 days.', 'Leave it empty for no deadline.');
 create trigger events_900_updated_at before update on public.events
   for each row execute function private.tg__set_updated_at();
 create trigger events_900_version before update on public.events
@@ -1551,11 +1557,11 @@ grant select (id, organisation_id, currency) on public.events to scope_attendees
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
 create function private.event_phase(starts_at timestamptz, ends_at timestamptz) returns public.event_phase
@@ -1601,6 +1607,7 @@ begin
     'online_url', event.online_url,
     'capacity', event.capacity,
     'currency', event.currency,
+    'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),
     'cancelled_at', private.rfc3339(event.cancelled_at),
     'completed_at', private.rfc3339(event.completed_at),
@@ -1765,6 +1772,7 @@ create function api.create_event(
   online_url text default null,
   capacity integer default null,
   currency text default null,
+  payment_due_days integer default null,
   external_id text default null,
   metadata jsonb default null,
   idempotency_key text default null,
@@ -1784,13 +1792,13 @@ begin
   insert into public.events (
     organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, currency, external_id, metadata
+    online_url, capacity, currency, payment_due_days, external_id, metadata
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
     create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
-    create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
+    create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
     create_event.external_id, coalesce(create_event.metadata, '{}')
   )
   returning * into v_event;
@@ -1800,9 +1808,9 @@ begin
   );
 end
 $$;
-comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text) is
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, integer, text, jsonb, text, text) is
   'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
-grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text)
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, integer, text, jsonb, text, text)
   to scope_events_write;
 
 create function api.update_event(
@@ -1853,6 +1861,7 @@ begin
       online_url = v_new.online_url,
       capacity = v_new.capacity,
       currency = v_new.currency,
+      payment_due_days = v_new.payment_due_days,
       external_id = v_new.external_id,
       metadata = v_new.metadata
     where e.id = v_event.id
@@ -2856,6 +2865,7 @@ grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, te
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due', 'refunded');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
+create type public.cancellation_reason as enum ('requested', 'expired', 'event_cancelled');
 
 -- Fillfactor 50 leaves half of each page free: an update then stays on its page and, unless it changes a status or a time that lists
 -- filter by, writes to none of the indexes.
@@ -2879,11 +2889,16 @@ create table public.orders (
   amount_voided bigint not null default 0,
   amount_refunded bigint not null default 0,
   payment_method public.payment_method,
+  payment_due_at timestamptz,
+  payment_remind_at timestamptz,
+  payment_reminded_at timestamptz,
+  payment_check_at timestamptz,
   promo_code text,
   promo_code_id uuid,
   source public.request_source not null default private.current_source(),
   completed_at timestamptz,
   cancelled_at timestamptz,
+  cancellation_reason public.cancellation_reason,
   external_id text,
   metadata jsonb not null default '{}',
   version integer not null default 1,
@@ -2907,6 +2922,8 @@ create table public.orders (
   constraint orders_complete_when_nothing_is_due
     check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
   constraint orders_refunds_are_at_most_the_payments check (amount_voided >= 0 and amount_refunded between 0 and amount_paid),
+  constraint orders_payment_due_at_is_finite check (payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint orders_cancellation_has_a_reason check ((status = 'cancelled') = (cancellation_reason is not null)),
   constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
@@ -2926,6 +2943,7 @@ comment on column public.orders.promo_code_id is 'The promo code that was used. 
 comment on column public.orders.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
 comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation.';
 comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
 comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
@@ -2939,6 +2957,10 @@ comment on column public.orders.amount_refunded is 'Sum of the refunds, not edit
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
 comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
+comment on column public.orders.payment_due_at is 'When it is to be paid by. After that a pending order is cancelled as expired. Empty: no deadline. Set from payment_due_days of the event; change it to give more time.';
+comment on column public.orders.payment_remind_at is 'When the buyer is to be reminded of payment_due_at; empty once they were. Kept by Usher.';
+comment on column public.orders.payment_reminded_at is 'When the buyer was reminded of payment_due_at. Kept by Usher.';
+comment on column public.orders.payment_check_at is 'When the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
@@ -3011,11 +3033,15 @@ begin
     if new.status <> 'pending' or new.payment_status <> 'not_required'
       or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded) <> (0, 0, 0, 0, 0)
       or new.currency <> v_event.currency
-      or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
+      or num_nonnulls(
+        new.reference, new.promo_code_id, new.completed_at, new.cancelled_at, new.cancellation_reason, new.payment_remind_at,
+        new.payment_reminded_at, new.payment_check_at
+      ) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
         'amount_voided', 0, 'amount_refunded', 0,
-        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
+        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
+        'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
       ));
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
@@ -3108,6 +3134,18 @@ begin
     when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
     when new.status = 'cancelled' then now()
   end;
+  -- The reason comes with the cancellation; expired has to be true.
+  if tg_op = 'UPDATE' and pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
+    and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
+      is distinct from ('cancelled', 'expired', 'pending', true) then
+    perform private.refuse(
+      409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
+      hint => 'Set status to cancelled instead.'
+    );
+  end if;
+  if new.status = 'cancelled' then
+    new.cancellation_reason := coalesce(new.cancellation_reason, 'requested');
+  end if;
   return new;
 end
 $$;
@@ -3117,10 +3155,11 @@ create trigger orders_050_fixed
     'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
   );
 create trigger orders_050_derived
-  before update of payment_status, completed_at, cancelled_at, version, created_at, updated_at on public.orders
+  before update of payment_status, payment_remind_at, payment_check_at, completed_at, cancelled_at, version, created_at, updated_at
+  on public.orders
   for each row execute function private.tg__assert_derived_untouched(
     'Record a payment, or set status to cancelled, instead.',
-    'payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
+    'payment_status', 'payment_remind_at', 'payment_check_at', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
   );
 create trigger orders_100_in_use before delete on public.orders
   for each row execute function private.tg__assert_not_in_use(
@@ -3132,7 +3171,7 @@ create trigger orders_100_guard before insert or update on public.orders
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
 create trigger orders_900_version before update of
-    name, email, company, status, subtotal, amount_paid, amount_refunded, external_id, metadata
+    name, email, company, status, subtotal, amount_paid, amount_refunded, payment_due_at, external_id, metadata
   on public.orders
   for each row execute function private.tg__count_version();
 
@@ -3141,7 +3180,8 @@ create function private.tg_events__cancel_orders() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.orders o set status = 'cancelled' where o.event_id = new.id and o.status <> 'cancelled';
+  update public.orders o set status = 'cancelled', cancellation_reason = 'event_cancelled'
+  where o.event_id = new.id and o.status <> 'cancelled';
   return null;
 end
 $$;
@@ -3170,14 +3210,14 @@ create policy orders_update_membership on public.orders for update to authentica
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
 -- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
-grant update (status) on public.orders to scope_orders_write;
+grant update (status, payment_due_at) on public.orders to scope_orders_write;
 grant insert (
   id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
 grant insert (
-  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  organisation_id, event_id, name, email, company, send_email, payment_method, payment_due_at, promo_code, external_id, metadata
 ) on public.orders to authenticated;
-grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
+grant update (name, email, company, status, payment_due_at, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json
 language plpgsql stable set search_path = ''
@@ -3202,6 +3242,8 @@ begin
     'amount_refunded', "order".amount_refunded,
     'amount_refundable', private.amount_refundable("order"),
     'payment_method', "order".payment_method,
+    'payment_due_at', private.rfc3339("order".payment_due_at),
+    'payment_reminded_at', private.rfc3339("order".payment_reminded_at),
     'promo_code', "order".promo_code,
     'source', "order".source,
     'attendees', attendees,
@@ -3209,6 +3251,7 @@ begin
     'refunds', refunds,
     'completed_at', private.rfc3339("order".completed_at),
     'cancelled_at', private.rfc3339("order".cancelled_at),
+    'cancellation_reason', "order".cancellation_reason,
     'external_id', "order".external_id,
     'metadata', "order".metadata,
     'version', "order".version,
@@ -3522,7 +3565,7 @@ begin
 end
 $$;
 comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
-  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
+  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 order_expired, nothing_due, wrong_currency, overpayment; 422 validation_failed.';
 grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
   to scope_orders_write;
 
@@ -4982,7 +5025,9 @@ begin
   v_due := v_order.total - v_order.amount_paid;
 
   -- A completed order is payable again once a payment was voided.
-  if v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
+  if v_order.cancellation_reason = 'expired' then
+    perform private.refuse_expired(v_order);
+  elsif v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
     );
@@ -6602,6 +6647,7 @@ create type public.notification_type as enum (
   'order.created',
   'order.completed',
   'order.cancelled',
+  'order.expired',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',
@@ -7277,14 +7323,19 @@ begin
   -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
-    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    case
+      when n.status = 'completed' then '{order.completed}'
+      -- Both: who is subscribed to cancellations misses none.
+      when n.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
+      else '{order.cancelled}'
+    end::public.notification_type[],
     array_agg(n.id order by n.id)
   from (
-    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    select n.id, n.status, n.cancellation_reason from new_rows n where n.status in ('completed', 'cancelled')
     except
-    select o.id, o.status from old_rows o
+    select o.id, o.status, o.cancellation_reason from old_rows o
   ) n
-  group by n.status;
+  group by n.status, n.cancellation_reason;
   return null;
 end
 $$;
@@ -8380,7 +8431,8 @@ grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_e
 
 -- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
 -- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
--- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql.
+-- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql and those of
+-- 41_payment_deadlines.sql and 45_erasure.sql.
 
 -- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
 -- other, an endpoint has v_most_per_endpoint in flight, and one while it is failing; an organisation has half of what a courier
@@ -9201,7 +9253,8 @@ begin
       select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
     when 'order_confirmation' then v_order.status = 'cancelled'
-    when 'payment_reminder' then v_order.status <> 'pending'
+    -- A deadline that was moved or cleared since is not the one that it reminds of.
+    when 'payment_reminder' then v_order.status <> 'pending' or v_order.payment_reminded_at is null
     when 'order_expired' then v_order.status <> 'cancelled'
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
     else false
@@ -9702,6 +9755,14 @@ begin
         where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
         limit 1
       ) e
+    )
+    and not exists (
+      select from unnest(private.organisations_with_deadlines()) o (organisation_id)
+      cross join lateral (
+        select from public.orders d
+        where d.organisation_id = o.organisation_id and d.payment_check_at <= now()
+        limit 1
+      ) d
     )
     and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
@@ -10433,6 +10494,240 @@ end
 $$;
 grant execute on function private.refused_guest(json) to scope_attendees_write;
 
+-- Payment deadlines: an order that is to be paid has payment_due_at, from payment_due_days of its event or set by hand. The courier
+-- reminds the buyer once of each deadline, and cancels the order as expired after it. A payment counts until that happens.
+
+-- An order whose deadline the courier has to look at: payment_check_at is empty for all others.
+create index orders_payment_check_at_idx on public.orders (organisation_id, payment_check_at, id)
+  where payment_check_at is not null;
+
+create function private.refuse_expired("order" public.orders) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'order_expired', 'The order was not paid by its deadline and has expired.', 'order_id',
+    jsonb_build_object(
+      'payment_due_at', private.rfc3339("order".payment_due_at), 'cancelled_at', private.rfc3339("order".cancelled_at)
+    ),
+    'Register the guests again while there are places; return money that came too late.'
+  );
+end
+$$;
+
+-- After orders_100_guard, which says what the status is. Security definer: it reads the event.
+create function private.tg_orders__guard_deadline() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  -- How long before the deadline the buyer is reminded.
+  v_lead interval := '72 hours';
+  v_before timestamptz;
+begin
+  if tg_op = 'INSERT' then
+    if new.status = 'pending' and new.payment_due_at is null then
+      select new.created_at + make_interval(hours => 24 * e.payment_due_days) into new.payment_due_at
+      from public.events e
+      where e.id = new.event_id;
+    end if;
+    -- Not at once where the deadline is near from the beginning: in the middle.
+    v_lead := least(v_lead, greatest(new.payment_due_at - new.created_at, interval '0') / 2);
+  else
+    v_before := old.payment_due_at;
+    if new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_reminded_at is distinct from now() then
+      perform private.refuse(
+        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'payment_reminded_at',
+        hint => 'Change payment_due_at instead: the buyer is reminded of each deadline.'
+      );
+    end if;
+    if new.payment_reminded_at is distinct from old.payment_reminded_at then
+      new.payment_remind_at := null;
+    end if;
+  end if;
+  if new.payment_due_at is distinct from v_before then
+    if new.cancellation_reason = 'expired' then
+      perform private.refuse_expired(new);
+    elsif new.status = 'cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order has no payment deadline.', 'payment_due_at');
+    elsif new.status = 'completed' then
+      perform private.refuse(
+        409, 'order_completed', 'A completed order keeps its tickets: a payment deadline would have no effect.', 'payment_due_at',
+        hint => 'Cancel the order if it is not to be paid any more.'
+      );
+    end if;
+    new.payment_reminded_at := null;
+    new.payment_remind_at := case when new.send_email then new.payment_due_at - v_lead end;
+  end if;
+  new.payment_check_at := case
+    when new.status = 'pending' and new.amount_paid < new.subtotal - new.discount_total
+      then least(new.payment_remind_at, new.payment_due_at)
+  end;
+  return new;
+end
+$$;
+create trigger orders_200_deadline before insert or update on public.orders
+  for each row when (new.payment_method is not null or new.payment_due_at is not null)
+  execute function private.tg_orders__guard_deadline();
+
+create function private.tg_orders__tell_of_expiry() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.queue_order_emails('order_expired', array[new.id]);
+  return null;
+end
+$$;
+create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
+  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
+  execute function private.tg_orders__tell_of_expiry();
+
+-- Cancels those of the orders that are overdue: they are given, and may have been paid or given more time meanwhile. Those that another
+-- transaction has locked are left for later. One statement, whose triggers take further locks in the order of all writes.
+create function private.expire_orders(order_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+begin
+  v_ids := array(
+    select o.id
+    from public.orders o
+    where o.id = any (order_ids) and o.payment_check_at is not null and o.payment_due_at <= now()
+    order by o.id
+    for no key update skip locked
+  );
+  if v_ids <> '{}' then
+    update public.orders o set status = 'cancelled', cancellation_reason = 'expired' where o.id = any (v_ids);
+  end if;
+  return v_ids;
+end
+$$;
+
+-- Reminds the buyers of those of the orders for which it is time.
+create function private.remind_of_payments(order_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+begin
+  v_ids := array(
+    select o.id
+    from public.orders o
+    where o.id = any (order_ids) and o.payment_check_at <= now() and o.payment_due_at > now()
+    order by o.id
+    for no key update skip locked
+  );
+  if v_ids <> '{}' then
+    update public.orders o set payment_reminded_at = now() where o.id = any (v_ids);
+    perform private.queue_order_emails('payment_reminder', v_ids);
+  end if;
+  return v_ids;
+end
+$$;
+
+-- Organisations with unpaid orders that have a deadline, by a loose index scan: one look-up each, however many orders there are. Only
+-- one index has the order that is asked for.
+create function private.organisations_with_deadlines() returns uuid[]
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return array(
+    with recursive found as (
+      (
+        select o.organisation_id
+        from public.orders o
+        where o.payment_check_at is not null
+        order by o.organisation_id, o.payment_check_at
+        limit 1
+      )
+      union all
+      select n.organisation_id
+      from found f
+      cross join lateral (
+        select o.organisation_id
+        from public.orders o
+        where o.payment_check_at is not null and o.organisation_id > f.organisation_id
+        order by o.organisation_id, o.payment_check_at
+        limit 1
+      ) n
+    )
+    select found.organisation_id from found
+  );
+end
+$$;
+
+-- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue orders
+-- does not hold up the others.
+create function api.enforce_payment_deadlines("limit" integer default 100) returns json
+language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+declare
+  v_due uuid[];
+begin
+  v_due := array(
+    with due as (
+      select
+        d.id, d.payment_check_at, row_number() over (partition by o.organisation_id order by d.payment_check_at, d.id) as turn
+      from unnest(private.organisations_with_deadlines()) o (organisation_id)
+      cross join lateral (
+        select d.id, d.payment_check_at
+        from public.orders d
+        where d.organisation_id = o.organisation_id and d.payment_check_at <= now()
+        order by d.organisation_id, d.payment_check_at, d.id
+        limit enforce_payment_deadlines."limit"
+      ) d
+    )
+    select d.id from due d order by d.turn, d.payment_check_at, d.id limit enforce_payment_deadlines."limit"
+  );
+  return json_build_object(
+    'expired', cardinality(private.expire_orders(v_due)),
+    'reminded', cardinality(private.remind_of_payments(v_due)),
+    'has_more', cardinality(v_due) >= enforce_payment_deadlines."limit"
+  );
+end
+$$;
+comment on function api.enforce_payment_deadlines(integer) is
+  'Reminds of payment deadlines and cancels orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
+grant execute on function api.enforce_payment_deadlines(integer) to courier;
+
+create function api.update_order(
+  order_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select o.* into v_order from public.orders o where o.id = update_order.order_id for no key update;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  perform private.assert_version(v_order.version, if_version);
+  update public.orders o
+  set payment_due_at = (jsonb_populate_record(v_order, changes)).payment_due_at
+  where o.id = v_order.id
+  returning * into v_order;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.update_order(uuid, jsonb, integer[], text, text) is
+  'Sets, moves or clears the payment deadline of a pending order; one in the past is due now: 200. 404 not_found; 409 order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_order(uuid, jsonb, integer[], text, text) to scope_orders_write;
+
 -- The audit trail: who changed what, when and from where, written by triggers. It holds what somebody did, not what followed from
 -- it: cancelling an event is one entry, not one for each of its orders. Values of secrets and ticket codes are left out.
 
@@ -10511,7 +10806,7 @@ begin
       and f.key not in (
         'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'times_redeemed',
         'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error',
-        'admission_key'
+        'admission_key', 'payment_remind_at', 'payment_reminded_at', 'payment_check_at'
       )
   );
 end
@@ -11145,7 +11440,8 @@ select
   o.total - o.amount_paid as amount_due,
   o.currency,
   o.created_at,
-  now() - o.created_at as age
+  now() - o.created_at as age,
+  o.payment_due_at
 from public.orders o
 join public.events e on e.id = o.event_id
 where o.payment_status in ('awaiting_payment', 'partially_paid')

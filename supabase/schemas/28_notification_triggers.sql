@@ -29,14 +29,19 @@ begin
   -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
-    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    case
+      when n.status = 'completed' then '{order.completed}'
+      -- Both: who is subscribed to cancellations misses none.
+      when n.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
+      else '{order.cancelled}'
+    end::public.notification_type[],
     array_agg(n.id order by n.id)
   from (
-    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    select n.id, n.status, n.cancellation_reason from new_rows n where n.status in ('completed', 'cancelled')
     except
-    select o.id, o.status from old_rows o
+    select o.id, o.status, o.cancellation_reason from old_rows o
   ) n
-  group by n.status;
+  group by n.status, n.cancellation_reason;
   return null;
 end
 $$;

@@ -30,6 +30,14 @@ begin
         limit 1
       ) e
     )
+    and not exists (
+      select from unnest(private.organisations_with_deadlines()) o (organisation_id)
+      cross join lateral (
+        select from public.orders d
+        where d.organisation_id = o.organisation_id and d.payment_check_at <= now()
+        limit 1
+      ) d
+    )
     and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
     return;

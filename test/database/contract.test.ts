@@ -148,6 +148,7 @@ const enumOf: Record<string, string | null> = {
   'promo_code.status': 'promo_code_status',
   'promo_code.state': null,
   'order.status': 'order_status',
+  'order.cancellation_reason': 'cancellation_reason',
   'order.payment_status': 'payment_status',
   'order.source': 'request_source',
   'order.payment_method': 'payment_method',

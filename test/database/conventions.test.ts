@@ -49,6 +49,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.claim_logos': ['courier'],
     'api.claim_ticket_emails': ['courier'],
     'api.claim_webhooks': ['courier'],
+    'api.enforce_payment_deadlines': ['courier'],
     'api.erased_ticket_emails': ['courier'],
     'api.fan_out_webhooks': ['courier'],
     'api.get_logo': ['courier'],

@@ -5,7 +5,7 @@ import type { EventSchema } from '../../operations/events.ts'
 import type { OrderSchema, PaymentSchema } from '../../operations/orders.ts'
 
 type Event = z.infer<typeof EventSchema>
-type Order = z.infer<typeof OrderSchema> & { payment_due_at?: string | null }
+type Order = z.infer<typeof OrderSchema>
 
 /** As `api.get_logo` returns it: base64. */
 export type Logo = { content_type: 'image/png' | 'image/jpeg'; content: string; width: number; height: number }

@@ -4,7 +4,7 @@
 import { env } from 'node:process'
 import { runCourierOnce } from '../../../src/courier/courier.ts'
 import { createCourierRpc } from '../../../src/courier/courier-rpc.ts'
-import { purgeOnce } from '../../../src/courier/housekeeping.ts'
+import { enforceDeadlinesOnce, purgeOnce } from '../../../src/courier/housekeeping.ts'
 import { openQueues } from '../../../src/courier/queues.ts'
 import { ApiError, toApiError } from '../../../src/gateway/api-error.ts'
 import { createDataApi } from '../../../src/gateway/data-api.ts'
@@ -40,12 +40,14 @@ Deno.serve(async (request) => {
   }
 })
 
-/** @returns how many items of each queue were claimed, and how many rows purged. */
+/** @returns how many items of each queue were claimed, orders expired or reminded of, and rows purged. */
 async function deliver(): Promise<Record<string, number>> {
   const { queues, close } = openQueues(config, rpc, log)
   try {
+    // First, so that the e-mails that it queues are sent in this run.
+    const { expired, reminded } = await enforceDeadlinesOnce(rpc)
     const claimed = await runCourierOnce(queues, log, runMs)
-    return { ...claimed, purged: await purgeOnce(rpc, config) }
+    return { ...claimed, expired, reminded, purged: await purgeOnce(rpc, config) }
   } finally {
     // The platform may suspend the function between two requests, so no connection is kept.
     await close()
