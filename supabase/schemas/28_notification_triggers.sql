@@ -86,7 +86,7 @@ begin
   -- A scalar subquery is one look-up per row under any plan.
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     insert into public.notifications (organisation_id, type, data)
-    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
+    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees, with_url => false)
     from new_rows n
     where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
     order by n.id;
@@ -120,7 +120,8 @@ begin
       row(n.*)::public.attendees,
       true,
       (select t.name from public.ticket_types t where t.id = n.ticket_type_id),
-      (select o.reference from public.orders o where o.id = n.order_id)
+      (select o.reference from public.orders o where o.id = n.order_id),
+      false
     )
   from new_rows n
   join old_rows o on o.id = n.id
@@ -141,7 +142,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   -- As text, for json keeps the order of its fields and cannot be appended to.
-  return (left(private.attendee_json(attendee)::text, -1) || ', "check_in" : ' || json_build_object(
+  return (left(private.attendee_json(attendee, with_url => false)::text, -1) || ', "check_in" : ' || json_build_object(
     'id', check_in.id,
     'direction', check_in.direction,
     'check_in_point', case when check_in.check_in_point_id is not null then (

@@ -50,6 +50,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.claim_webhooks': ['courier'],
     'api.erased_ticket_emails': ['courier'],
     'api.fan_out_webhooks': ['courier'],
+    'api.get_ticket_page': ['gateway'],
     'api.outbox_depth': ['courier'],
     'api.purge': ['courier'],
     'api.record_ticket_email_event': ['courier'],
