@@ -29,6 +29,16 @@ export function eventTime({ starts_at, ends_at, timezone }: Times): EventTime | 
   }
 }
 
+/** A day, such as 7 May 2027, in a zone. */
+export const dayOf = (instant: string, timezone: string, locale: string): string =>
+  new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: knownZone(timezone) }).format(new Date(instant))
+
+/** A day and time, such as 7 May 2027 at 23:59, in a zone. */
+export const momentOf = (instant: string, timezone: string, locale: string): string =>
+  new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: knownZone(timezone) }).format(
+    new Date(instant),
+  )
+
 // Postgres knows zone names that Node does not, such as posix/Europe/Berlin. UTC is less convenient, but correct and named.
 function knownZone(timeZone: string): string {
   try {

@@ -1,13 +1,13 @@
-// Opens the queues of the courier, webhooks and ticket e-mails, with the connections that they need. The same on Node and in an edge
+// Opens the queues of the courier, webhooks and e-mails, with the connections that they need. The same on Node and in an edge
 // function.
 
 import type { Logger } from 'pino'
 import type { AnyQueue, Observe } from './courier.ts'
 import type { CourierRpc } from './courier-rpc.ts'
+import { emailQueue } from './emails/queue.ts'
 import { type MailOptions, openMail } from './mail/index.ts'
 import { configuredPorts, type OwnPorts, type ServiceUrls } from './own-ports.ts'
 import { createWebhookSender } from './send-webhook.ts'
-import { ticketEmailQueue } from './ticket-emails.ts'
 import { webhookQueue } from './webhooks.ts'
 
 export type QueueOptions = ServiceUrls & {
@@ -15,7 +15,7 @@ export type QueueOptions = ServiceUrls & {
   /** Whether webhooks may go to this machine, without TLS. */
   webhooksToLoopback: boolean
   mail: MailOptions
-  /** The sender address of tickets. */
+  /** The sender address of e-mails. */
   mailFrom: string
 }
 
@@ -46,7 +46,7 @@ export function openQueues(
   return {
     queues: [
       webhookQueue(rpc, sender, options.webhookTimeoutSeconds + settleSeconds, log, observe),
-      ticketEmailQueue(rpc, mail, options.mailFrom, log, observe),
+      emailQueue(rpc, mail, options.mailFrom, log, observe),
     ],
     async close() {
       sender.close()

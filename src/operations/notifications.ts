@@ -15,13 +15,25 @@ const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as cons
 
 const typeFilter = oneOf(notificationTypes).optional().describe('Only this type.')
 
+const emailKinds = [
+  'ticket',
+  'order_confirmation',
+  'payment_received',
+  'payment_reminder',
+  'order_expired',
+  'event_changed',
+  'event_cancelled',
+  'ticket_cancelled',
+  'waiting_list_offer',
+] as const
+
 /** The data of email.bounced. */
 export const BouncedEmailSchema = z.strictObject({
   object: z.literal('email'),
-  kind: z.enum(['ticket']).describe('What the e-mail was.'),
+  kind: z.enum(emailKinds).describe('What the e-mail was.'),
   event_id: id('event'),
-  order_id: id('order'),
-  attendee_id: id('attendee'),
+  order_id: id('order').nullable().describe('null: an offer of the waiting list.'),
+  attendee_id: id('attendee').nullable().describe('null: it went to the contact of the order.'),
   to: z.string().describe('The address that it could not be delivered to.'),
   status: z.enum(['bounced', 'failed']).describe('bounced: returned later. failed: refused when it was sent.'),
   sent_at: timestamp.nullable(),

@@ -77,7 +77,7 @@ begin
 end
 $$;
 
--- An e-mail with everything that it shows. A recipient is the attendee, or the contact of the order.
+-- An e-mail with everything that it shows. It goes to the attendee, or to the contact of the order.
 create function private.pending_email_json(email public.emails) returns json
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
@@ -94,23 +94,23 @@ begin
     'claim', email.claim,
     'attempt', email.attempts,
     'kind', email.kind,
-    'to', json_build_object('name', coalesce(v_attendee.name, v_order.name), 'email', email.sent_to),
     'organisation', (
       select json_build_object('name', g.name, 'reply_to', g.reply_to_email) from public.organisations g where g.id = email.organisation_id
     ),
     'event', private.event_json(v_event),
     'previous', email.previous,
+    'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
     'attendee', case when v_attendee.id is not null then json_build_object(
       'id', v_attendee.id,
       'name', v_attendee.name,
+      'email', v_attendee.email,
       'company', v_attendee.company,
-      'ticket_type', (select t.name from public.ticket_types t where t.id = v_attendee.ticket_type_id),
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
-      -- A mailbox keeps the entry of the event in its calendar while it holds another ticket.
-      'is_last', not exists (
+      -- A calendar keeps the entry of the event while its mailbox has another ticket.
+      'has_another_ticket', exists (
         select from public.attendees a
         where a.organisation_id = v_attendee.organisation_id and a.email_lower = v_attendee.email_lower
-          and a.event_id = v_attendee.event_id and a.status <> 'cancelled'
+          and a.event_id = v_attendee.event_id and a.id <> v_attendee.id and a.status <> 'cancelled'
       )
     ) end,
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
@@ -212,7 +212,7 @@ begin
         (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id)
       ),
       sent_code = case e.kind when 'ticket' then (select a.ticket_code from public.attendees a where a.id = e.attendee_id) end
-    where e.id = any (v_candidates) and e.status = 'queued' and e.next_attempt_at <= v_now
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     returning e.*
   )
   select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') into v_claimed from claimed c;
@@ -220,7 +220,7 @@ begin
 end
 $$;
 comment on function api.claim_ticket_emails(integer, integer) is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, to, organisation, event, previous, attendee, order, lines, payment }].';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
 -- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five

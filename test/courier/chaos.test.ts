@@ -95,7 +95,7 @@ test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, asy
       // PostgREST finishes what the dead had asked for.
       await sleep(300)
       const { rows } = await database.query(
-        "select id from public.ticket_emails where claim is not null and status = 'queued'",
+        "select id from public.emails where claim is not null and status = 'queued'",
       )
       for (const { id } of rows) {
         const known = unsettled.get(id) ?? 0
@@ -105,7 +105,7 @@ test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, asy
     }
     const timePasses = async () => {
       await database.query(
-        "update public.ticket_emails set next_attempt_at = now(), claimed_until = null where status = 'queued'",
+        "update public.emails set next_attempt_at = now(), claimed_until = null where status = 'queued'",
       )
       await database.query(
         "update public.webhook_deliveries set next_attempt_at = now(), claimed_until = null where status = 'pending'",
@@ -121,7 +121,7 @@ test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, asy
     const pending = () =>
       one(`select
         (select count(*)::int from public.webhook_deliveries where status = 'pending') as webhooks,
-        (select count(*)::int from public.ticket_emails where status = 'queued') as emails`)
+        (select count(*)::int from public.emails where status = 'queued') as emails`)
     for (let i = 0; i < 60 && Object.values(await pending()).some((n) => Number(n) > 0); i++) {
       await database.query(
         "update public.webhook_deliveries set next_attempt_at = now() where status = 'pending' and claim is null",
@@ -140,7 +140,7 @@ test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, asy
     expect(deliveries.filter(({ status, claim }) => status !== 'delivered' || claim !== null)).toEqual([])
     expect(deliveries.filter(({ url, id }) => !accepted.has(`${new URL(url).pathname} ${id}`))).toEqual([])
 
-    const { rows: sent } = await database.query('select id, status, claim from public.ticket_emails')
+    const { rows: sent } = await database.query('select id, status, claim from public.emails')
     expect(sent).toHaveLength(registrations)
     expect(sent.filter(({ status, claim }) => status !== 'sent' || claim !== null)).toEqual([])
     const files = await emails()

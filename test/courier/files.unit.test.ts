@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'
 import { expect, onTestFinished, test } from 'vitest'
+import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { forgetErased } from '../../src/courier/mail/files.ts'
 import { MailError, openMail } from '../../src/courier/mail/index.ts'
-import { ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
@@ -20,7 +20,7 @@ async function folder(): Promise<string> {
 
 test('an e-mail becomes a file that a mail program opens, and only its owner', async () => {
   const directory = join(await folder(), 'not', 'there', 'yet')
-  const email = await ticketEmail(pendingTicket(), sender)
+  const email = await composeEmail(pendingTicket(), sender)
   const before = Date.now()
   expect(await openMail({ directory }).send(email)).toEqual({ message_id: email.messageId })
 
@@ -54,7 +54,7 @@ test('e-mails are files each, whatever their ids, and leave nothing unfinished b
   const mail = openMail({ directory })
   const odd = { ...pendingTicket(), id: '../../outside\0/x' }
   const emails = await Promise.all(
-    [pendingTicket(), pendingTicket(), odd].map((pending) => ticketEmail(pending, sender)),
+    [pendingTicket(), pendingTicket(), odd].map((pending) => composeEmail(pending, sender)),
   )
   await Promise.all(emails.map((email) => mail.send(email)))
   const names = await readdir(directory)
@@ -66,7 +66,7 @@ test('a folder that cannot be written to is tried again later', async () => {
   const occupied = join(await folder(), randomUUID())
   await writeFile(occupied, 'a file')
   await chmod(occupied, 0o600)
-  const attempt = openMail({ directory: occupied }).send(await ticketEmail(pendingTicket(), sender))
+  const attempt = openMail({ directory: occupied }).send(await composeEmail(pendingTicket(), sender))
   const error = await attempt.catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(MailError)
   expect(error).toMatchObject({ permanent: false, message: expect.stringContaining('EEXIST') })
@@ -75,7 +75,7 @@ test('a folder that cannot be written to is tried again later', async () => {
 test('an address that is none is refused as other transports refuse it', async () => {
   const directory = await folder()
   const pending = pendingTicket({ attendee: { email: 'nobody' } })
-  const attempt = openMail({ directory }).send(await ticketEmail(pending, sender))
+  const attempt = openMail({ directory }).send(await composeEmail(pending, sender))
   await expect(attempt).rejects.toMatchObject({ permanent: true })
   expect(await readdir(directory)).toEqual([])
 })
@@ -83,7 +83,7 @@ test('an address that is none is refused as other transports refuse it', async (
 test('the e-mails of people who were erased are deleted, and no other file', async () => {
   const directory = await folder()
   const ids = [randomUUID(), randomUUID()]
-  for (const id of ids) await openMail({ directory }).send({ ...(await ticketEmail(pendingTicket(), sender)), id })
+  for (const id of ids) await openMail({ directory }).send({ ...(await composeEmail(pendingTicket(), sender)), id })
   await writeFile(join(directory, 'notes.txt'), 'kept')
   await forgetErased(directory, async (asked) => asked.filter((id) => id === ids[0]))
   const left = await readdir(directory)

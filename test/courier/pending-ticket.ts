@@ -1,19 +1,20 @@
 // A ticket e-mail as the database hands it to the courier, to be varied by tests.
 
 import { randomUUID } from 'node:crypto'
-import type { PendingTicketEmail } from '../../src/courier/ticket-email.ts'
+import type { PendingTicket } from '../../src/courier/emails/pending.ts'
 
 export const sender = 'tickets@usher.example'
 
 /** What a test changes of the event, the attendee and the rest; the remainder is an evening in Cologne. */
 export type Changes = {
-  [Key in 'organisation' | 'event' | 'ticket_type' | 'order' | 'attendee']?: Partial<PendingTicketEmail[Key]>
+  [Key in 'organisation' | 'event' | 'ticket_type' | 'order' | 'attendee']?: Partial<PendingTicket[Key]>
 }
 
-export function pendingTicket(changes: Changes = {}): PendingTicketEmail {
+export function pendingTicket(changes: Changes = {}): PendingTicket {
   return {
     id: randomUUID(),
     claim: randomUUID(),
+    kind: 'ticket',
     attempt: 1,
     organisation: { name: 'Literaturhaus Köln', reply_to: 'hello@literaturhaus.example', ...changes.organisation },
     event: {
@@ -54,6 +55,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicketEmail {
       name: 'Ada Lovelace',
       email: 'ada@engines.example',
       company: 'Analytical Engines',
+      has_another_ticket: false,
       ticket_code: '7K3MQ9ZTB2XW4D8H',
       ...changes.attendee,
     },

@@ -3,16 +3,16 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { MailError } from '../../src/courier/mail/index.ts'
 import { postmarkTransport } from '../../src/courier/mail/postmark.ts'
-import { ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames } from './hostile.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 import { type Answer, accepted, refused, startPostmark } from './postmark-server.ts'
 
 const token = 'b3a1c0de-0000-4000-8000-secret'
-const anEmail = () => ticketEmail(pendingTicket(), sender)
+const anEmail = () => composeEmail(pendingTicket(), sender)
 
 async function serve(answer: Answer) {
   const { calls, options } = await startPostmark(answer)
@@ -63,7 +63,7 @@ test('hands Postmark the whole e-mail, and answers the id that its webhooks will
 
 test('without an address for replies there is none', async () => {
   const { mail, calls } = await serve(accepted('1'))
-  await mail.send(await ticketEmail(pendingTicket({ organisation: { reply_to: null } }), sender))
+  await mail.send(await composeEmail(pendingTicket({ organisation: { reply_to: null } }), sender))
   expect(calls[0]?.body).not.toHaveProperty('ReplyTo')
 })
 
@@ -85,7 +85,7 @@ test.each(Object.entries(hostileNames))('%s in a name stays within its quotes', 
 
 test('an address at a domain with an umlaut is written as Postmark takes it', async () => {
   const { mail, calls } = await serve(accepted('1'))
-  await mail.send(await ticketEmail(pendingTicket({ attendee: { email: 'ada@bücher.example' } }), sender))
+  await mail.send(await composeEmail(pendingTicket({ attendee: { email: 'ada@bücher.example' } }), sender))
   expect(calls[0]?.body.To).toBe('"Ada Lovelace" <ada@xn--bcher-kva.example>')
 })
 

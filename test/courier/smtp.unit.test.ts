@@ -3,8 +3,8 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { SMTPServerOptions } from 'smtp-server'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { MailError, openMail } from '../../src/courier/mail/index.ts'
-import { ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames } from './hostile.ts'
 import { refuse, startMailServer } from './mail-server.ts'
@@ -30,7 +30,7 @@ async function failure(attempt: Promise<unknown>): Promise<MailError> {
   return error as MailError
 }
 
-const anEmail = () => ticketEmail(pendingTicket(), sender)
+const anEmail = () => composeEmail(pendingTicket(), sender)
 
 test('arrives whole: headers, text, HTML with its picture, and both files', async () => {
   const { mail, received } = await serve()
@@ -70,7 +70,7 @@ test('arrives whole: headers, text, HTML with its picture, and both files', asyn
 test('tickets of one order to one address arrive as an e-mail each', async () => {
   const { mail, received } = await serve()
   const holders = ['Ada', 'Grace', 'Barbara']
-  const emails = await Promise.all(holders.map((name) => ticketEmail(pendingTicket({ attendee: { name } }), sender)))
+  const emails = await Promise.all(holders.map((name) => composeEmail(pendingTicket({ attendee: { name } }), sender)))
   await Promise.all(emails.map((email) => mail.send(email)))
   expect(received.map(({ envelope }) => envelope.to)).toEqual(holders.map(() => ['ada@engines.example']))
   expect(received.map(({ to }) => to?.[0]?.name).sort()).toEqual([...holders].sort())
@@ -85,7 +85,7 @@ test('connections are kept, for the next e-mail', async () => {
 
 test('an address at a domain with an umlaut is written so that every server understands it', async () => {
   const { mail, received } = await serve()
-  await mail.send(await ticketEmail(pendingTicket({ attendee: { email: 'ada@bücher.example' } }), sender))
+  await mail.send(await composeEmail(pendingTicket({ attendee: { email: 'ada@bücher.example' } }), sender))
   expect(received[0]?.raw).toContain('To: Ada Lovelace <ada@xn--bcher-kva.example>\r\n')
 })
 
@@ -94,7 +94,7 @@ describe('hostile text never reaches another header or another recipient', () =>
     const { mail, received } = await serve()
     const changes = { organisation: { name: text }, event: { name: text }, attendee: { name: text } }
     // Neither as the composer clears it, nor as it would be if the composer did not.
-    const email = await ticketEmail(pendingTicket(changes), sender)
+    const email = await composeEmail(pendingTicket(changes), sender)
     const raw = {
       ...email,
       subject: text,

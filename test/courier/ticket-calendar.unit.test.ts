@@ -2,16 +2,17 @@
 
 import ICAL from 'ical.js'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type PendingTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
+import { composeEmail } from '../../src/courier/emails/compose.ts'
+import type { PendingTicket } from '../../src/courier/emails/pending.ts'
 import { hostileNames } from './hostile.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
-async function calendarFile(pending: PendingTicketEmail): Promise<string | undefined> {
-  const { attachments } = await ticketEmail(pending, sender)
+async function calendarFile(pending: PendingTicket): Promise<string | undefined> {
+  const { attachments } = await composeEmail(pending, sender)
   return attachments.find(({ filename }) => filename.endsWith('.ics'))?.content.toString()
 }
 
-async function calendarOf(pending: PendingTicketEmail) {
+async function calendarOf(pending: PendingTicket) {
   const text = (await calendarFile(pending)) as string
   const calendar = new ICAL.Component(ICAL.parse(text))
   const [entry, ...others] = calendar.getAllSubcomponents('vevent')

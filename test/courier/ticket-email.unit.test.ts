@@ -3,18 +3,19 @@
 import { createTransport } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
 import type { Email } from '../../src/courier/email.ts'
+import { composeEmail } from '../../src/courier/emails/compose.ts'
+import type { PendingTicket } from '../../src/courier/emails/pending.ts'
 import { mimeMessage } from '../../src/courier/mail/mime.ts'
-import { type PendingTicketEmail, ticketEmail } from '../../src/courier/ticket-email.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames, structureOf, visibleText } from './hostile.ts'
 import { type Changes, pendingTicket, sender } from './pending-ticket.ts'
 
-const compose = (changes: Changes = {}) => ticketEmail(pendingTicket(changes), sender)
+const compose = (changes: Changes = {}) => composeEmail(pendingTicket(changes), sender)
 const seen = (text: string) => text.replace(/\s+/g, ' ')
 
 test('comes from the organiser, for the attendee, and answers go to the organiser', async () => {
   const pending = pendingTicket()
-  const email = await ticketEmail(pending, sender)
+  const email = await composeEmail(pending, sender)
   expect(email).toMatchObject({
     id: pending.id,
     from: { name: 'Literaturhaus Köln', address: sender },
@@ -49,15 +50,15 @@ test.each(['a@b,c', 'x@y..z', '"desk"@example.com', 'm\u00fcller@example.com', '
 
 test('a repeat is the same e-mail, and another ticket to the same address is another', async () => {
   const pending = pendingTicket()
-  const first = await ticketEmail(pending, sender)
-  expect(await ticketEmail({ ...pending, attempt: 2, claim: 'another' }, sender)).toEqual({ ...first, attempt: 2 })
+  const first = await composeEmail(pending, sender)
+  expect(await composeEmail({ ...pending, attempt: 2, claim: 'another' }, sender)).toEqual({ ...first, attempt: 2 })
 
-  const sibling: PendingTicketEmail = {
+  const sibling: PendingTicket = {
     ...pending,
     id: '5d1e3f62-0000-4000-8000-000000000001',
     attendee: { ...pending.attendee, name: 'Guest of Ada', ticket_code: '0000111122223333' },
   }
-  const second = await ticketEmail(sibling, sender)
+  const second = await composeEmail(sibling, sender)
   expect(second.to.address).toBe(first.to.address)
   expect(second.messageId).not.toBe(first.messageId)
   const codes = (email: Email) => email.attachments.slice(0, 2).map(({ content }) => readPng(content))

@@ -175,7 +175,7 @@ const enumOf: Record<string, string | null> = {
   'attendee.ticket_email.status': 'ticket_email_status',
   'attendee_import.results.result': null,
   'attendee_import.results.status': 'attendee_status',
-  'email.kind': null,
+  'email.kind': 'email_kind',
   'email.status': null,
   'attendee.check_in.direction': 'check_in_direction',
   'check_in.direction': 'check_in_direction',

@@ -86,9 +86,7 @@ test('the function is called when something is due, and every ten minutes', asyn
     await client.query(
       "update public.webhook_deliveries set next_attempt_at = now() + interval '1 hour' where status = 'pending'",
     )
-    await client.query(
-      "update public.ticket_emails set next_attempt_at = now() + interval '1 hour' where status = 'queued'",
-    )
+    await client.query("update public.emails set next_attempt_at = now() + interval '1 hour' where status = 'queued'")
     expect(await called()).toEqual([call])
 
     // What awaits its fan-out is due where there is an endpoint, and elsewhere is left to the housekeeping.

@@ -237,10 +237,10 @@ export const tables: Record<string, Record<string, Privileges>> = {
     authenticated: { select: '*' },
     scope_events_write: { select: '*', update: 'status, attempts, next_attempt_at' },
   },
-  'public.ticket_emails': {
+  'public.emails': {
     authenticated: {
       select:
-        'id, organisation_id, attendee_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at, last_attempt_at',
+        'id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at, last_attempt_at',
     },
   },
   'private.webhook_secrets': {},
@@ -249,6 +249,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
   'private.notification_queue': {},
   'private.webhook_subscriptions': {},
   'private.order_notices': {},
+  'private.unannounced_changes': {},
 }
 
 /** Tables whose rows belong to nobody: whoever may read them reads all of them. */

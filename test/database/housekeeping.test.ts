@@ -5,12 +5,7 @@ import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rolledBack } from './as-courier.ts'
 
-const tables = [
-  'private.idempotency_records',
-  'public.webhook_deliveries',
-  'public.notifications',
-  'public.ticket_emails',
-]
+const tables = ['private.idempotency_records', 'public.webhook_deliveries', 'public.notifications', 'public.emails']
 
 test('what is older than its retention goes, a few at a time; what is pending or newer stays', async () => {
   const organisation = await createOrganisation()
@@ -45,7 +40,7 @@ test('what is older than its retention goes, a few at a time; what is pending or
 
     await age('public.webhook_deliveries')
     await age('public.notifications')
-    await age('public.ticket_emails')
+    await age('public.emails')
     // Pending still, however old: with their notifications.
     await purge(7, 100_000)
     expect(await counts()).toEqual([1, 3, 3, 3])
@@ -53,10 +48,9 @@ test('what is older than its retention goes, a few at a time; what is pending or
     await client.query("update public.webhook_deliveries set status = 'delivered' where organisation_id = $1", [
       organisation.id,
     ])
-    await client.query(
-      "update public.ticket_emails set status = 'sent', next_attempt_at = null where organisation_id = $1",
-      [organisation.id],
-    )
+    await client.query("update public.emails set status = 'sent', next_attempt_at = null where organisation_id = $1", [
+      organisation.id,
+    ])
     await purge(9, 100_000)
     expect(await counts()).toEqual([1, 3, 3, 3])
     expect(notifications).toBeGreaterThan(3)

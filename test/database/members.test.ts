@@ -48,7 +48,7 @@ const columns: Record<string, string> = {
   attendees: 'id',
   check_ins: 'id',
   notifications: 'id',
-  ticket_emails: 'id',
+  emails: 'id',
 }
 const matrix: Record<string, Record<Exclude<Role, 'stranger'>, string>> = {
   organisations: { owner: 'ru', manager: 'r', door: 'r', viewer: 'r' },
@@ -67,7 +67,7 @@ const matrix: Record<string, Record<Exclude<Role, 'stranger'>, string>> = {
   webhook_endpoints: { owner: 'riud', manager: 'riud', door: '', viewer: '' },
   webhook_deliveries: { owner: 'r', manager: 'r', door: '', viewer: '' },
   notifications: { owner: 'r', manager: 'r', door: '', viewer: '' },
-  ticket_emails: { owner: 'r', manager: 'r', door: '', viewer: '' },
+  emails: { owner: 'r', manager: 'r', door: '', viewer: '' },
   audit_entries: { owner: 'r', manager: '', door: '', viewer: '' },
 }
 
@@ -234,7 +234,7 @@ test('no member reads a ticket code, a secret or a key from any table or view', 
       '/attendees?select=ticket_token',
       '/attendees?select=search_text',
       '/check_ins?select=code',
-      '/ticket_emails?select=sent_code',
+      '/emails?select=sent_code',
       '/notifications?select=data',
       '/webhook_secrets',
       '/api_key_hashes',

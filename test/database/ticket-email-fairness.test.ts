@@ -18,7 +18,7 @@ async function queue(
   since: number,
 ) {
   await client.query(
-    `insert into public.ticket_emails (organisation_id, attendee_id, next_attempt_at)
+    `insert into public.emails (organisation_id, attendee_id, next_attempt_at)
      select $1, $2, now() - make_interval(secs => $4 + 1.0 / i) from generate_series(1, $3::integer) i`,
     [organisation.id, attendeeId, emails, since],
   )
@@ -41,7 +41,7 @@ async function among(
   }
   await rolledBack(async (client, asCourier) => {
     await lockOutbox(client)
-    await client.query('delete from public.ticket_emails')
+    await client.query('delete from public.emails')
     await work(client, asCourier, all)
   })
 }
@@ -51,7 +51,7 @@ const claim = async (asCourier: AsCourier, limit: number) =>
 /** Without what follows for the attendee, who stands for many. */
 const settle = (client: PoolClient, { id }: Pending) =>
   client.query(
-    `update public.ticket_emails set status = 'sent', claim = null, claimed_until = null, next_attempt_at = null
+    `update public.emails set status = 'sent', claim = null, claimed_until = null, next_attempt_at = null
      where id = $1`,
     [id],
   )
@@ -97,12 +97,12 @@ test.each([
     await among(2, async (client, asCourier, [many, one]) => {
       if (!many || !one) throw new Error('two were made')
       await client.query(
-        `insert into public.ticket_emails (organisation_id, attendee_id, status, next_attempt_at, last_attempt_at)
+        `insert into public.emails (organisation_id, attendee_id, status, next_attempt_at, last_attempt_at)
        select $1, $2, 'sent', null, now() from generate_series(1, $3::integer)`,
         [one.organisation.id, one.attendeeId, sent],
       )
       await queue(client, many.organisation, many.attendeeId, known, 600)
-      await client.query('analyze public.ticket_emails')
+      await client.query('analyze public.emails')
       await queue(client, many.organisation, many.attendeeId, 20_000 - known, 600)
       await queue(client, one.organisation, one.attendeeId, 1, 0)
       const read = async () =>
@@ -110,7 +110,7 @@ test.each([
           (
             await client.query(
               `select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as n
-             from pg_stat_xact_user_tables where relid = 'public.ticket_emails'::regclass`,
+             from pg_stat_xact_user_tables where relid = 'public.emails'::regclass`,
             )
           ).rows[0].n,
         )

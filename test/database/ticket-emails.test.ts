@@ -56,14 +56,12 @@ async function withCourier(work: (courier: CourierFixture) => Promise<void>, { p
       // One, and ours is the oldest: others of the run are left to themselves.
       claim: async () => {
         await client.query(
-          `update public.ticket_emails set next_attempt_at = '2000-01-01'
+          `update public.emails set next_attempt_at = '2000-01-01'
            where attendee_id = $1 and status = 'queued' and next_attempt_at <= now()`,
           [attendeeId],
         )
         // And ours is served first: it never was before.
-        await client.query('update public.ticket_emails set last_attempt_at = null where attendee_id = $1', [
-          attendeeId,
-        ])
+        await client.query('update public.emails set last_attempt_at = null where attendee_id = $1', [attendeeId])
         const pending = (await asCourier('select api.claim_ticket_emails(1)')) as Pending[]
         return pending.filter((o) => o.attendee.id === attendeeId)
       },
@@ -97,23 +95,20 @@ async function withCourier(work: (courier: CourierFixture) => Promise<void>, { p
         (
           await client.query(
             `select status, attempts, extract(epoch from next_attempt_at - now())::float8 as wait
-             from public.ticket_emails where attendee_id = $1 order by id`,
+             from public.emails where attendee_id = $1 order by id`,
             [attendeeId],
           )
         ).rows,
       expire: async () =>
         void (await client.query(
           // The lease, or the pause: the row is due again, and nobody's.
-          `update public.ticket_emails set next_attempt_at = now(), claimed_until = least(claimed_until, now())
+          `update public.emails set next_attempt_at = now(), claimed_until = least(claimed_until, now())
            where attendee_id = $1 and status = 'queued'`,
           [attendeeId],
         )),
       id: async () =>
-        (
-          await client.query("select id from public.ticket_emails where attendee_id = $1 and status = 'queued'", [
-            attendeeId,
-          ])
-        ).rows[0].id,
+        (await client.query("select id from public.emails where attendee_id = $1 and status = 'queued'", [attendeeId]))
+          .rows[0].id,
     })
   })
 }
@@ -126,6 +121,10 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         id: expect.any(String),
         claim: expect.any(String),
         attempt: 1,
+        kind: 'ticket',
+        previous: null,
+        lines: null,
+        payment: null,
         organisation: { name: expect.any(String), reply_to: 'desk@example.com' },
         event: expect.objectContaining({ object: 'event', timezone: 'Europe/Berlin' }),
         ticket_type: { name: 'General' },
@@ -136,6 +135,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
           email: 'mary@example.com',
           company: 'NASA',
           ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/),
+          has_another_ticket: false,
         },
       },
     ])

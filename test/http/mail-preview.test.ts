@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
+import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { openMail } from '../../src/courier/mail/index.ts'
-import { ticketEmail } from '../../src/courier/ticket-email.ts'
 import { pendingTicket, sender } from '../courier/pending-ticket.ts'
 import { ownApp } from '../support/own-app.ts'
 import { atWidth, expectScheme, obstacles, outline, schemes, widths } from './accessibility.ts'
@@ -35,7 +35,7 @@ async function mailPreview() {
     /** A ticket as the courier writes it. */
     ticket: async (name: string, event: string, email = 'ada@engines.example') =>
       openMail({ directory }).send(
-        await ticketEmail(pendingTicket({ attendee: { name, email }, event: { name: event } }), sender),
+        await composeEmail(pendingTicket({ attendee: { name, email }, event: { name: event } }), sender),
       ),
     file: (name: string, ...headers: string[]) =>
       writeFile(

@@ -213,7 +213,7 @@ test.each(operations.filter((operation) => !isRead(operation)).map(({ name }) =>
           `select jsonb_build_array(
              (select count(*) from public.notifications n where n.organisation_id = o.id),
              (select jsonb_agg(d order by d.id) from public.webhook_deliveries d where d.organisation_id = o.id),
-             (select jsonb_agg(e order by e.id) from public.ticket_emails e where e.organisation_id = o.id)) as queued
+             (select jsonb_agg(e order by e.id) from public.emails e where e.organisation_id = o.id)) as queued
            from public.organisations o where o.id = $1`,
           [organisation.id],
         )

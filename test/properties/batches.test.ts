@@ -203,7 +203,7 @@ async function stateOf({ organisation }: Pick<Twin, 'organisation'>): Promise<un
        'sold', (select jsonb_agg(t.quantity_sold order by t.id) from public.ticket_types t where t.organisation_id = $1),
        'redeemed', (select jsonb_agg(c.times_redeemed order by c.id) from public.promo_codes c where c.organisation_id = $1),
        'notifications', (select jsonb_agg(jsonb_build_array(n.type, n.data ->> 'status', jsonb_array_length((n.data -> 'attendees')::jsonb)) order by n.data ->> 'object', n.data ->> 'id', n.transaction_id, n.id) from public.notifications n where n.organisation_id = $1),
-       'emails', (select count(*) from public.ticket_emails e where e.organisation_id = $1),
+       'emails', (select count(*) from public.emails e where e.organisation_id = $1),
        'check_ins', (select jsonb_agg(jsonb_build_array(i.result, i.reason, i.code is null, i.attendee_id is null) order by i.id) from public.check_ins i where i.organisation_id = $1),
        'idempotency', (select jsonb_agg(jsonb_build_array(r.idempotency_key, r.outcome ->> 'status') order by r.idempotency_key) from private.idempotency_records r where r.organisation_id = $1)
      ) as state`,

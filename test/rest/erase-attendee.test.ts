@@ -58,7 +58,7 @@ test('after an erasure no table holds the name, the address or the company of th
     endpointId,
     `Thank you, ${person.name}`,
   ])
-  await studio.query('update public.ticket_emails set sent_to = $2, last_error = $3 where attendee_id = $1', [
+  await studio.query('update public.emails set sent_to = $2, last_error = $3 where attendee_id = $1', [
     id,
     person.email,
     `550 ${person.email} unknown`,
@@ -71,7 +71,7 @@ test('after an erasure no table holds the name, the address or the company of th
       'public.audit_entries',
       'public.notifications',
       'public.orders',
-      'public.ticket_emails',
+      'public.emails',
       'public.webhook_deliveries',
     ]),
   )
@@ -96,7 +96,7 @@ test('after an erasure no table holds the name, the address or the company of th
   expect(await figures()).toEqual(untouched)
   // E-mails that the courier keeps as files go, too.
   const { ids } = await row<{ ids: string[] }>(
-    'select array_agg(id) as ids from public.ticket_emails where attendee_id = $1',
+    'select array_agg(id) as ids from public.emails where attendee_id = $1',
     [id],
   )
   const erased = await row<{ erased: string[] }>('select api.erased_ticket_emails($1) as erased', [
@@ -132,12 +132,10 @@ test('no report of the mail service, before or after, keeps the address of a per
   const bounce = () =>
     studio.query(
       `select api.record_ticket_email_event('message', 'bounced', $2, e.id, e.attempts)
-       from public.ticket_emails e where e.attendee_id = $1`,
+       from public.emails e where e.attendee_id = $1`,
       [id, `550 antonia-${mark}@harvard.example unknown`],
     )
-  await studio.query("update public.ticket_emails set status = 'sent', next_attempt_at = null where attendee_id = $1", [
-    id,
-  ])
+  await studio.query("update public.emails set status = 'sent', next_attempt_at = null where attendee_id = $1", [id])
   await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [id])
   await bounce()
   await send('PATCH', `/attendees/${id}`, { company: 'Observatory' }, { 'Idempotency-Key': 'with-the-error' })
@@ -145,7 +143,7 @@ test('no report of the mail service, before or after, keeps the address of a per
 
   await send('POST', `/attendees/${id}/erase`)
   expect(await foundIn(organisation.id, `antonia-${mark}`)).toEqual([])
-  await studio.query("update public.ticket_emails set status = 'sent' where attendee_id = $1", [id])
+  await studio.query("update public.emails set status = 'sent' where attendee_id = $1", [id])
   await studio.query("update public.attendees set ticket_email_status = 'sent' where id = $1", [id])
   await bounce()
   expect(await foundIn(organisation.id, `antonia-${mark}`)).toEqual([])

@@ -93,7 +93,7 @@ export async function lockOutbox(client: pg.ClientBase): Promise<void> {
   for (;;) {
     try {
       await client.query(
-        `lock table public.webhook_endpoints, public.webhook_deliveries, public.ticket_emails, private.notification_queue
+        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue
          in exclusive mode nowait`,
       )
       return

@@ -1,33 +1,33 @@
-// The queue of ticket e-mails: claims pending e-mails, composes them, hands them to the mail transport, and settles each with the
+// The queue of e-mails, of every kind: claims pending e-mails, composes them, hands them to the mail transport, and settles each with the
 // transport's result. SQL decides when a failure is retried (see `api.settle_ticket_email`).
 
 import type { Logger } from 'pino'
-import type { Observe, Queue } from './courier.ts'
-import { type CourierRpc, settle } from './courier-rpc.ts'
-import { MailError, type MailTransport } from './mail/index.ts'
-import { type PendingTicketEmail, ticketEmail } from './ticket-email.ts'
+import type { Observe, Queue } from '../courier.ts'
+import { type CourierRpc, settle } from '../courier-rpc.ts'
+import { MailError, type MailTransport } from '../mail/index.ts'
+import { composeEmail, type PendingEmail } from './compose.ts'
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
 /** `reason` is for the log. */
 type Outcome = { sent: Sent; reason?: string }
 
 /** @param from the sender address; the sender name is the organiser's. */
-export function ticketEmailQueue(
+export function emailQueue(
   rpc: CourierRpc,
   mail: MailTransport,
   from: string,
   log: Logger,
   observe: Observe,
-): Queue<PendingTicketEmail> {
-  async function send(pending: PendingTicketEmail): Promise<Outcome> {
+): Queue<PendingEmail> {
+  async function send(pending: PendingEmail): Promise<Outcome> {
     try {
-      return { sent: await mail.send(await ticketEmail(pending, from)) }
+      return { sent: await mail.send(await composeEmail(pending, from)) }
     } catch (error) {
       if (error instanceof MailError) {
         const { message, permanent, reason } = error
         return { sent: { error: message, permanent }, reason }
       }
-      log.error({ err: error, delivery_id: pending.id }, 'ticket e-mail could not be composed')
+      log.error({ err: error, delivery_id: pending.id }, 'e-mail could not be composed')
       return { sent: { error: 'The e-mail could not be made.', permanent: false }, reason: 'not composed' }
     }
   }
@@ -37,7 +37,7 @@ export function ticketEmailQueue(
     // As many as the SMTP transport has connections: an e-mail that waits for one uses up its claim.
     concurrency: 4,
     maxPerRun: 40,
-    claim: async (limit) => (await rpc('claim_ticket_emails', { limit })) as PendingTicketEmail[],
+    claim: async (limit) => (await rpc('claim_ticket_emails', { limit })) as PendingEmail[],
     async deliver(pending) {
       const startedAt = performance.now()
       const { sent, reason } = await send(pending)
@@ -45,13 +45,14 @@ export function ticketEmailQueue(
       await settle(rpc, 'settle_ticket_email', { ticket_email_id: pending.id, claim: pending.claim, ...sent })
       const line = {
         delivery_id: pending.id,
-        attendee_id: pending.attendee.id,
+        kind: pending.kind,
+        ...('attendee' in pending ? { attendee_id: pending.attendee.id } : { order_id: pending.order.id }),
         attempt: pending.attempt,
         transport: mail.name,
         duration_ms: milliseconds,
       }
-      if ('error' in sent) log.warn({ ...line, reason, permanent: sent.permanent }, 'ticket e-mail failed')
-      else log.info(line, 'ticket e-mail')
+      if ('error' in sent) log.warn({ ...line, reason, permanent: sent.permanent }, 'e-mail failed')
+      else log.info(line, 'e-mail')
       observe('ticket_emails', outcomeOf(sent), milliseconds / 1000)
     },
   }

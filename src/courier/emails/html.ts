@@ -1,8 +1,10 @@
-// The HTML part of a ticket e-mail: one card, readable from 320 pixels up, made of tables and inline styles, which is what mail clients
+// The HTML part of an e-mail: one card, readable from 320 pixels up, made of tables and inline styles, which is what mail clients
 // support. It must load nothing, run nothing, and escape every value.
 
-import { type Html, html } from './html.ts'
-import { type TicketFacts, ticketAdvice } from './ticket-facts.ts'
+import { type Html, html } from '../html.ts'
+import type { Block, Content, Detail } from './content.ts'
+import type { Facts } from './facts.ts'
+import { fill, type Words } from './words/index.ts'
 
 // Light colours are inline, for clients that drop <style>; dark ones are for clients that support the media query. The QR code keeps
 // its white background in both, because scanners need dark on light.
@@ -15,6 +17,7 @@ const dark = html`
       .soft { color: #a9b0c8 !important; }
       .link { color: #9db4ff !important; }
       .tear { border-color: #4a5170 !important; }
+      .line { border-color: #3a405c !important; }
     }`
 
 const font = "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
@@ -36,27 +39,25 @@ const styles = {
   cell: 'padding:0 12px 18px 0;text-align:left;',
   tear: 'border-top:2px dashed #c9cede;font-size:0;line-height:0;height:0;',
   notch: 'width:10px;height:20px;font-size:0;line-height:0;background-color:#eceef5;',
+  line: 'border-bottom:1px solid #e3e6ef;',
   code: "margin:0;font-family:Menlo,Consolas,'Liberation Mono',monospace;font-size:19px;line-height:28px;color:#1a1d2b;",
+  // The old value of something that changed.
+  old: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#646b82;text-decoration:line-through;`,
+  amount: `${font}white-space:nowrap;font-size:16px;line-height:23px;color:#1a1d2b;`,
   holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
 } as const
 
 /** @param cid Content-ID of the attachment with the QR code. */
-export function ticketHtml(facts: TicketFacts, cid: string): string {
-  const { time, venue, onlineUrl } = facts
-  const [firstWhen = 'To be announced', ...laterWhen] = time ? [...time.lines, time.zone] : []
-  const [firstWhere = onlineUrl ? 'Online' : 'To be announced', ...laterWhere] = venue
-  const link = onlineUrl && html`<a class="link" href="${onlineUrl}" style="${styles.link}">${onlineUrl}</a>`
-  const preview = [firstWhen, ...(time?.lines.slice(1) ?? []), firstWhere].join(', ')
-
+export function emailHtml({ subject, preview, blocks, closing }: Content, facts: Facts, cid: string): string {
   return html`<!DOCTYPE html>
-<html lang="en">
+<html lang="${facts.words.locale.slice(0, 2)}">
 <head>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="color-scheme" content="light dark">
   <meta name="supported-color-schemes" content="light dark">
   <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
-  <title>Your ticket: ${facts.event}</title>
+  <title>${subject}</title>
   <style>${dark}
   </style>
 </head>
@@ -72,26 +73,12 @@ export function ticketHtml(facts: TicketFacts, cid: string): string {
   <p dir="auto" style="${styles.from}">${facts.organisation}</p>
   <h1 dir="auto" style="${styles.title}">${facts.event}</h1>
 </td></tr>
-<tr><td style="padding:24px 16px 6px 28px;font-size:0;">
-  ${columns(
-    column('When', html`${strong(firstWhen)}${laterWhen.map(plain)}`),
-    column(
-      'Where',
-      html`${strong(firstWhere)}${laterWhere.map(plain)}${link && html`<p style="${styles.value}">${link}</p>`}`,
-    ),
-  )}
-</td></tr>
-<tr><td>${tear}</td></tr>
-<tr><td align="center" style="padding:14px 20px 22px;">
-  ${stub(facts, cid)}
-</td></tr>
-<tr><td style="padding:0 16px 6px 28px;font-size:0;">
-  ${columns(column('Ticket', strong(facts.ticketType)), column('Order', strong(facts.reference)))}
-</td></tr>
+${blocks.map((block, index) => row(block, index === 0, facts.words, cid))}
+<tr><td style="font-size:0;line-height:0;height:6px;">&nbsp;</td></tr>
 </table>
 </td></tr>
 <tr><td style="padding:18px 16px 0;">
-  ${ticketAdvice(facts).map((sentence) => html`<p class="soft" style="${styles.soft}padding-bottom:8px;">${sentence}</p>`)}
+  ${closing.map((sentence) => html`<p class="soft" style="${styles.soft}padding-bottom:8px;">${sentence}</p>`)}
 </td></tr>
 </table>
 <!--[if mso]></td></tr></table><![endif]-->
@@ -102,14 +89,64 @@ export function ticketHtml(facts: TicketFacts, cid: string): string {
 `.toString()
 }
 
+function row(block: Block, isFirst: boolean, words: Words, cid: string): Html {
+  const top = isFirst ? '24px' : '0'
+  switch (block.type) {
+    case 'details':
+      return html`<tr><td style="padding:${top} 16px 0 28px;font-size:0;">
+  ${pairs(block.details.map(detail))}
+</td></tr>
+`
+    case 'ticket':
+      return html`<tr><td>${tear}</td></tr>
+<tr><td align="center" style="padding:14px 20px 22px;">
+  ${stub(block, words, cid)}
+</td></tr>
+`
+    case 'changes':
+      return html`${block.changes.map(
+        (
+          { label, before, now },
+          index,
+        ) => html`<tr><td style="padding:${index === 0 ? top : '0'} 16px 0 28px;font-size:0;">
+  ${columns(
+    column(
+      `${label}: ${words.before}`,
+      html`${before.map((line) => html`<p class="soft" dir="auto" style="${styles.old}">${line}</p>`)}`,
+    ),
+    column(`${label}: ${words.now}`, html`${now.map(strong)}`),
+  )}
+</td></tr>
+`,
+      )}`
+    case 'amounts':
+      return html`<tr><td style="padding:${isFirst ? '24px' : '2px'} 28px 20px;">
+  <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0">
+  ${block.rows.map(
+    ({ label, amount, isTotal }) => html`<tr>
+    <td class="text line" dir="auto" style="${isTotal ? styles.strong : styles.value}${styles.line}padding:7px 12px 7px 0;">${label}</td>
+    <td class="text line" align="right" valign="bottom" style="${styles.amount}${isTotal && 'font-weight:600;'}${styles.line}padding:7px 0;">${amount}</td>
+  </tr>
+  `,
+  )}</table>
+</td></tr>
+`
+    case 'sentences':
+      return html`<tr><td style="padding:${top} 28px 12px;">
+  ${block.sentences.map((sentence) => html`<p class="text" dir="auto" style="${styles.value}padding-bottom:8px;">${sentence}</p>`)}
+</td></tr>
+`
+  }
+}
+
 /** The part that is shown at the entrance: QR code, ticket code, and name. */
-function stub({ attendee, company, code }: TicketFacts, cid: string): Html {
-  const picture = html`<img src="cid:${cid}" width="220" height="220" alt="QR code ${code}" style="display:block;border:0;border-radius:12px;">`
+function stub({ holder, company, code }: Extract<Block, { type: 'ticket' }>, words: Words, cid: string): Html {
+  const picture = html`<img src="cid:${cid}" width="220" height="220" alt="${fill(words.qrCode, { code })}" style="display:block;border:0;border-radius:12px;">`
   return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
     <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:12px;">${picture}</td>
   </tr></table>
   <p class="text" style="${styles.code}padding:8px 0 14px;">${code}</p>
-  <p class="text" dir="auto" style="${styles.holder}">${attendee}</p>
+  <p class="text" dir="auto" style="${styles.holder}">${holder}</p>
   ${company && html`<p class="soft" dir="auto" style="${styles.soft}">${company}</p>`}`
 }
 
@@ -121,6 +158,18 @@ const tear = html`<table role="presentation" width="100%" cellpadding="0" cellsp
   <td style="padding:0 8px;"><div class="tear" style="${styles.tear}">&nbsp;</div></td>
   ${notch('10px 0 0 10px')}
 </tr></table>`
+
+function detail({ label, lines: [first, ...others], link }: Detail): Html {
+  const address =
+    link && html`<p style="${styles.value}"><a class="link" href="${link}" style="${styles.link}">${link}</a></p>`
+  return column(label, html`${first && strong(first)}${others.map(plain)}${address}`)
+}
+
+/** Two by two. */
+function pairs([left, right, ...others]: Html[]): Html {
+  const here = right ? columns(left as Html, right) : (left ?? html``)
+  return others.length > 0 ? html`${here}${pairs(others)}` : here
+}
 
 const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${text}</p>`
 const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${text}</p>`

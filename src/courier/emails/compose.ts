@@ -1,0 +1,67 @@
+// Composes an e-mail of any kind. It reads neither database nor clock, so the same pending e-mail gives the same e-mail. Text that a
+// person typed must never reach a header with a line break, or the HTML unescaped.
+
+import { Buffer } from 'node:buffer'
+import { qrPictures } from '../../operations/ticket-qr.ts'
+import type { Attachment, Email } from '../email.ts'
+import { clip, oneLine } from '../plain-text.ts'
+import { calendarOf } from './calendar.ts'
+import { contentOf } from './content.ts'
+import { type Facts, factsOf } from './facts.ts'
+import { emailHtml } from './html.ts'
+import type { PendingEmail } from './pending.ts'
+import { emailText } from './text.ts'
+
+export type { PendingEmail } from './pending.ts'
+
+// As much as a mailbox list shows, and well below the limit of a header line.
+const maxNameLength = 100
+const maxSubjectLength = 150
+
+/** @param from the sender address (MAIL_FROM); the sender name is the organiser's. */
+export async function composeEmail(pending: PendingEmail, from: string): Promise<Email> {
+  const { id, attempt } = pending
+  const recipient = 'attendee' in pending ? pending.attendee : pending.order
+  const facts = factsOf(pending)
+  const content = contentOf(pending, facts)
+  const domain = from.slice(from.lastIndexOf('@') + 1)
+  const cid = `qr.${id}@${domain}`
+  return {
+    id,
+    attempt,
+    from: { name: clip(facts.organisation, maxNameLength), address: from },
+    to: { name: clip(oneLine(recipient.name), maxNameLength), address: oneLine(recipient.email) },
+    ...(facts.replyTo !== undefined && {
+      replyTo: { name: clip(facts.organisation, maxNameLength), address: facts.replyTo },
+    }),
+    subject: clip(content.subject, maxSubjectLength),
+    html: emailHtml(content, facts, cid),
+    text: emailText(content, facts),
+    attachments: [...(await picturesOf(pending, cid)), ...calendarFile(pending, facts, from)],
+    messageId: `<${id}@${domain}>`,
+  }
+}
+
+async function picturesOf(pending: PendingEmail, cid: string): Promise<Attachment[]> {
+  if (pending.kind !== 'ticket') return []
+  const content = await qrPictures.png.draw({ ticket_code: pending.attendee.ticket_code })
+  return [
+    { filename: 'qr-code.png', contentType: 'image/png', content, cid },
+    { filename: `${fileName(pending)}-ticket.png`, contentType: 'image/png', content },
+  ]
+}
+
+function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attachment[] {
+  const calendar = 'ticket_type' in pending ? calendarOf(pending, facts, from) : undefined
+  if (calendar === undefined) return []
+  const method = /^METHOD:(\w+)/m.exec(calendar)?.[1]
+  return [
+    {
+      filename: `${fileName(pending)}.ics`,
+      contentType: `text/calendar; charset=utf-8; method=${method}`,
+      content: Buffer.from(calendar),
+    },
+  ]
+}
+
+const fileName = ({ event }: PendingEmail) => event.slug.toLowerCase().replace(/[^a-z0-9-]/g, '') || 'event'

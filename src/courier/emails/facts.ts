@@ -1,0 +1,81 @@
+// What every e-mail shows of the event and its organiser, shared by the HTML, the text and the calendar, so that all of them say the
+// same. Every value is ready to be shown, but not escaped for HTML.
+
+import { type EventTime, eventTime } from '../event-time.ts'
+import { linesOf, oneLine } from '../plain-text.ts'
+import type { Announced, PendingEmail } from './pending.ts'
+import { type Words, wordsOf } from './words/index.ts'
+
+export type Facts = {
+  words: Words
+  organisation: string
+  /** The organiser's address, if it is a valid one. */
+  replyTo: string | undefined
+  event: string
+  time: EventTime | undefined
+  /** Name and address of the venue, line by line; empty when there is none. */
+  venue: string[]
+  onlineUrl: string | undefined
+  reference: string
+}
+
+export function factsOf({ organisation, event, order }: PendingEmail): Facts {
+  const words = wordsOf(undefined)
+  return {
+    words,
+    organisation: oneLine(organisation.name),
+    replyTo: replyAddress(organisation.reply_to),
+    ...announcedFacts(event, words),
+    reference: oneLine(order.reference),
+  }
+}
+
+/** Of an event as it is, or as it was before it changed. */
+export function announcedFacts(event: Announced, words: Words): Pick<Facts, 'event' | 'time' | 'venue' | 'onlineUrl'> {
+  return {
+    event: oneLine(event.name),
+    time: eventTime(event),
+    venue: venueLines(event.venue, words),
+    onlineUrl: webAddress(event.online_url),
+  }
+}
+
+/** In groups of four, as it is read aloud. A check-in accepts it with or without the spaces. */
+export const spacedCode = (code: string): string => oneLine(code).replace(/(.{4})(?=.)/gu, '$1 ')
+
+/** An amount in minor units, such as €49.00. */
+export function amountOf(amount: number, currency: string, { locale }: Words): string {
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency })
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
+}
+
+function venueLines(venue: Announced['venue'], { locale }: Words): string[] {
+  if (venue === null) return []
+  const city = [venue.postcode, venue.city].filter(Boolean).join(' ')
+  const address = linesOf(venue.address ?? '')
+  return [venue.name, ...address, city, countryName(venue.country, locale)]
+    .map((text) => oneLine(text ?? ''))
+    .filter(Boolean)
+}
+
+function countryName(code: string | null, locale: string): string | null {
+  try {
+    return code && (new Intl.DisplayNames(locale, { type: 'region', fallback: 'code' }).of(code) ?? code)
+  } catch {
+    return code
+  }
+}
+
+// The addresses that every mail service accepts, as in private.is_email_address. With any other, all e-mails of the organisation would
+// fail.
+const address =
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$/
+
+const replyAddress = (text: string | null): string | undefined =>
+  text !== null && text.length <= 254 && address.test(text) ? text : undefined
+
+// Only http and https become a link: another scheme, such as javascript:, could start a program.
+function webAddress(text: string | null): string | undefined {
+  const url = text === null ? null : URL.parse(text)
+  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.href : undefined
+}

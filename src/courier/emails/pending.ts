@@ -1,0 +1,51 @@
+// What `api.claim_ticket_emails` returns: an e-mail of any kind, with everything that it shows.
+
+import type * as z from 'zod'
+import type { EventSchema } from '../../operations/events.ts'
+import type { OrderSchema, PaymentSchema } from '../../operations/orders.ts'
+
+type Event = z.infer<typeof EventSchema>
+type Order = z.infer<typeof OrderSchema> & { payment_due_at?: string | null }
+
+type Common = {
+  id: string
+  /** For settling it. */
+  claim: string
+  attempt: number
+  organisation: { name: string; reply_to: string | null; payment_instructions?: string | null }
+  event: Event
+}
+
+export type PendingAttendee = {
+  id: string
+  name: string
+  email: string
+  company: string | null
+  /** Whether the mailbox holds another ticket of the event that is not cancelled. */
+  has_another_ticket: boolean
+}
+
+type ToAttendee = Common & {
+  ticket_type: { name: string }
+  attendee: PendingAttendee
+  order: Pick<Order, 'reference'>
+}
+
+/** Tickets of one type and price. Amounts in minor units, `total` after the discount. */
+export type OrderLine = { name: string; quantity: number; price: number; discount: number; total: number }
+
+type ToBuyer = Common & { order: Order; lines: OrderLine[] }
+
+/** What attendees are told of an event. */
+export type Announced = Pick<Event, 'name' | 'starts_at' | 'ends_at' | 'timezone' | 'venue' | 'online_url'>
+
+export type PendingTicket = ToAttendee & { kind: 'ticket'; attendee: { ticket_code: string } }
+
+export type PendingEmail =
+  | PendingTicket
+  | (ToAttendee & { kind: 'event_changed'; previous: Announced })
+  | (ToAttendee & { kind: 'event_cancelled' | 'ticket_cancelled' })
+  | (ToBuyer & { kind: 'order_confirmation' | 'payment_reminder' | 'order_expired' })
+  | (ToBuyer & { kind: 'payment_received'; payment: z.infer<typeof PaymentSchema> })
+
+export type EmailKind = PendingEmail['kind']

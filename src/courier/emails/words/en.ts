@@ -1,0 +1,99 @@
+// English. Every other language has the same keys, with the same {placeholders}.
+
+export const en = {
+  /** Passed to Intl, and the lang of the HTML. */
+  locale: 'en-GB',
+
+  // Labels
+  when: 'When',
+  where: 'Where',
+  online: 'Online',
+  name: 'Name',
+  company: 'Company',
+  ticket: 'Ticket',
+  order: 'Order',
+  code: 'Code',
+  before: 'Before',
+  now: 'Now',
+  event: 'Event',
+  discount: 'Discount',
+  total: 'Total',
+  paid: 'Paid',
+  due: 'Still to be paid',
+  howToPay: 'How to pay',
+
+  // Parts of sentences and lines
+  toBeAnnounced: 'To be announced',
+  by: 'by {organisation}',
+  qrCode: 'QR code {code}',
+  line: '{quantity} × {name}',
+
+  // Closing sentences
+  showAtTheDoor:
+    'Show the QR code at the door, on your phone or on paper. It lets one person in, once: please share it with nobody.',
+  keepAtHand: 'Keep this ticket at hand: you may be asked for its code.',
+  attachedWithDate: 'The QR code is attached as a picture, and the date as a calendar file.',
+  attached: 'The QR code is attached as a picture.',
+  calendarUpdates: 'The attached calendar file updates the entry in your calendar.',
+  calendarRemoves: 'The attached calendar file removes the entry from your calendar.',
+  reply: 'Questions? Reply to this e-mail to reach {organisation}.',
+  ask: 'Questions? Please ask {organisation}.',
+
+  // Of the calendar entry
+  calendarOrganiser: 'By {organisation}',
+  calendarOnline: 'Online: {url}',
+  calendarTicket: 'Ticket: {ticketType}',
+  calendarOrder: 'Order: {reference}',
+  calendarCode: 'Your QR code is in the ticket e-mail.',
+
+  // Each kind of e-mail: its subject, what its text part begins with, and what it says.
+  kinds: {
+    ticket: { subject: 'Your ticket: {event}', title: 'Your ticket for' },
+    order_confirmation: {
+      subject: 'Your order {reference}: {event}',
+      title: 'Your order for',
+      thanks: 'Thank you for your order, {name}.',
+      pay: 'Please pay {amount} and give the reference {reference}.',
+      payBy: 'Please pay {amount} by {date} and give the reference {reference}.',
+      ticketsFollow: 'The tickets are e-mailed once the order is paid.',
+      nothingDue: 'Nothing is to be paid. Each ticket is e-mailed to the person it is for.',
+    },
+    payment_received: {
+      subject: 'Payment received: {event}',
+      title: 'Payment received for',
+      received: 'We received {amount} on {date}. Thank you, {name}.',
+      complete: 'The order is paid. Each ticket is e-mailed to the person it is for.',
+      incomplete: '{amount} is still to be paid.',
+    },
+    payment_reminder: {
+      subject: 'Please pay by {date}: {event}',
+      title: 'Your order for',
+      reminder: '{amount} is still to be paid by {date}. Please give the reference {reference}.',
+      consequence: 'After that the order is cancelled, and its places are given to others.',
+    },
+    order_expired: {
+      subject: 'Your order was cancelled: {event}',
+      title: 'Your order for',
+      expired: 'The order was not paid in time and was cancelled. Its places were given back.',
+      doNotPay: 'Please do not pay it any more. If you still want to come, please ask for a new order.',
+      refund: 'What you paid, {amount}, will be returned.',
+    },
+    event_changed: {
+      subject: 'Changed: {event}',
+      title: 'Something has changed:',
+      valid: 'Your ticket stays valid.',
+    },
+    event_cancelled: {
+      subject: 'Cancelled: {event}',
+      title: 'This event was cancelled:',
+      invalid: 'The event does not take place. Your ticket is no longer valid.',
+    },
+    ticket_cancelled: {
+      subject: 'Your ticket was cancelled: {event}',
+      title: 'Your ticket was cancelled:',
+      invalid: 'Your ticket is no longer valid: it does not let you in.',
+    },
+  },
+}
+
+export type Words = typeof en

@@ -1,0 +1,16 @@
+// The languages of e-mails. To add one, write its file and name it here.
+
+import { en, type Words } from './en.ts'
+
+export type { Words } from './en.ts'
+
+const languages: Record<string, Words> = { en }
+
+export const locales = Object.keys(languages)
+
+/** @param locale of the event; of one that is not known, English. */
+export const wordsOf = (locale: string | undefined): Words => languages[locale ?? 'en'] ?? en
+
+/** Puts values in place of {placeholders}. A value is never read for placeholders itself. */
+export const fill = (text: string, values: Record<string, string>): string =>
+  text.replace(/\{(\w+)\}/g, (placeholder, key: string) => values[key] ?? placeholder)
