@@ -1,17 +1,24 @@
 // What the ticket page shows, from the same facts as e-mails and calendar files.
 
 import type * as z from 'zod'
+import { calendarOf } from '../courier/emails/calendar.ts'
+import { type Facts, factsOf, spacedCode } from '../courier/emails/facts.ts'
+import type { PendingTicket } from '../courier/emails/pending.ts'
 import { type EventTime, eventTime } from '../courier/event-time.ts'
-import { ticketCalendar } from '../courier/ticket-calendar.ts'
-import { type PendingTicketEmail, type TicketFacts, ticketFacts } from '../courier/ticket-facts.ts'
+import { oneLine } from '../courier/plain-text.ts'
 import type { AttendeeSchema } from '../operations/attendees.ts'
 
 /** As `api.get_ticket_page` returns it. `ticket_code` is null while it does not admit. */
-export type TicketPage = Pick<PendingTicketEmail, 'organisation' | 'event' | 'ticket_type' | 'order'> & {
+export type TicketPage = Pick<PendingTicket, 'organisation' | 'event' | 'ticket_type' | 'order'> & {
   attendee: Pick<z.infer<typeof AttendeeSchema>, 'id' | 'name' | 'company' | 'status' | 'ticket_code' | 'checked_in_at'>
 }
 
-export type PageFacts = TicketFacts & {
+export type PageFacts = Facts & {
+  attendee: string
+  company: string | undefined
+  ticketType: string
+  /** In groups of four; undefined while it does not admit. */
+  code: string | undefined
   state: 'valid' | 'checked_in' | 'awaiting_payment' | 'cancelled' | 'event_cancelled'
   /** The event is over. */
   ended: boolean
@@ -22,9 +29,13 @@ export type PageFacts = TicketFacts & {
 
 export function pageFacts(page: TicketPage): PageFacts {
   const { event, attendee } = page
-  const facts = ticketFacts(asPending(page))
+  const facts = factsOf(asPending(page))
   return {
     ...facts,
+    attendee: oneLine(attendee.name),
+    company: oneLine(attendee.company ?? '') || undefined,
+    ticketType: oneLine(page.ticket_type.name),
+    code: attendee.ticket_code === null ? undefined : spacedCode(attendee.ticket_code),
     state: stateOf(page),
     ended: event.phase === 'ended',
     checkedIn: eventTime({ starts_at: attendee.checked_in_at, ends_at: null, timezone: event.timezone }),
@@ -37,7 +48,7 @@ export function pageFacts(page: TicketPage): PageFacts {
 export function pageCalendar(page: TicketPage, mailFrom: string): string | undefined {
   if (isCancelled(page)) return undefined
   const pending = asPending(page)
-  return ticketCalendar(pending, ticketFacts(pending), mailFrom)
+  return calendarOf(pending, factsOf(pending), mailFrom)
 }
 
 export const isCancelled = ({ event, attendee }: TicketPage): boolean =>
@@ -49,12 +60,13 @@ function stateOf({ event, attendee }: TicketPage): PageFacts['state'] {
   return attendee.checked_in_at === null ? 'valid' : 'checked_in'
 }
 
-const asPending = ({ attendee, ...page }: TicketPage): PendingTicketEmail => ({
+const asPending = ({ attendee, ...page }: TicketPage): PendingTicket => ({
   ...page,
+  kind: 'ticket',
   id: '',
   claim: '',
   attempt: 0,
-  attendee: { ...attendee, email: '', ticket_code: attendee.ticket_code ?? '' },
+  attendee: { ...attendee, email: '', has_another_ticket: false, ticket_code: attendee.ticket_code ?? '' },
 })
 
 // Documented, without a key: https://developers.google.com/maps/documentation/urls/get-started
@@ -62,7 +74,7 @@ const mapUrl = (query: string): string =>
   `https://www.google.com/maps/search/?${new URLSearchParams({ api: '1', query })}`
 
 /** Must hold neither the ticket code nor the token: calendars are shared. */
-function googleCalendarUrl(page: TicketPage, facts: TicketFacts): string | undefined {
+function googleCalendarUrl(page: TicketPage, facts: Facts): string | undefined {
   const { starts_at, ends_at, timezone } = page.event
   if (starts_at === null || isCancelled(page)) return undefined
   const moment = (time: string) => new Date(time).toISOString().replace(/[-:]|\.\d+/g, '')

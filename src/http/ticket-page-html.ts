@@ -4,46 +4,61 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
+import { fill, type Words } from '../courier/emails/words/index.ts'
 import { type Html, html } from '../courier/html.ts'
 import type { PageFacts } from './ticket-page-facts.ts'
-import type { TicketPageWords } from './ticket-page-words.ts'
 
-const file = (name: string) => readFileSync(join(import.meta.dirname, 'ticket-page', name), 'utf8')
-const style = file('page.css')
-const script = stripTypeScriptTypes(file('refresh.ts'))
-export const serviceWorker = stripTypeScriptTypes(file('service-worker.ts'))
+/** Files of the page, and what follows from them. */
+export type PageFiles = {
+  style: string
+  script: string
+  serviceWorker: string
+  /** For Content-Security-Policy: the page runs what is in it, loads nothing, and asks this server again. */
+  policy: string
+  /** Changes with them. */
+  version: string
+}
 
+const read = (name: string) => readFileSync(join(import.meta.dirname, 'ticket-page', name), 'utf8')
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** For Content-Security-Policy: the page runs and loads what is in it, and asks this server again. */
-export const policy = [
-  "default-src 'none'",
-  `script-src ${hashOf(script)}`,
-  `style-src ${hashOf(style)}`,
-  'img-src data:',
-  "connect-src 'self'",
-  "worker-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+function readFiles(): PageFiles {
+  const [style, script] = [read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hashOf(script)}`,
+    `style-src ${hashOf(style)}`,
+    'img-src data:',
+    "connect-src 'self'",
+    "worker-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+  const serviceWorker = stripTypeScriptTypes(read('service-worker.ts'))
+  return { style, script, serviceWorker, policy, version: hashOf(policy) }
+}
 
-/** Changes with the page's own files. */
-export const version = createHash('sha256').update(style).update(script).digest('base64url')
+let made: PageFiles | undefined
+/** Read on the first request, as those of the door page. */
+export const pageFiles = (): PageFiles => {
+  made ??= readFiles()
+  return made
+}
 
 /** @param qr the picture as a data URL; undefined where no code is to be shown. */
-export function ticketPage(facts: PageFacts, token: string, qr: string | undefined, words: TicketPageWords): string {
-  const { time, venue, onlineUrl, mapUrl, googleCalendarUrl } = facts
+export function ticketPage(facts: PageFacts, token: string, qr: string | undefined): string {
+  const { words, time, venue, onlineUrl, mapUrl, googleCalendarUrl } = facts
   const main = html`<main class="ticket ${facts.state}">
       <header>
         <p class="from" dir="auto">${facts.organisation}</p>
         <h1 dir="auto">${facts.event}</h1>
       </header>
-      ${statusOf(facts, words)}
+      ${statusOf(facts)}
       ${
         qr !== undefined &&
         html`<figure>
-        <img src="${qr}" alt="${words.qrCode(facts.code)}" width="480" height="480">
+        <img src="${qr}" alt="${fill(words.qrCode, { code: facts.code ?? '' })}" width="480" height="480">
         <figcaption>${facts.code}</figcaption>
       </figure>`
       }
@@ -55,7 +70,7 @@ export function ticketPage(facts: PageFacts, token: string, qr: string | undefin
           words.where,
           venue.length > 0 ? venue : [onlineUrl === undefined ? words.toBeAnnounced : words.online],
           onlineUrl !== undefined && html`<a href="${onlineUrl}" rel="noreferrer">${onlineUrl}</a>`,
-          mapUrl !== undefined && html`<a class="action" href="${mapUrl}" rel="noreferrer">${words.map}</a>`,
+          mapUrl !== undefined && html`<a class="action" href="${mapUrl}" rel="noreferrer">${words.page.map}</a>`,
         )}
         ${entry(words.ticket, [facts.ticketType])}
         ${entry(words.order, [facts.reference])}
@@ -63,17 +78,18 @@ export function ticketPage(facts: PageFacts, token: string, qr: string | undefin
       ${
         googleCalendarUrl !== undefined &&
         html`<p class="actions">
-        <a class="action" href="${token}/ticket.ics" type="text/calendar">${words.calendar}</a>
-        <a class="action" href="${googleCalendarUrl}" rel="noreferrer">${words.googleCalendar}</a>
+        <a class="action" href="${token}/ticket.ics" type="text/calendar">${words.page.calendar}</a>
+        <a class="action" href="${googleCalendarUrl}" rel="noreferrer">${words.page.googleCalendar}</a>
       </p>`
       }
     </main>`
-  return document(`${words.title}: ${facts.event}`, main, words)
+  return document(fill(words.page.title, { event: facts.event }), main, words)
 }
 
 /** The page for a link that leads to no ticket, the same for each, and the one for a ticket that cannot be shown now. */
-export function noTicketPage(kind: 'unknown' | 'busy', words: TicketPageWords): string {
-  const [title, sentence] = kind === 'unknown' ? [words.unknownTitle, words.unknown] : [words.busyTitle, words.busy]
+export function noTicketPage(kind: 'unknown' | 'busy', words: Words): string {
+  const [title, sentence] =
+    kind === 'unknown' ? [words.page.unknownTitle, words.page.unknown] : [words.page.busyTitle, words.page.busy]
   return document(
     title,
     html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`,
@@ -81,17 +97,18 @@ export function noTicketPage(kind: 'unknown' | 'busy', words: TicketPageWords): 
   )
 }
 
-function statusOf({ state, ended, checkedIn, venue, onlineUrl }: PageFacts, words: TicketPageWords): Html {
-  const valid = venue.length === 0 && onlineUrl !== undefined ? words.validOnline : words.valid
+function statusOf({ words, state, ended, checkedIn, venue, onlineUrl }: PageFacts): Html {
+  const { page } = words
+  const valid = venue.length === 0 && onlineUrl !== undefined ? page.validOnline : page.valid
   const sentence = {
     valid,
-    checked_in: words.checkedIn([...(checkedIn?.lines ?? []), checkedIn?.zone].join(', ')),
-    awaiting_payment: words.awaitingPayment,
-    cancelled: words.cancelled,
-    event_cancelled: words.eventCancelled,
+    checked_in: fill(page.checkedIn, { time: [...(checkedIn?.lines ?? []), checkedIn?.zone].join(', ') }),
+    awaiting_payment: page.awaitingPayment,
+    cancelled: page.cancelled,
+    event_cancelled: page.eventCancelled,
   }[state]
   return html`<p class="status">${sentence}</p>
-      ${ended && state !== 'event_cancelled' && html`<p class="status ended">${words.eventEnded}</p>`}`
+      ${ended && state !== 'event_cancelled' && html`<p class="status ended">${page.eventEnded}</p>`}`
 }
 
 const entry = (name: string, lines: string[], ...links: (Html | false)[]) => html`<div>
@@ -103,10 +120,10 @@ const entry = (name: string, lines: string[], ...links: (Html | false)[]) => htm
 // Before anything that a person typed, so that nothing of theirs is taken for it.
 const places = { style: '/* style */', script: '/* script */' }
 
-// The organiser's colours and another language come in here: custom properties in the style (and its hash), words, and lang.
-const document = (title: string, main: Html, words: TicketPageWords): string =>
+// The organiser's colours come in here: custom properties in the style, and so another hash of it in the policy.
+const document = (title: string, main: Html, words: Words): string =>
   html`<!DOCTYPE html>
-<html lang="en">
+<html lang="${words.locale}">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
@@ -120,10 +137,10 @@ const document = (title: string, main: Html, words: TicketPageWords): string =>
   </head>
   <body>
     ${main}
-    <footer><p id="live" role="status" data-outdated="${words.outdated}"></p></footer>
+    <footer><p id="live" role="status" data-outdated="${words.page.outdated}"></p></footer>
   </body>
 </html>
 `
     .toString()
-    .replace(places.style, () => style)
-    .replace(places.script, () => script)
+    .replace(places.style, () => pageFiles().style)
+    .replace(places.script, () => pageFiles().script)

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
+import { wordsOf } from '../courier/emails/words/index.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { Tokens } from '../gateway/tokens.ts'
@@ -12,8 +13,7 @@ import { apiErrorOfExpress, methodNotAllowed } from './errors.ts'
 import { createAttempts } from './key-attempts.ts'
 import { logError } from './log-requests.ts'
 import { pageCalendar, pageFacts, type TicketPage } from './ticket-page-facts.ts'
-import { noTicketPage, policy, serviceWorker, ticketPage, version } from './ticket-page-html.ts'
-import { en } from './ticket-page-words.ts'
+import { noTicketPage, pageFiles, ticketPage } from './ticket-page-html.ts'
 
 export type TicketPageParts = {
   dataApi: DataApi
@@ -44,10 +44,12 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
   router.use('/t', setHeaders)
   router.get(
     '/t/service-worker.js',
-    (_req, res) => void res.type('js').set('Cache-Control', 'no-cache').send(serviceWorker),
+    (_req, res) => void res.type('js').set('Cache-Control', 'no-cache').send(pageFiles().serviceWorker),
   )
   router.get('/t/:token', async (req, res) => {
     const page = await find(req, res)
+    // Addresses in the page are relative, for a proxy may strip a path.
+    if (req.path.endsWith('/')) return void res.redirect(301, `../${req.params.token}`)
     const etag = etagOf(page)
     res.set('ETag', etag)
     // A proxy that compresses makes the ETag a weak one.
@@ -55,7 +57,7 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
     const { ticket_code } = page.attendee
     const picture = ticket_code === null ? undefined : await qrPictures.png.draw({ ticket_code })
     const qr = picture && `data:image/png;base64,${picture.toString('base64')}`
-    res.type('html').send(ticketPage(pageFacts(page), req.params.token, qr, en))
+    res.type('html').send(ticketPage(pageFacts(page), req.params.token, qr))
   })
   router.get('/t/:token/ticket.ics', async (req, res) => {
     const page = await find(req, res)
@@ -83,7 +85,7 @@ const noTicket = () => new ApiError(404, 'not_found', 'There is no such ticket.'
 
 const setHeaders: RequestHandler = (_req, res, next) => {
   res.set({
-    'Content-Security-Policy': policy,
+    'Content-Security-Policy': pageFiles().policy,
     'Cache-Control': 'private, no-store',
     'Referrer-Policy': 'no-referrer',
     'X-Robots-Tag': 'noindex',
@@ -93,7 +95,7 @@ const setHeaders: RequestHandler = (_req, res, next) => {
 
 /** Of what the page shows: drawing it costs ten times as much as reading it. */
 const etagOf = (page: TicketPage): string =>
-  `"${createHash('sha256').update(version).update(JSON.stringify(page)).digest('base64url')}"`
+  `"${createHash('sha256').update(pageFiles().version).update(JSON.stringify(page)).digest('base64url')}"`
 
 /** As server.ts answers errors, but for people. */
 const answerError: ErrorRequestHandler = (error, req, res, _next) => {
@@ -108,5 +110,5 @@ const answerError: ErrorRequestHandler = (error, req, res, _next) => {
   res
     .status(isUnknown ? 404 : answer.status)
     .type('html')
-    .send(noTicketPage(isUnknown ? 'unknown' : 'busy', en))
+    .send(noTicketPage(isUnknown ? 'unknown' : 'busy', wordsOf(undefined)))
 }

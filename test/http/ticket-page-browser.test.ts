@@ -141,7 +141,7 @@ test.skipIf(!hasBrowser)(
     await studio.query('update public.check_ins set undone_at = now() where attendee_id = $1', [guest.attendeeId])
     await studio.query('update public.attendees set ticket_code = null where id = $1', [guest.attendeeId])
     await wake(page)
-    await page.getByText('This link leads to no ticket.').waitFor()
+    await page.locator('main.none').waitFor()
     expect(await page.evaluate(`caches.match(location.pathname).then(Boolean)`)).toBe(false)
     await page.goto(await linkOf(guest.attendeeId))
     await page.locator('main.valid').waitFor()

@@ -70,6 +70,7 @@ test('the page is for its holder alone: no cookie, no index, no referrer, no cac
   const again = await fetch(url, { headers: { 'If-None-Match': `W/${answer.headers.get('ETag')}` } })
   expect([again.status, await again.text()]).toEqual([304, ''])
   expect((await fetch(url, { method: 'HEAD' })).status).toBe(200)
+  expect((await fetch(`${url}/`)).url).toBe(url)
   for (const method of ['POST', 'PUT', 'DELETE']) {
     const refused = await fetch(url, { method })
     expect([refused.status, refused.headers.get('Allow')]).toEqual([405, 'GET, HEAD'])

@@ -20,7 +20,7 @@ async function refresh(): Promise<void> {
     const headers: HeadersInit = etag === null ? {} : { 'If-None-Match': etag }
     const answer = await fetch(path, { headers, cache: 'no-store', credentials: 'omit', redirect: 'error' })
     if (answer.status === 429 || answer.status >= 500) throw new Error(answer.statusText)
-    live.textContent = ''
+    tell('')
     if (answer.status !== 304) {
       await keep(answer.clone())
       etag = answer.headers.get('ETag')
@@ -28,7 +28,7 @@ async function refresh(): Promise<void> {
     }
     if (answer.status === 404) return stop()
   } catch {
-    live.textContent = live.dataset.outdated ?? ''
+    tell(live.dataset.outdated ?? '', true)
   } finally {
     isAsking = false
   }
@@ -50,7 +50,12 @@ function show(text: string): void {
   if (!shown || !main || shown.outerHTML === main.outerHTML) return
   shown.replaceWith(main)
   // For those who do not see it: the sentence of the new state.
-  live.textContent = main.querySelector('.status')?.textContent ?? ''
+  tell(main.querySelector('.status')?.textContent ?? '')
+}
+
+function tell(sentence: string, isShown = false): void {
+  live.classList.toggle('shown', isShown)
+  live.textContent = sentence
 }
 
 function stop(): void {
