@@ -200,6 +200,7 @@ begin
   update public.emails e set next_attempt_at = v_now + interval '10 minutes'
   where e.id = any (v_candidates)
     and e.kind = 'order_confirmation'
+    and e.next_attempt_at is not null
     and not exists (select from public.attendees a where a.order_id = e.order_id);
   with claimed as (
     update public.emails e

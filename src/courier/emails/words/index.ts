@@ -1,12 +1,14 @@
-// The languages of e-mails. To add one, write its file and name it here.
+// The languages of e-mails. To add one, write its file and name it here, and in the enum public.locale.
 
+import { de } from './de.ts'
 import { en, type Words } from './en.ts'
+import { es } from './es.ts'
+import { fr } from './fr.ts'
+import { nl } from './nl.ts'
 
 export type { Words } from './en.ts'
 
-const languages: Record<string, Words> = { en }
-
-export const locales = Object.keys(languages)
+export const languages: Record<string, Words> = { en, de, fr, es, nl }
 
 /** @param locale of the event; of one that is not known, English. */
 export const wordsOf = (locale: string | undefined): Words => languages[locale ?? 'en'] ?? en

@@ -1,0 +1,93 @@
+// French.
+
+import type { Words } from './en.ts'
+
+export const fr: Words = {
+  locale: 'fr-FR',
+
+  when: 'Quand',
+  where: 'Où',
+  online: 'En ligne',
+  name: 'Nom',
+  company: 'Société',
+  ticket: 'Billet',
+  order: 'Commande',
+  code: 'Code',
+  before: 'Avant',
+  now: 'Maintenant',
+  event: 'Événement',
+  discount: 'Remise',
+  total: 'Total',
+  paid: 'Payé',
+  due: 'Reste à payer',
+  howToPay: 'Comment payer',
+
+  toBeAnnounced: 'À préciser',
+  by: 'par {organisation}',
+  qrCode: 'Code QR {code}',
+  line: '{quantity} × {name}',
+
+  showAtTheDoor:
+    'Présentez le code QR à l’entrée, sur votre téléphone ou sur papier. Il laisse entrer une personne, une seule fois : ne le partagez pas.',
+  keepAtHand: 'Gardez ce billet à portée de main : son code pourra vous être demandé.',
+  attachedWithDate: 'Le code QR est joint en image, et la date en fichier de calendrier.',
+  attached: 'Le code QR est joint en image.',
+  calendarUpdates: 'Le fichier de calendrier joint met à jour l’entrée de votre calendrier.',
+  calendarRemoves: 'Le fichier de calendrier joint retire l’entrée de votre calendrier.',
+  reply: 'Des questions ? Répondez à cet e-mail pour joindre {organisation}.',
+  ask: 'Des questions ? Adressez-vous à {organisation}.',
+
+  calendarOrganiser: 'Par {organisation}',
+  calendarOnline: 'En ligne : {url}',
+  calendarTicket: 'Billet : {ticketType}',
+  calendarOrder: 'Commande : {reference}',
+  calendarCode: 'Votre code QR se trouve dans l’e-mail du billet.',
+
+  kinds: {
+    ticket: { subject: 'Votre billet : {event}', title: 'Votre billet pour' },
+    order_confirmation: {
+      subject: 'Votre commande {reference} : {event}',
+      title: 'Votre commande pour',
+      thanks: 'Merci pour votre commande, {name}.',
+      pay: 'Veuillez payer {amount} en indiquant la référence {reference}.',
+      payBy: 'Veuillez payer {amount} avant le {date} en indiquant la référence {reference}.',
+      ticketsFollow: 'Les billets sont envoyés par e-mail dès que la commande est payée.',
+      nothingDue: 'Il n’y a rien à payer. Chaque billet est envoyé par e-mail à la personne à qui il est destiné.',
+    },
+    payment_received: {
+      subject: 'Paiement reçu : {event}',
+      title: 'Paiement reçu pour',
+      received: 'Nous avons reçu {amount} le {date}. Merci, {name}.',
+      complete: 'La commande est payée. Chaque billet est envoyé par e-mail à la personne à qui il est destiné.',
+      incomplete: 'Il reste {amount} à payer.',
+    },
+    payment_reminder: {
+      subject: 'À payer avant le {date} : {event}',
+      title: 'Votre commande pour',
+      reminder: 'Il reste {amount} à payer avant le {date}. Veuillez indiquer la référence {reference}.',
+      consequence: 'Ensuite, la commande est annulée et ses places sont données à d’autres.',
+    },
+    order_expired: {
+      subject: 'Votre commande a été annulée : {event}',
+      title: 'Votre commande pour',
+      expired: 'La commande n’a pas été payée à temps et a été annulée. Ses places ont été libérées.',
+      doNotPay: 'Veuillez ne plus la payer. Si vous souhaitez toujours venir, demandez une nouvelle commande.',
+      refund: 'Ce que vous avez payé, {amount}, vous sera remboursé.',
+    },
+    event_changed: {
+      subject: 'Modifié : {event}',
+      title: 'Quelque chose a changé :',
+      valid: 'Votre billet reste valable.',
+    },
+    event_cancelled: {
+      subject: 'Annulé : {event}',
+      title: 'Cet événement a été annulé :',
+      invalid: 'L’événement n’a pas lieu. Votre billet n’est plus valable.',
+    },
+    ticket_cancelled: {
+      subject: 'Votre billet a été annulé : {event}',
+      title: 'Votre billet a été annulé :',
+      invalid: 'Votre billet n’est plus valable : il ne permet plus d’entrer.',
+    },
+  },
+}
