@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { calendarOf } from '../courier/emails/calendar.ts'
 import { type Facts, factsOf, spacedCode } from '../courier/emails/facts.ts'
 import type { PendingTicket } from '../courier/emails/pending.ts'
-import { type EventTime, eventTime } from '../courier/event-time.ts'
+import { momentOf } from '../courier/event-time.ts'
 import { oneLine } from '../courier/plain-text.ts'
 import type { AttendeeSchema } from '../operations/attendees.ts'
 
@@ -22,7 +22,8 @@ export type PageFacts = Facts & {
   state: 'valid' | 'checked_in' | 'awaiting_payment' | 'cancelled' | 'event_cancelled'
   /** The event is over. */
   ended: boolean
-  checkedIn: EventTime | undefined
+  /** When, in the zone of the event. */
+  checkedIn: string | undefined
   mapUrl: string | undefined
   googleCalendarUrl: string | undefined
 }
@@ -38,7 +39,10 @@ export function pageFacts(page: TicketPage): PageFacts {
     code: attendee.ticket_code === null ? undefined : spacedCode(attendee.ticket_code),
     state: stateOf(page),
     ended: event.phase === 'ended',
-    checkedIn: eventTime({ starts_at: attendee.checked_in_at, ends_at: null, timezone: event.timezone }),
+    checkedIn:
+      attendee.checked_in_at === null
+        ? undefined
+        : momentOf(attendee.checked_in_at, event.timezone, facts.words.locale),
     mapUrl: facts.venue.length === 0 ? undefined : mapUrl(facts.venue.join(', ')),
     googleCalendarUrl: googleCalendarUrl(page, facts),
   }

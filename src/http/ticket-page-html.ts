@@ -102,7 +102,7 @@ function statusOf({ words, state, ended, checkedIn, venue, onlineUrl }: PageFact
   const valid = venue.length === 0 && onlineUrl !== undefined ? page.validOnline : page.valid
   const sentence = {
     valid,
-    checked_in: fill(page.checkedIn, { time: [...(checkedIn?.lines ?? []), checkedIn?.zone].join(', ') }),
+    checked_in: fill(page.checkedIn, { time: checkedIn ?? '' }),
     awaiting_payment: page.awaitingPayment,
     cancelled: page.cancelled,
     event_cancelled: page.eventCancelled,

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
-import { wordsOf } from '../courier/emails/words/index.ts'
+import { languages, wordsOf } from '../courier/emails/words/index.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { Tokens } from '../gateway/tokens.ts'
@@ -107,8 +107,10 @@ const answerError: ErrorRequestHandler = (error, req, res, _next) => {
   res.locals.code = isUnknown ? 'not_found' : answer.code
   res.set(answer.headers)
   if (answer.status === 405) return void res.status(405).type('text').send(answer.message)
+  // Of which event it is nobody knows.
+  const words = wordsOf(req.acceptsLanguages(Object.keys(languages)) || undefined)
   res
     .status(isUnknown ? 404 : answer.status)
     .type('html')
-    .send(noTicketPage(isUnknown ? 'unknown' : 'busy', wordsOf(undefined)))
+    .send(noTicketPage(isUnknown ? 'unknown' : 'busy', words))
 }
