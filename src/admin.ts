@@ -51,6 +51,36 @@ export async function createOrganisation(
   return rows[0] as Organisation
 }
 
+/** What is left out is unchanged; an empty text clears. */
+export type OrganisationChanges = {
+  name?: string | undefined
+  reply_to_email?: string | undefined
+  accent_colour?: string | undefined
+  logo_url?: string | undefined
+  payment_instructions?: string | undefined
+}
+
+const changeable = ['name', 'reply_to_email', 'accent_colour', 'logo_url', 'payment_instructions'] as const
+
+export async function updateOrganisation(
+  client: pg.ClientBase,
+  slug: string,
+  changes: OrganisationChanges,
+): Promise<Organisation & Record<(typeof changeable)[number] | 'logo_error', string | null>> {
+  const columns = changeable.filter((column) => changes[column] !== undefined)
+  const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')`)
+  if (columns.length > 0) {
+    const values = columns.map((column) => changes[column])
+    await client.query(`update public.organisations set ${assignments.join(', ')} where slug = $1`, [slug, ...values])
+  }
+  const { rows } = await client.query(
+    `select id, slug, plan, ${changeable.join(', ')}, logo_error, created_at from public.organisations where slug = $1`,
+    [slug],
+  )
+  if (rows[0] === undefined) throw new AdminError(`There is no organisation ${slug}.`)
+  return rows[0]
+}
+
 /** @returns the key itself, which cannot be read again. */
 export async function issueKey(
   client: pg.ClientBase,

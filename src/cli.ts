@@ -13,6 +13,7 @@ import {
   listKeys,
   revokeKey,
   rotateKey,
+  updateOrganisation,
   withDatabase,
 } from './admin.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -129,7 +130,9 @@ function warnOfUnsentMail({ mail }: Config): void {
   )
 }
 
-const organisations = usher.command('organisations').description('Create organisations, which own events and API keys')
+const organisations = usher
+  .command('organisations')
+  .description('Create and change organisations, which own events and API keys')
 
 organisations
   .command('create')
@@ -144,6 +147,50 @@ organisations
     if (options.json) printJson(organisation)
     else print(`Created organisation ${organisation.slug} (${organisation.id}) on plan ${organisation.plan}.`)
   })
+
+organisations
+  .command('update')
+  .description('Change an organisation, and how its e-mails look; an empty text clears')
+  .requiredOption('--organisation <slug>', 'organisation to change')
+  .option('--name <name>', 'name for people')
+  .option('--reply-to-email <address>', 'where answers to e-mails go')
+  .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
+  .option('--logo-url <url>', 'https address of a PNG or JPEG, at most 256 KiB; the courier fetches it once')
+  .option('--payment-instructions <text>', 'how to pay an invoice')
+  .option('--json', 'print the organisation as JSON')
+  .addHelpText(
+    'after',
+    `
+With --json and nothing to change it prints the organisation: logo_error says what is wrong with the logo.
+
+Example:
+  $ usher organisations update --organisation acme --accent-colour '#8a1c3b' --logo-url https://acme.example/logo.png`,
+  )
+  .action(
+    async (options: {
+      organisation: string
+      name?: string
+      replyToEmail?: string
+      accentColour?: string
+      logoUrl?: string
+      paymentInstructions?: string
+      json?: true
+    }) => {
+      const { organisation: slug, name, replyToEmail, accentColour, logoUrl, paymentInstructions, json } = options
+      const organisation = await onDatabase((client) =>
+        updateOrganisation(client, slug, {
+          name,
+          reply_to_email: replyToEmail,
+          accent_colour: accentColour,
+          logo_url: logoUrl,
+          payment_instructions: paymentInstructions,
+        }),
+      )
+      if (json) printJson(organisation)
+      else print(`Changed organisation ${slug}.`)
+      if (organisation.logo_error !== null) say(`Its logo cannot be used. ${organisation.logo_error}`)
+    },
+  )
 
 const keys = usher.command('keys').description('Create, list, revoke and rotate API keys')
 

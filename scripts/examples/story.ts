@@ -70,6 +70,7 @@ async function planning({ play, show, refuse }: Player): Promise<Event> {
     name: 'Open Harbour Day',
     description: 'Ships, cranes and workshops, open for a day.',
     timezone: 'Europe/Berlin',
+    locale: 'de',
     venue: { name: 'Old Gasworks', address: 'Kaistrasse 1', city: 'Hamburg', postcode: '20457', country: 'DE' },
     external_id: 'crm-4711',
     metadata: { season: 'summer' },

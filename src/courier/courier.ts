@@ -11,6 +11,8 @@ export type Queue<Item extends { id: string }> = {
   concurrency: number
   /** Most items that one bounded run claims. */
   maxPerRun: number
+  /** Not claimed on `wake`, but at each poll: what the API writes makes nothing due. */
+  onlyPolled?: true
   /** Claims at most `limit` items that are due. Another courier gets others. */
   claim(limit: number): Promise<Item[]>
   /** Does one batch of the work that makes items claimable. True: there is more, call again at once. Called at each poll, not on
@@ -147,7 +149,7 @@ function pollQueue(queue: AnyQueue, log: Logger) {
     }, 'prepare failed')
 
   return {
-    wake: burst.wake,
+    wake: queue.onlyPolled ? () => {} : burst.wake,
     async finish(): Promise<void> {
       stopping.abort()
       burst.end()

@@ -1,4 +1,4 @@
-// Says why a webhook got no answer, in one short line for the customer who owns the endpoint. The line must never contain a secret,
+// Says why a webhook or the request for a logo got no answer, in one short line for the customer who gave the address. The line must never contain a secret,
 // a URL or anything that the remote side sent, so no error message is passed on as it is.
 
 import { AddressNotAllowed } from './allowed-addresses.ts'
@@ -29,15 +29,16 @@ const byCode: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another host.',
 }
 
-export function describeFailure(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return 'It could not be sent.'
+/** @param otherwise said of what is not known. */
+export function describeFailure(thrown: unknown, otherwise = 'It could not be sent.'): string {
+  if (!(thrown instanceof Error)) return otherwise
   if (thrown instanceof AddressNotAllowed || thrown instanceof NoAnswerInTime) return thrown.message
   if (thrown instanceof NothingToSignWith) return 'It could not be signed.'
 
   const code = String((thrown as NodeJS.ErrnoException).code ?? '')
   if (Object.hasOwn(byCode, code)) return byCode[code] as string
   if (thrown.name === 'HTTPParserError') return 'The answer is not HTTP.'
-  return describeTlsFailure(code, thrown.message) ?? 'It could not be sent.'
+  return describeTlsFailure(code, thrown.message) ?? otherwise
 }
 
 /** OpenSSL describes a certificate error by one of its own constant texts, to which Node may append advice. */

@@ -1,5 +1,5 @@
-// Writes the time of an event in English, in its own time zone. The zone is always named: a bare "19:00" means something else to a
-// reader abroad.
+// Writes the time of an event in the language of its guests, in its own time zone. The zone is always named: a bare "19:00" means
+// something else to a reader abroad.
 
 import type * as z from 'zod'
 import type { EventSchema } from '../operations/events.ts'
@@ -11,21 +11,34 @@ export type EventTime = {
   zone: string
 }
 
+/** The words of a language for the times of an event. */
+export type TimeWords = {
+  /** For `Intl`. */
+  locale: string
+  /** The second line of an event over several days. */
+  until: string
+  /** Of an event during which the clocks change. */
+  offsets: string
+}
+
+const english: TimeWords = { locale: 'en-GB', until: 'to {moment}', offsets: '{start} at the start, {end} at the end' }
+
 type Times = Pick<z.infer<typeof EventSchema>, 'starts_at' | 'ends_at' | 'timezone'>
 
 /** Undefined while the event has no start time. */
-export function eventTime({ starts_at, ends_at, timezone }: Times): EventTime | undefined {
+export function eventTime({ starts_at, ends_at, timezone }: Times, words = english): EventTime | undefined {
   if (starts_at === null) return undefined
   const zone = knownZone(timezone)
-  const start = localTime(starts_at, zone)
-  if (ends_at === null) return { lines: [start.date, start.time], zone: zoneName(zone, start.offset) }
-  const end = localTime(ends_at, zone)
+  const start = localTime(starts_at, zone, words.locale)
+  if (ends_at === null)
+    return { lines: [start.date, start.time], zone: zoneName(zone, start.offset, start.offset, words) }
+  const end = localTime(ends_at, zone, words.locale)
   return {
     lines:
       start.date === end.date
         ? [start.date, `${start.time} – ${end.time}`]
-        : [`${start.shortDate}, ${start.time}`, `to ${end.shortDate}, ${end.time}`],
-    zone: zoneName(zone, start.offset, end.offset),
+        : [`${start.shortDate}, ${start.time}`, words.until.replace('{moment}', () => `${end.shortDate}, ${end.time}`)],
+    zone: zoneName(zone, start.offset, end.offset, words),
   }
 }
 
@@ -49,32 +62,35 @@ function knownZone(timeZone: string): string {
   }
 }
 
-function localTime(instant: string, timeZone: string) {
-  const parts = (names: 'long' | 'short') => {
-    const format = new Intl.DateTimeFormat('en-GB', {
-      timeZone,
-      weekday: names,
-      day: 'numeric',
-      month: names,
-      year: 'numeric',
-      hour: '2-digit',
-      minute: '2-digit',
-      hourCycle: 'h23',
-      timeZoneName: 'shortOffset',
-    })
-    return Object.fromEntries(format.formatToParts(new Date(instant)).map(({ type, value }) => [type, value]))
-  }
-  const [long, short] = [parts('long'), parts('short')]
+function localTime(instant: string, timeZone: string, locale: string) {
+  const moment = new Date(instant)
+  const date = (names: 'long' | 'short') =>
+    dateOf(moment, locale, { timeZone, weekday: names, day: 'numeric', month: names, year: 'numeric' })
+  // Hours and offsets are written alike in all languages.
+  const clock = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'shortOffset',
+  })
+  const parts = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]))
   return {
-    date: `${long.weekday} ${long.day} ${long.month} ${long.year}`,
-    shortDate: `${short.weekday} ${short.day} ${short.month} ${short.year}`,
-    time: `${long.hour}:${long.minute}`,
+    date: date('long'),
+    shortDate: date('short'),
+    time: `${parts.hour}:${parts.minute}`,
     // ICU versions write either GMT or GMT+0.
-    offset: `${long.timeZoneName}`.replace(/^GMT$/, 'GMT+0').replace('GMT', 'UTC'),
+    offset: `${parts.timeZoneName}`.replace(/^GMT$/, 'GMT+0').replace('GMT', 'UTC'),
   }
 }
 
-function zoneName(zone: string, start: string, end = start): string {
-  if (start !== end) return `${zone} (${start} at the start, ${end} at the end)`
+/** British English is written without a comma after the weekday, where ICU sets one or not. */
+function dateOf(moment: Date, locale: string, options: Intl.DateTimeFormatOptions): string {
+  const text = new Intl.DateTimeFormat(locale, options).format(moment)
+  return locale.startsWith('en') ? text.replace(',', '') : text
+}
+
+function zoneName(zone: string, start: string, end: string, { offsets }: TimeWords): string {
+  if (start !== end) return `${zone} (${offsets.replace('{start}', () => start).replace('{end}', () => end)})`
   return zone === 'UTC' ? zone : `${zone} (${start})`
 }

@@ -1,10 +1,12 @@
-// Opens the queues of the courier, webhooks and e-mails, with the connections that they need. The same on Node and in an edge
+// Opens the queues of the courier, webhooks, e-mails and logos, with the connections that they need. The same on Node and in an edge
 // function.
 
 import type { Logger } from 'pino'
 import type { AnyQueue, Observe } from './courier.ts'
 import type { CourierRpc } from './courier-rpc.ts'
 import { emailQueue } from './emails/queue.ts'
+import { createLogoFetcher } from './fetch-logo.ts'
+import { logoQueue } from './logos.ts'
 import { type MailOptions, openMail } from './mail/index.ts'
 import { configuredPorts, type OwnPorts, type ServiceUrls } from './own-ports.ts'
 import { createWebhookSender } from './send-webhook.ts'
@@ -37,19 +39,24 @@ export function openQueues(
   ownPorts: OwnPorts = () => [],
 ): Queues {
   const configured = configuredPorts(options)
-  const sender = createWebhookSender({
+  const where = {
     allowLoopback: options.webhooksToLoopback,
     ownPorts: () => [...configured, ...ownPorts()],
     timeoutMs: options.webhookTimeoutSeconds * 1000,
-  })
+  }
+  const sender = createWebhookSender(where)
+  const fetcher = createLogoFetcher(where)
+  const leaseSeconds = options.webhookTimeoutSeconds + settleSeconds
   const mail = openMail(options.mail)
   return {
     queues: [
-      webhookQueue(rpc, sender, options.webhookTimeoutSeconds + settleSeconds, log, observe),
+      webhookQueue(rpc, sender, leaseSeconds, log, observe),
       emailQueue(rpc, mail, options.mailFrom, log, observe),
+      logoQueue(rpc, fetcher, leaseSeconds, log, observe),
     ],
     async close() {
       sender.close()
+      fetcher.close()
       await mail.close()
     },
   }

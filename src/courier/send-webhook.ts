@@ -161,7 +161,7 @@ async function post({ dispatcher, couldNotConnect }: Routes, request: Request): 
 }
 
 /** Needed because undici applies the signal only once it is connected. */
-function inTime<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
+export function inTime<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
   const over = new Promise<never>((_, reject) => {
     deadline.addEventListener('abort', () => reject(deadline.reason), { once: true })
   })

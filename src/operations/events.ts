@@ -31,6 +31,7 @@ import {
   timestampInput,
   version,
 } from './fields.ts'
+import { locales } from './locales.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 const intervals = ['hour', 'day'] as const
@@ -47,6 +48,7 @@ export const EventSchema = z.strictObject({
   starts_at: timestamp.nullable(),
   ends_at: timestamp.nullable(),
   timezone: z.string().describe('IANA time zone of the event.'),
+  locale: z.enum(locales).describe('Language in which guests are written to.'),
   venue: z
     .strictObject({
       name: z.string().nullable(),
@@ -197,6 +199,7 @@ const eventFields = {
   starts_at: timestampInput.nullable().describe('When it starts: RFC 3339 with offset.'),
   ends_at: timestampInput.nullable().describe('When it ends: RFC 3339 with offset.'),
   timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),
+  locale: oneOf(locales).describe('Language for guests.'),
   venue: z
     .strictObject({
       name: line(200).nullish(),
@@ -224,7 +227,7 @@ export const createEvent = {
   title: 'Create an event',
   summary: 'Add an event, as a draft.',
   description:
-    'Creates an event as a draft. Only name is needed; timezone is UTC and currency EUR when left out. publish_event also needs starts_at, ends_at and a ticket type (create_ticket_type).',
+    'Creates an event as a draft. Only name is needed; timezone is UTC, locale en, currency EUR when left out. publish_event also needs starts_at, ends_at and a ticket type (create_ticket_type).',
   method: 'POST',
   path: '/events',
   errors: ['already_exists'],

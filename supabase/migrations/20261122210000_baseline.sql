@@ -303,6 +303,17 @@ end
 $$;
 grant execute on function private.is_email_address(text) to api_key, authenticated;
 
+-- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
+create function private.is_courier_url(url text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(url) <= 2000
+    and url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$';
+end
+$$;
+grant execute on function private.is_courier_url(text) to api_key, authenticated;
+
 -- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
 -- Postgres rejects the cast.
 create function private.is_double(number numeric) returns boolean
@@ -639,6 +650,10 @@ create table public.organisations (
   slug text not null,
   plan text not null default 'standard',
   reply_to_email text,
+  accent_colour text,
+  logo_url text,
+  logo_error text,
+  payment_instructions text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint organisations_pkey primary key (id),
@@ -646,6 +661,9 @@ create table public.organisations (
   constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
   constraint organisations_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint organisations_reply_to_email_is_an_address check (private.is_email_address(reply_to_email)),
+  constraint organisations_accent_colour_is_hexadecimal check (accent_colour ~ '^#[0-9a-f]{6}$'),
+  constraint organisations_logo_url_is_https check (private.is_courier_url(logo_url)),
+  constraint organisations_payment_instructions_are_bounded check (length(payment_instructions) <= 2000),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
@@ -655,6 +673,10 @@ comment on column public.organisations.plan is 'Its plan: requests per minute of
 comment on column public.organisations.created_at is 'When the row was added.';
 comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
+comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
+comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched once; set it again to fetch it anew.';
+comment on column public.organisations.logo_error is 'What is wrong with the logo. Empty: nothing. Kept by Usher.';
+comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
 create table public.organisation_members (
@@ -717,18 +739,50 @@ $$;
 create trigger organisation_members_100_keep_an_owner before update or delete on public.organisation_members
   for each row when (old.role = 'owner') execute function private.tg_organisation_members__keep_an_owner();
 
+-- A field that Studio leaves blank is empty.
+create function private.tg_organisations__normalise() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.accent_colour := nullif(lower(btrim(new.accent_colour)), '');
+  new.logo_url := nullif(btrim(new.logo_url), '');
+  new.payment_instructions := nullif(btrim(new.payment_instructions, E' \t\r\n'), '');
+  return new;
+end
+$$;
+
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+create trigger organisations_050_logo_error before insert or update of logo_error on public.organisations
+  for each row when (pg_trigger_depth() = 0)
+  execute function private.tg__assert_derived_untouched('Set logo_url again to have the logo fetched again.', 'logo_error');
 create trigger organisations_100_in_use before delete on public.organisations
   for each row execute function private.tg__assert_not_in_use(
     'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
   );
+create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
+  for each row execute function private.tg_organisations__normalise();
 create trigger organisations_300_name before insert or update of name on public.organisations
   for each row execute function private.tg__assert_name();
 create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
   for each row when (not private.is_email_address(new.reply_to_email))
   execute function private.tg__refuse_value(
     'reply_to_email', 'This is not an e-mail address.', 'Write it as in name@example.com, or leave it empty.'
+  );
+create trigger organisations_300_accent_colour before insert or update of accent_colour on public.organisations
+  for each row when (new.accent_colour !~ '^#[0-9a-f]{6}$')
+  execute function private.tg__refuse_value(
+    'accent_colour', 'A colour is written as # and six hexadecimal digits.', 'Write it as in #26306b, or leave it empty.'
+  );
+create trigger organisations_300_logo_url before insert or update of logo_url on public.organisations
+  for each row when (not private.is_courier_url(new.logo_url))
+  execute function private.tg__refuse_value(
+    'logo_url', 'The URL of a logo is an https address without a password.', 'Give the address of a PNG or JPEG, or leave it empty.'
+  );
+create trigger organisations_300_payment_instructions before insert or update of payment_instructions on public.organisations
+  for each row when (length(new.payment_instructions) > 2000)
+  execute function private.tg__refuse_value(
+    'payment_instructions', 'Payment instructions have at most 2000 characters.', 'Write less, or link to a page.'
   );
 create trigger organisations_900_updated_at before update on public.organisations
   for each row execute function private.tg__set_updated_at();
@@ -748,7 +802,7 @@ create policy organisations_select_membership on public.organisations for select
 create policy organisations_update_ownership on public.organisations for update to authenticated
   using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
-grant update (name, slug, reply_to_email) on public.organisations to authenticated;
+grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions) on public.organisations to authenticated;
 
 alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
@@ -1207,6 +1261,8 @@ grant execute on function private.undo_if_dry_run(boolean) to api_key;
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
 -- The current time relative to the event; worked out, never stored.
 create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
+-- The languages of guests: the same as in src/operations/locales.ts.
+create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
 create table public.events (
   id uuid not null default private.uuid_v7(),
@@ -1218,6 +1274,7 @@ create table public.events (
   starts_at timestamptz,
   ends_at timestamptz,
   timezone text not null default 'UTC',
+  locale public.locale not null default 'en',
   venue_name text,
   venue_address text,
   venue_city text,
@@ -1281,6 +1338,7 @@ comment on column public.events.updated_at is 'When the row was last changed. Ke
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
+comment on column public.events.locale is 'Language in which guests are written to.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
 
@@ -1492,11 +1550,11 @@ grant select on public.events to scope_events_read, scope_events_write, authenti
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
 grant insert (
-  organisation_id, name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
-  name, slug, description, status, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
@@ -1528,6 +1586,7 @@ begin
     'starts_at', private.rfc3339(event.starts_at),
     'ends_at', private.rfc3339(event.ends_at),
     'timezone', event.timezone,
+    'locale', event.locale,
     'venue', case
       when num_nonnulls(
         event.venue_name, event.venue_address, event.venue_city, event.venue_postcode, event.venue_country
@@ -1701,6 +1760,7 @@ create function api.create_event(
   starts_at timestamptz default null,
   ends_at timestamptz default null,
   timezone text default null,
+  locale public.locale default null,
   venue jsonb default null,
   online_url text default null,
   capacity integer default null,
@@ -1722,13 +1782,13 @@ begin
   end if;
 
   insert into public.events (
-    organisation_id, name, slug, description, starts_at, ends_at, timezone,
+    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
     online_url, capacity, currency, external_id, metadata
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
-    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'),
+    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
     create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
     create_event.external_id, coalesce(create_event.metadata, '{}')
@@ -1740,9 +1800,9 @@ begin
   );
 end
 $$;
-comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text) is
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text) is
   'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
-grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text)
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text)
   to scope_events_write;
 
 create function api.update_event(
@@ -1784,6 +1844,7 @@ begin
       starts_at = v_new.starts_at,
       ends_at = v_new.ends_at,
       timezone = v_new.timezone,
+      locale = v_new.locale,
       venue_name = v_new.venue_name,
       venue_address = v_new.venue_address,
       venue_city = v_new.venue_city,
@@ -6495,11 +6556,7 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  -- No credentials: the URL is shown in lists. http only for localhost, where the courier allows that.
-  constraint webhook_endpoints_url_is_https check (
-    url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
-    and length(url) <= 2000
-  ),
+  constraint webhook_endpoints_url_is_https check (private.is_courier_url(url)),
   constraint webhook_endpoints_description_is_one_line check (
     length(btrim(description)) between 1 and 200 and description !~ '[[:cntrl:]]'
   ),
@@ -6650,10 +6707,7 @@ create trigger webhook_endpoints_050_derived before update of version, created_a
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
 create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
-  for each row when (
-    length(new.url) > 2000
-    or new.url !~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
-  )
+  for each row when (not private.is_courier_url(new.url))
   execute function private.tg__refuse_value(
     'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
   );
@@ -9111,7 +9165,16 @@ begin
     'attempt', email.attempts,
     'kind', email.kind,
     'organisation', (
-      select json_build_object('name', g.name, 'reply_to', g.reply_to_email) from public.organisations g where g.id = email.organisation_id
+      select json_build_object(
+        'id', g.id,
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', g.payment_instructions,
+        'logo_version', private.logo_version(g.id)
+      )
+      from public.organisations g
+      where g.id = email.organisation_id
     ),
     'event', private.event_json(v_event),
     'previous', email.previous,
@@ -9557,6 +9620,7 @@ begin
         limit 1
       ) e
     )
+    and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
     return;
   end if;
@@ -11584,3 +11648,168 @@ $$;
 comment on function api.list_check_in_conflicts(uuid, text, integer) is
   'Scans that an offline scanner admitted and that were rejected, newest first, each with the entry that stood: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_check_in_conflicts(uuid, text, integer) to scope_checkin_write;
+
+-- Logos of organisations, for e-mails and ticket pages. The courier fetches what logo_url names once, checks it and stores it: what
+-- guests open never loads anything from elsewhere.
+
+-- The row of an organisation that has a logo_url; a change of it replaces the row, so that what is in flight of the old one is ignored.
+create table private.organisation_logos (
+  organisation_id uuid not null,
+  url text not null,
+  next_attempt_at timestamptz default now(),
+  attempts integer not null default 0,
+  claim uuid,
+  content bytea,
+  content_type text,
+  width integer,
+  height integer,
+  error text,
+  created_at timestamptz not null default now(),
+  constraint organisation_logos_pkey primary key (organisation_id),
+  constraint organisation_logos_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint organisation_logos_content_is_whole check (num_nonnulls(content, content_type, width, height) in (0, 4)),
+  -- The limits of src/courier/fetch-logo.ts.
+  constraint organisation_logos_content_is_bounded check (octet_length(content) between 1 and 262144),
+  constraint organisation_logos_content_type_is_an_image check (content_type in ('image/png', 'image/jpeg')),
+  constraint organisation_logos_size_is_bounded check (width between 1 and 2000 and height between 1 and 2000),
+  constraint organisation_logos_error_is_bounded check (length(error) <= 500)
+);
+comment on table private.organisation_logos is 'Logos as fetched, and those to be fetched: next_attempt_at is empty once that is settled.';
+create index organisation_logos_next_attempt_at_idx on private.organisation_logos (next_attempt_at) where next_attempt_at is not null;
+alter table private.organisation_logos enable row level security;
+
+-- Security definer: no role may write logos.
+create function private.tg_organisations__queue_logo() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' or new.logo_url is distinct from old.logo_url or old.logo_error is not null then
+    delete from private.organisation_logos l where l.organisation_id = new.id;
+    insert into private.organisation_logos (organisation_id, url) select new.id, new.logo_url where new.logo_url is not null;
+  end if;
+  return null;
+end
+$$;
+create trigger organisations_500_queue_logo after insert or update of logo_url on public.organisations
+  for each row execute function private.tg_organisations__queue_logo();
+
+create function private.tg_organisation_logos__show_error() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.organisations o set logo_error = new.error
+  where o.id = coalesce(new.organisation_id, old.organisation_id) and o.logo_error is distinct from new.error;
+  return null;
+end
+$$;
+create trigger organisation_logos_500_show_error after insert or delete or update of error on private.organisation_logos
+  for each row execute function private.tg_organisation_logos__show_error();
+
+create function api.claim_logos("limit" integer, lease_seconds integer default 60) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  -- Four attempts are made. A row that is claimed more often crashes its couriers, or they cannot settle it.
+  v_most_claims constant integer := 10;
+  v_claimed json;
+begin
+  perform api.settle_logo(l.organisation_id, l.claim, error => 'The logo could not be fetched.', permanent => true)
+  from private.organisation_logos l
+  where l.next_attempt_at <= now() and l.attempts >= v_most_claims;
+
+  with claimed as (
+    update private.organisation_logos l
+    set claim = gen_random_uuid(), attempts = l.attempts + 1, next_attempt_at = now() + make_interval(secs => lease_seconds)
+    where l.organisation_id in (
+      select d.organisation_id from private.organisation_logos d
+      where d.next_attempt_at <= now() order by d.next_attempt_at limit claim_logos."limit" for update skip locked
+    )
+    returning l.organisation_id, l.claim, l.attempts, l.url
+  )
+  select coalesce(json_agg(json_build_object('id', c.organisation_id, 'claim', c.claim, 'attempt', c.attempts, 'url', c.url)), '[]')
+  into v_claimed
+  from claimed c;
+  return v_claimed;
+end
+$$;
+comment on function api.claim_logos(integer, integer) is
+  'Logos to be fetched, claimed for lease_seconds: [{ id, claim, attempt, url }], where id is that of the organisation.';
+grant execute on function api.claim_logos(integer, integer) to courier;
+
+-- Stored, or failed, permanently or for now; ignored under an old claim. The organisation is locked before its logo, as when its
+-- logo_url changes.
+create function api.settle_logo(
+  organisation_id uuid,
+  claim uuid,
+  content text default null,
+  content_type text default null,
+  width integer default null,
+  height integer default null,
+  error text default null,
+  permanent boolean default false
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_pauses constant interval[] := '{30 seconds,5 minutes,1 hour}';
+  v_logo private.organisation_logos;
+  v_next_attempt_at timestamptz;
+begin
+  perform from public.organisations o where o.id = settle_logo.organisation_id for no key update;
+  select l.* into v_logo
+  from private.organisation_logos l
+  where l.organisation_id = settle_logo.organisation_id and l.claim = settle_logo.claim
+  for no key update;
+  if not found then
+    return;
+  end if;
+  if error is not null and not permanent then
+    v_next_attempt_at := now() + private.retry_delay(v_logo.attempts, v_pauses);
+  end if;
+  update private.organisation_logos l
+  set claim = null,
+    content = decode(settle_logo.content, 'base64'),
+    content_type = settle_logo.content_type,
+    width = settle_logo.width,
+    height = settle_logo.height,
+    error = settle_logo.error || case when v_next_attempt_at is not null then ' Usher tries again.' else '' end,
+    next_attempt_at = v_next_attempt_at
+  where l.organisation_id = v_logo.organisation_id;
+end
+$$;
+comment on function api.settle_logo(uuid, uuid, text, text, integer, integer, text, boolean) is
+  'Records a fetched logo (content in base64), or why it was not fetched. Ignored if another claim or logo_url has replaced this one.';
+grant execute on function api.settle_logo(uuid, uuid, text, text, integer, integer, text, boolean) to courier;
+
+-- E-mails name the logo by this, so that a courier asks for it once.
+create function private.logo_version(organisation_id uuid) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select private.rfc3339(l.created_at)
+    from private.organisation_logos l
+    where l.organisation_id = logo_version.organisation_id and l.content is not null
+  );
+end
+$$;
+
+create function api.get_logo(organisation_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'content_type', l.content_type,
+      'content', translate(encode(l.content, 'base64'), E'\n', ''),
+      'width', l.width,
+      'height', l.height
+    )
+    from private.organisation_logos l
+    where l.organisation_id = get_logo.organisation_id and l.content is not null
+  );
+end
+$$;
+comment on function api.get_logo(uuid) is 'The logo of an organisation: { content_type, content (base64), width, height }, or null. For the courier.';
+grant execute on function api.get_logo(uuid) to courier;

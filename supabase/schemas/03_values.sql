@@ -67,6 +67,17 @@ end
 $$;
 grant execute on function private.is_email_address(text) to api_key, authenticated;
 
+-- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
+create function private.is_courier_url(url text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(url) <= 2000
+    and url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$';
+end
+$$;
+grant execute on function private.is_courier_url(text) to api_key, authenticated;
+
 -- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
 -- Postgres rejects the cast.
 create function private.is_double(number numeric) returns boolean

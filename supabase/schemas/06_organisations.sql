@@ -26,6 +26,10 @@ create table public.organisations (
   slug text not null,
   plan text not null default 'standard',
   reply_to_email text,
+  accent_colour text,
+  logo_url text,
+  logo_error text,
+  payment_instructions text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint organisations_pkey primary key (id),
@@ -33,6 +37,9 @@ create table public.organisations (
   constraint organisations_plan_fkey foreign key (plan) references public.plans (name),
   constraint organisations_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
   constraint organisations_reply_to_email_is_an_address check (private.is_email_address(reply_to_email)),
+  constraint organisations_accent_colour_is_hexadecimal check (accent_colour ~ '^#[0-9a-f]{6}$'),
+  constraint organisations_logo_url_is_https check (private.is_courier_url(logo_url)),
+  constraint organisations_payment_instructions_are_bounded check (length(payment_instructions) <= 2000),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
@@ -42,6 +49,10 @@ comment on column public.organisations.plan is 'Its plan: requests per minute of
 comment on column public.organisations.created_at is 'When the row was added.';
 comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
+comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
+comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched once; set it again to fetch it anew.';
+comment on column public.organisations.logo_error is 'What is wrong with the logo. Empty: nothing. Kept by Usher.';
+comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
 
 create table public.organisation_members (
@@ -104,18 +115,50 @@ $$;
 create trigger organisation_members_100_keep_an_owner before update or delete on public.organisation_members
   for each row when (old.role = 'owner') execute function private.tg_organisation_members__keep_an_owner();
 
+-- A field that Studio leaves blank is empty.
+create function private.tg_organisations__normalise() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  new.accent_colour := nullif(lower(btrim(new.accent_colour)), '');
+  new.logo_url := nullif(btrim(new.logo_url), '');
+  new.payment_instructions := nullif(btrim(new.payment_instructions, E' \t\r\n'), '');
+  return new;
+end
+$$;
+
 create trigger organisations_050_derived before update of created_at, updated_at on public.organisations
   for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+create trigger organisations_050_logo_error before insert or update of logo_error on public.organisations
+  for each row when (pg_trigger_depth() = 0)
+  execute function private.tg__assert_derived_untouched('Set logo_url again to have the logo fetched again.', 'logo_error');
 create trigger organisations_100_in_use before delete on public.organisations
   for each row execute function private.tg__assert_not_in_use(
     'The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id'
   );
+create trigger organisations_200_normalise before insert or update of accent_colour, logo_url, payment_instructions on public.organisations
+  for each row execute function private.tg_organisations__normalise();
 create trigger organisations_300_name before insert or update of name on public.organisations
   for each row execute function private.tg__assert_name();
 create trigger organisations_300_reply_to_email before insert or update of reply_to_email on public.organisations
   for each row when (not private.is_email_address(new.reply_to_email))
   execute function private.tg__refuse_value(
     'reply_to_email', 'This is not an e-mail address.', 'Write it as in name@example.com, or leave it empty.'
+  );
+create trigger organisations_300_accent_colour before insert or update of accent_colour on public.organisations
+  for each row when (new.accent_colour !~ '^#[0-9a-f]{6}$')
+  execute function private.tg__refuse_value(
+    'accent_colour', 'A colour is written as # and six hexadecimal digits.', 'Write it as in #26306b, or leave it empty.'
+  );
+create trigger organisations_300_logo_url before insert or update of logo_url on public.organisations
+  for each row when (not private.is_courier_url(new.logo_url))
+  execute function private.tg__refuse_value(
+    'logo_url', 'The URL of a logo is an https address without a password.', 'Give the address of a PNG or JPEG, or leave it empty.'
+  );
+create trigger organisations_300_payment_instructions before insert or update of payment_instructions on public.organisations
+  for each row when (length(new.payment_instructions) > 2000)
+  execute function private.tg__refuse_value(
+    'payment_instructions', 'Payment instructions have at most 2000 characters.', 'Write less, or link to a page.'
   );
 create trigger organisations_900_updated_at before update on public.organisations
   for each row execute function private.tg__set_updated_at();
@@ -135,7 +178,7 @@ create policy organisations_select_membership on public.organisations for select
 create policy organisations_update_ownership on public.organisations for update to authenticated
   using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
-grant update (name, slug, reply_to_email) on public.organisations to authenticated;
+grant update (name, slug, reply_to_email, accent_colour, logo_url, payment_instructions) on public.organisations to authenticated;
 
 alter table public.organisation_members enable row level security;
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated

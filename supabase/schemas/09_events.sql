@@ -3,6 +3,8 @@
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
 -- The current time relative to the event; worked out, never stored.
 create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
+-- The languages of guests: the same as in src/operations/locales.ts.
+create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
 create table public.events (
   id uuid not null default private.uuid_v7(),
@@ -14,6 +16,7 @@ create table public.events (
   starts_at timestamptz,
   ends_at timestamptz,
   timezone text not null default 'UTC',
+  locale public.locale not null default 'en',
   venue_name text,
   venue_address text,
   venue_city text,
@@ -77,6 +80,7 @@ comment on column public.events.updated_at is 'When the row was last changed. Ke
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
+comment on column public.events.locale is 'Language in which guests are written to.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
 comment on column public.events.metadata is 'Flat JSON object of your own, at most 50 keys.';
 
@@ -288,11 +292,11 @@ grant select on public.events to scope_events_read, scope_events_write, authenti
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
 grant insert (
-  organisation_id, name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
-  name, slug, description, status, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+  name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
@@ -324,6 +328,7 @@ begin
     'starts_at', private.rfc3339(event.starts_at),
     'ends_at', private.rfc3339(event.ends_at),
     'timezone', event.timezone,
+    'locale', event.locale,
     'venue', case
       when num_nonnulls(
         event.venue_name, event.venue_address, event.venue_city, event.venue_postcode, event.venue_country

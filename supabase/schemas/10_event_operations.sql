@@ -144,6 +144,7 @@ create function api.create_event(
   starts_at timestamptz default null,
   ends_at timestamptz default null,
   timezone text default null,
+  locale public.locale default null,
   venue jsonb default null,
   online_url text default null,
   capacity integer default null,
@@ -165,13 +166,13 @@ begin
   end if;
 
   insert into public.events (
-    organisation_id, name, slug, description, starts_at, ends_at, timezone,
+    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
     online_url, capacity, currency, external_id, metadata
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
-    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'),
+    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
     create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
     create_event.external_id, coalesce(create_event.metadata, '{}')
@@ -183,9 +184,9 @@ begin
   );
 end
 $$;
-comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text) is
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text) is
   'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
-grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, jsonb, text, integer, text, text, jsonb, text, text)
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text)
   to scope_events_write;
 
 create function api.update_event(
@@ -227,6 +228,7 @@ begin
       starts_at = v_new.starts_at,
       ends_at = v_new.ends_at,
       timezone = v_new.timezone,
+      locale = v_new.locale,
       venue_name = v_new.venue_name,
       venue_address = v_new.venue_address,
       venue_city = v_new.venue_city,

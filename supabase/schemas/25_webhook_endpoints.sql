@@ -42,11 +42,7 @@ create table public.webhook_endpoints (
   constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
   constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  -- No credentials: the URL is shown in lists. http only for localhost, where the courier allows that.
-  constraint webhook_endpoints_url_is_https check (
-    url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
-    and length(url) <= 2000
-  ),
+  constraint webhook_endpoints_url_is_https check (private.is_courier_url(url)),
   constraint webhook_endpoints_description_is_one_line check (
     length(btrim(description)) between 1 and 200 and description !~ '[[:cntrl:]]'
   ),
@@ -197,10 +193,7 @@ create trigger webhook_endpoints_050_derived before update of version, created_a
 create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
   for each row execute function private.tg_webhook_endpoints__guard();
 create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
-  for each row when (
-    length(new.url) > 2000
-    or new.url !~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$'
-  )
+  for each row when (not private.is_courier_url(new.url))
   execute function private.tg__refuse_value(
     'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
   );

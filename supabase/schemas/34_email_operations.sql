@@ -95,7 +95,16 @@ begin
     'attempt', email.attempts,
     'kind', email.kind,
     'organisation', (
-      select json_build_object('name', g.name, 'reply_to', g.reply_to_email) from public.organisations g where g.id = email.organisation_id
+      select json_build_object(
+        'id', g.id,
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', g.payment_instructions,
+        'logo_version', private.logo_version(g.id)
+      )
+      from public.organisations g
+      where g.id = email.organisation_id
     ),
     'event', private.event_json(v_event),
     'previous', email.previous,

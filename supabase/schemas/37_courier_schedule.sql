@@ -30,6 +30,7 @@ begin
         limit 1
       ) e
     )
+    and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
     return;
   end if;

@@ -122,6 +122,36 @@ describe.concurrent('organisations create', () => {
   })
 })
 
+describe.concurrent('organisations update', () => {
+  test('changes what is given, and clears what is empty', async () => {
+    const slug = await organisation()
+    const update = (...options: string[]) => run('organisations', 'update', '--organisation', slug, ...options)
+    const first = await update('--accent-colour', '#8A1C3B', '--payment-instructions', 'IBAN DE00\nwithin 14 days')
+    expect([first.code, first.stdout]).toEqual([0, `Changed organisation ${slug}.\n`])
+    const { stdout } = await update('--payment-instructions', '', '--reply-to-email', 'desk@acme.example', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      slug,
+      name: 'Test',
+      accent_colour: '#8a1c3b',
+      payment_instructions: null,
+      reply_to_email: 'desk@acme.example',
+      logo_url: null,
+      logo_error: null,
+    })
+  })
+
+  test.each([
+    [
+      ['demo', '--accent-colour', 'red'],
+      'A colour is written as # and six hexadecimal digits. Write it as in #26306b, or leave it empty.',
+    ],
+    [['nobody', '--name', 'Acme'], 'There is no organisation nobody.'],
+  ])('%j ends with 1 and a sentence', async (options, complaint) => {
+    const { code, stdout, stderr } = await run('organisations', 'update', '--organisation', ...options)
+    expect([code, stdout, stderr]).toEqual([1, '', `${complaint}\n`])
+  })
+})
+
 describe.concurrent('door-link', () => {
   test('prints a link whose key checks people in until a day after the event, and does nothing else', async () => {
     const slug = await organisation()

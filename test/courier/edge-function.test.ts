@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { SignJWT } from 'jose'
+import { PNG } from 'pngjs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import packageLock from '../../package-lock.json' with { type: 'json' }
 import { serveApp } from '../../scripts/support/serve-app.ts'
@@ -22,7 +23,7 @@ import { readPng } from '../support/qr.ts'
 import { rest } from '../support/rest.ts'
 import { selfSigned, vouchedFor } from '../support/self-signed.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
-import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { othersOfLoopback, privateHosts } from './hostile-hosts.ts'
 import { startMailServer } from './mail-server.ts'
 
@@ -91,7 +92,7 @@ describe('beside a Supabase project', () => {
     const attendee = await register()
     const { run, mail } = await serveFunction()
 
-    expect(await run()).toMatchObject({ status: 200, body: { webhooks: 1, ticket_emails: 1, purged: 0 } })
+    expect(await run()).toMatchObject({ status: 200, body: { webhooks: 1, ticket_emails: 1, logos: 0, purged: 0 } })
     expect(receiver.received.map((webhook) => webhook.verified(endpoint.secret))).toMatchObject([
       { type: 'order.completed', data: { attendees: [{ id: attendee.id }] } },
     ])
@@ -106,6 +107,21 @@ describe('beside a Supabase project', () => {
 
     expect(await run()).toMatchObject({ status: 200, body: { webhooks: 0, ticket_emails: 0, purged: 0 } })
     expect([receiver.received.length, mail.received.length]).toEqual([1, 1])
+  })
+
+  test('fetches a logo', async () => {
+    const logo = PNG.sync.write(new PNG({ width: 30, height: 8 }))
+    const server = await startWebhookReceiver()
+    onTestFinished(() => server.close())
+    server.answerWith(status(200, {}, logo))
+    const sql = (text: string, values: string[]) =>
+      withDatabase(stack.databaseUrl, async (client) => (await client.query(text, values)).rows)
+    await sql("update public.organisations set logo_url = $1 where slug = 'demo'", [`${server.url}/logo.png`])
+    const { run } = await serveFunction()
+
+    expect((await run()).body).toMatchObject({ logos: 1 })
+    const [stored] = await sql("select api.get_logo(id) as logo from public.organisations where slug = 'demo'", [])
+    expect(stored.logo).toEqual({ content_type: 'image/png', content: logo.toString('base64'), width: 30, height: 8 })
   })
 
   test('leaves what is more than its share to the next run', async () => {

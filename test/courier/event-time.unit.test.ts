@@ -77,3 +77,29 @@ test('a zone that only Postgres knows is shown as UTC, which it then says', () =
     zone: 'UTC',
   })
 })
+
+describe('in another language', () => {
+  const words = { until: 'bis {moment}', offsets: '{start} zu Beginn, {end} am Ende' }
+  const evening = { timezone: 'Europe/Berlin', starts_at: '2027-05-01T17:00:00Z', ends_at: '2027-05-01T20:30:00Z' }
+  const autumn = { timezone: 'Europe/Berlin', starts_at: '2027-10-30T18:00:00Z', ends_at: '2027-10-31T02:30:00Z' }
+
+  test.each([
+    ['de', 'Samstag, 1. Mai 2027', 'Sa., 30. Okt. 2027, 20:00'],
+    ['fr', 'samedi 1 mai 2027', 'sam. 30 oct. 2027, 20:00'],
+    ['es', 'sábado, 1 de mayo de 2027', 'sáb, 30 oct 2027, 20:00'],
+    ['nl', 'zaterdag 1 mei 2027', 'za 30 okt 2027, 20:00'],
+  ])('%s: dates are as they are written there, hours as everywhere', (locale, date, start) => {
+    expect(eventTime(evening, { locale, ...words })).toEqual({
+      lines: [date, '19:00 – 22:30'],
+      zone: 'Europe/Berlin (UTC+2)',
+    })
+    expect(eventTime(autumn, { locale, ...words })?.lines[0]).toBe(start)
+  })
+
+  test('what is no date is in words of the language', () => {
+    expect(eventTime(autumn, { locale: 'de', ...words })).toEqual({
+      lines: ['Sa., 30. Okt. 2027, 20:00', 'bis So., 31. Okt. 2027, 03:30'],
+      zone: 'Europe/Berlin (UTC+2 zu Beginn, UTC+1 am Ende)',
+    })
+  })
+})

@@ -16,7 +16,15 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
     claim: randomUUID(),
     kind: 'ticket',
     attempt: 1,
-    organisation: { name: 'Literaturhaus Köln', reply_to: 'hello@literaturhaus.example', ...changes.organisation },
+    organisation: {
+      id: randomUUID(),
+      name: 'Literaturhaus Köln',
+      reply_to: 'hello@literaturhaus.example',
+      accent_colour: null,
+      payment_instructions: null,
+      logo_version: null,
+      ...changes.organisation,
+    },
     event: {
       object: 'event',
       id: randomUUID(),
@@ -28,6 +36,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       starts_at: '2027-05-01T17:00:00Z',
       ends_at: '2027-05-01T20:30:00Z',
       timezone: 'Europe/Berlin',
+      locale: 'en',
       venue: {
         name: 'Altes Pfandhaus',
         address: 'Kartäuserwall 20',

@@ -29,6 +29,9 @@ export const courierFunctions = [
   'claim_ticket_emails',
   'settle_ticket_email',
   'record_ticket_email_event',
+  'claim_logos',
+  'get_logo',
+  'settle_logo',
   'purge',
   'outbox_depth',
 ]

@@ -125,7 +125,7 @@ test.each(courierFunctions)('%s may be called by the courier alone, with the rig
     callers: ['courier'],
     securityDefiner: true,
     settings: expect.arrayContaining(['search_path=""']),
-    volatility: ['outbox_depth', 'erased_ticket_emails'].includes(name) ? 's' : 'v',
+    volatility: ['outbox_depth', 'erased_ticket_emails', 'get_logo'].includes(name) ? 's' : 'v',
   })
 })
 
@@ -156,6 +156,7 @@ const enumOf: Record<string, string | null> = {
   'api_key.scopes': 'api_scope',
   'event.status': 'event_status',
   'event.phase': 'event_phase',
+  'event.locale': 'locale',
   'event_summary.interval': 'summary_interval',
   'ticket_type.status': 'ticket_type_status',
   'ticket_type.visibility': 'ticket_type_visibility',

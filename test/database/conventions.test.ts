@@ -46,16 +46,19 @@ test('functions of schema public are for people who sign in, though Supabase wou
 test('the functions that lend somebody the rights of their owner are these', async () => {
   const lent = (await functionsIn('api', 'private')).filter((f) => f.securityDefiner && f.callers.length > 0)
   expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
+    'api.claim_logos': ['courier'],
     'api.claim_ticket_emails': ['courier'],
     'api.claim_webhooks': ['courier'],
     'api.erased_ticket_emails': ['courier'],
     'api.fan_out_webhooks': ['courier'],
     'api.get_ticket_page': ['gateway'],
+    'api.get_logo': ['courier'],
     'api.outbox_depth': ['courier'],
     'api.purge': ['courier'],
     'api.record_ticket_email_event': ['courier'],
     'api.release_webhook': ['courier'],
     'api.resolve_api_key': ['gateway'],
+    'api.settle_logo': ['courier'],
     'api.settle_ticket_email': ['courier'],
     'api.settle_webhook': ['courier'],
     'api.settle_webhooks': ['courier'],

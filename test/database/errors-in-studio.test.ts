@@ -83,6 +83,18 @@ test.each([
   ['check_in_points', 'ticket_type_ids', `ticket_type_ids = array[gen_random_uuid()]`],
   ['webhook_endpoints', 'url', "url = 'http://hooks.example.com'"],
   ['organisations', 'reply_to_email', "reply_to_email = 'desk'"],
+  ...["'red'", "'#12345'", "'#1234567'", "E'#12345\\n'"].map((colour) => [
+    'organisations',
+    'accent_colour',
+    `accent_colour = ${colour}`,
+  ]),
+  ...[
+    "'logo.png'",
+    "'http://acme.example/logo.png'",
+    "'https://me:secret@acme.example/'",
+    "'data:image/png;base64,AA'",
+  ].map((url) => ['organisations', 'logo_url', `logo_url = ${url}`]),
+  ['organisations', 'payment_instructions', "payment_instructions = repeat('x', 2001)"],
   ...['orders', 'attendees'].flatMap((table) =>
     ["''", "'guest'", 'null', "'a b@example.com'"].map((value) => [table, 'email', `email = ${value}`]),
   ),
@@ -159,7 +171,7 @@ describe('deleting what is in use', () => {
 describe('what Usher keeps itself', () => {
   const refused = (param: string) => ({ sqlstate: 'PT409', code: 'read_only_field', param })
   const kept = {
-    organisations: ['created_at', 'updated_at'],
+    organisations: ['logo_error', 'created_at', 'updated_at'],
     api_keys: ['created_at', 'updated_at'],
     events: ['published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'],
     ticket_types: ['version', 'created_at', 'updated_at'],

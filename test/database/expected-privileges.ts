@@ -49,7 +49,7 @@ export const schemas: Record<string, string[]> = {
   private: ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
 }
 
-const eventColumns = `name, slug, description, starts_at, ends_at, timezone, venue_name, venue_address, venue_city,
+const eventColumns = `name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata`
 
 const ticketTypeColumns = `name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
@@ -80,7 +80,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
   },
   'public.organisations': {
     api_key: { select: '*' },
-    authenticated: { select: '*', update: 'name, slug, reply_to_email' },
+    authenticated: { select: '*', update: 'name, slug, reply_to_email, accent_colour, logo_url, payment_instructions' },
   },
   'public.organisation_members': {
     authenticated: { select: '*', insert: 'organisation_id, user_id, role', update: 'role', delete: '*' },
@@ -244,6 +244,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
     },
   },
   'private.webhook_secrets': {},
+  'private.organisation_logos': {},
   'private.api_key_hashes': {},
   'private.idempotency_records': {},
   'private.notification_queue': {},

@@ -98,7 +98,7 @@ const additions: Record<string, () => Promise<Record<string, unknown>> | Record<
   webhook_endpoints: () => ({ organisation_id: tenant.id, url: 'https://new.example.com', types: ['order.created'] }),
 }
 const edits: Record<string, Record<string, unknown>> = {
-  organisations: { reply_to_email: 'team@example.com' },
+  organisations: { accent_colour: '#26306b', logo_url: 'http://localhost:1/logo.png', payment_instructions: 'IBAN' },
   api_keys: { name: 'Renamed' },
   events: { description: 'Edited' },
   ticket_types: { description: 'Edited' },

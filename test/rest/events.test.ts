@@ -20,6 +20,7 @@ test('an event runs from creation to its first guest and its end without Studio'
     slug: 'garden-party-friends',
     starts_at: '2027-06-01T16:00:00.000Z',
     timezone: 'UTC',
+    locale: 'en',
     currency: 'EUR',
     version: 1,
   })
@@ -149,6 +150,7 @@ test.each([
   [{ starts_at: '2027-06-01' }, 'starts_at'],
   [{ ends_at: '2026-01-01T00:00:00Z', starts_at: '2027-01-01T00:00:00Z' }, 'ends_at'],
   [{ timezone: 'Mars/Olympus' }, 'timezone'],
+  [{ locale: 'tlh' }, 'locale'],
   [{ capacity: 0 }, 'capacity'],
   [{ currency: 'euro' }, 'currency'],
   [{ status: 'published' }, 'status'],

@@ -73,6 +73,7 @@ const noStates = {
   check_in_point_status: 'archived closes it, which test/rest/check-in-points.test.ts shows',
   check_in_reason: 'why a scan was rejected, which check-ins.test.ts tells of each',
   ticket_type_visibility: 'a setting',
+  locale: 'a setting',
   payment_method: 'a setting',
   notification_type: 'what happened, for good',
   request_source: 'where a row came from, for good',

@@ -23,6 +23,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     starts_at: '2027-06-01T18:00:00+02:00',
     ends_at: '2027-06-01T23:00:00+02:00',
     timezone: 'Europe/Berlin',
+    locale: 'de',
     venue: { name: 'Orangery', country: 'DE' },
     capacity: 80,
     metadata: { season: 'summer', indoor: false },

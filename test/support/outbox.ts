@@ -93,8 +93,8 @@ export async function lockOutbox(client: pg.ClientBase): Promise<void> {
   for (;;) {
     try {
       await client.query(
-        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue
-         in exclusive mode nowait`,
+        `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue,
+           private.organisation_logos in exclusive mode nowait`,
       )
       return
     } catch (error) {

@@ -9,7 +9,7 @@ import { calendarOf } from './calendar.ts'
 import { contentOf } from './content.ts'
 import { type Facts, factsOf } from './facts.ts'
 import { emailHtml } from './html.ts'
-import type { PendingEmail } from './pending.ts'
+import type { Logo, PendingEmail } from './pending.ts'
 import { emailText } from './text.ts'
 
 export type { PendingEmail } from './pending.ts'
@@ -19,13 +19,13 @@ const maxNameLength = 100
 const maxSubjectLength = 150
 
 /** @param from the sender address (MAIL_FROM); the sender name is the organiser's. */
-export async function composeEmail(pending: PendingEmail, from: string): Promise<Email> {
+export async function composeEmail(pending: PendingEmail, from: string, logo?: Logo): Promise<Email> {
   const { id, attempt } = pending
   const recipient = 'attendee' in pending ? pending.attendee : pending.order
   const facts = factsOf(pending)
   const content = contentOf(pending, facts)
   const domain = from.slice(from.lastIndexOf('@') + 1)
-  const cid = `qr.${id}@${domain}`
+  const cids = { qr: `qr.${id}@${domain}`, logo: `logo.${id}@${domain}` }
   return {
     id,
     attempt,
@@ -35,9 +35,13 @@ export async function composeEmail(pending: PendingEmail, from: string): Promise
       replyTo: { name: clip(facts.organisation, maxNameLength), address: facts.replyTo },
     }),
     subject: clip(content.subject, maxSubjectLength),
-    html: emailHtml(content, facts, cid),
+    html: emailHtml(content, facts, logo, cids),
     text: emailText(content, facts),
-    attachments: [...(await picturesOf(pending, cid)), ...calendarFile(pending, facts, from)],
+    attachments: [
+      ...(await picturesOf(pending, cids.qr)),
+      ...logoFile(logo, cids.logo),
+      ...calendarFile(pending, facts, from),
+    ],
     messageId: `<${id}@${domain}>`,
   }
 }
@@ -49,6 +53,12 @@ async function picturesOf(pending: PendingEmail, cid: string): Promise<Attachmen
     { filename: 'qr-code.png', contentType: 'image/png', content, cid },
     { filename: `${fileName(pending)}-ticket.png`, contentType: 'image/png', content },
   ]
+}
+
+function logoFile(logo: Logo | undefined, cid: string): Attachment[] {
+  if (logo === undefined) return []
+  const filename = logo.content_type === 'image/png' ? 'logo.png' : 'logo.jpg'
+  return [{ filename, contentType: logo.content_type, content: Buffer.from(logo.content, 'base64'), cid }]
 }
 
 function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attachment[] {

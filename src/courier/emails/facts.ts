@@ -1,6 +1,7 @@
 // What every e-mail shows of the event and its organiser, shared by the HTML, the text and the calendar, so that all of them say the
 // same. Every value is ready to be shown, but not escaped for HTML.
 
+import { type Palette, paletteOf } from '../colours.ts'
 import { type EventTime, eventTime } from '../event-time.ts'
 import { linesOf, oneLine } from '../plain-text.ts'
 import type { Announced, PendingEmail } from './pending.ts'
@@ -17,16 +18,18 @@ export type Facts = {
   venue: string[]
   onlineUrl: string | undefined
   reference: string
+  palette: Palette
 }
 
 export function factsOf({ organisation, event, order }: PendingEmail): Facts {
-  const words = wordsOf(undefined)
+  const words = wordsOf(event.locale)
   return {
     words,
     organisation: oneLine(organisation.name),
     replyTo: replyAddress(organisation.reply_to),
     ...announcedFacts(event, words),
     reference: oneLine(order.reference),
+    palette: paletteOf(organisation.accent_colour),
   }
 }
 
@@ -34,7 +37,7 @@ export function factsOf({ organisation, event, order }: PendingEmail): Facts {
 export function announcedFacts(event: Announced, words: Words): Pick<Facts, 'event' | 'time' | 'venue' | 'onlineUrl'> {
   return {
     event: oneLine(event.name),
-    time: eventTime(event),
+    time: eventTime(event, words),
     venue: venueLines(event.venue, words),
     onlineUrl: webAddress(event.online_url),
   }

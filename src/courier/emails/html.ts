@@ -1,21 +1,23 @@
 // The HTML part of an e-mail: one card, readable from 320 pixels up, made of tables and inline styles, which is what mail clients
 // support. It must load nothing, run nothing, and escape every value.
 
+import type { Palette } from '../colours.ts'
 import { type Html, html } from '../html.ts'
 import type { Block, Content, Detail } from './content.ts'
 import type { Facts } from './facts.ts'
+import type { Logo } from './pending.ts'
 import { fill, type Words } from './words/index.ts'
 
 // Light colours are inline, for clients that drop <style>; dark ones are for clients that support the media query. The QR code keeps
 // its white background in both, because scanners need dark on light.
-const dark = html`
+const dark = ({ linkOnDark }: Palette) => html`
     :root { color-scheme: light dark; supported-color-schemes: light dark; }
     @media (prefers-color-scheme: dark) {
       .page { background-color: #12141f !important; }
       .card { background-color: #1e2132 !important; }
       .text { color: #f1f3fa !important; }
       .soft { color: #a9b0c8 !important; }
-      .link { color: #9db4ff !important; }
+      .link { color: ${linkOnDark} !important; }
       .tear { border-color: #4a5170 !important; }
       .line { border-color: #3a405c !important; }
     }`
@@ -26,14 +28,14 @@ const wrap = 'overflow-wrap:anywhere;word-break:break-word;'
 const styles = {
   page: 'margin:0;padding:0;background-color:#eceef5;',
   card: 'background-color:#ffffff;border-radius:16px;border-collapse:separate;overflow:hidden;',
-  head: 'background-color:#26306b;padding:28px 28px 26px;',
-  from: `${font}${wrap}margin:0 0 8px;text-align:left;font-size:14px;line-height:20px;color:#c9d1ff;`,
-  title: `${font}${wrap}margin:0;text-align:left;font-size:27px;line-height:33px;font-weight:700;color:#ffffff;`,
+  head: 'padding:28px 28px 26px;',
+  from: `${font}${wrap}margin:0 0 8px;text-align:left;font-size:14px;line-height:20px;`,
+  title: `${font}${wrap}margin:0;text-align:left;font-size:27px;line-height:33px;font-weight:700;`,
   label: `${font}margin:0 0 3px;font-size:13px;line-height:18px;color:#646b82;`,
   value: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#1a1d2b;`,
   strong: `${font}${wrap}margin:0;font-size:16px;line-height:23px;font-weight:600;color:#1a1d2b;`,
   soft: `${font}${wrap}margin:0;font-size:14px;line-height:21px;color:#646b82;`,
-  link: `${font}${wrap}font-size:16px;line-height:23px;color:#2f4bd6;`,
+  link: `${font}${wrap}font-size:16px;line-height:23px;`,
   // Two of these are side by side where there is room, otherwise stacked.
   column: 'display:inline-block;width:100%;max-width:251px;vertical-align:top;',
   cell: 'padding:0 12px 18px 0;text-align:left;',
@@ -47,10 +49,16 @@ const styles = {
   holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
 } as const
 
-/** @param cid Content-ID of the attachment with the QR code. */
-export function emailHtml({ subject, preview, blocks, closing }: Content, facts: Facts, cid: string): string {
+/** @param cids Content-IDs of the attachments with the QR code and the logo. */
+export function emailHtml(
+  { subject, preview, blocks, closing }: Content,
+  facts: Facts,
+  logo: Logo | undefined,
+  cids: { qr: string; logo: string },
+): string {
+  const { words, palette } = facts
   return html`<!DOCTYPE html>
-<html lang="${facts.words.locale.slice(0, 2)}">
+<html lang="${words.locale.slice(0, 2)}">
 <head>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -58,7 +66,7 @@ export function emailHtml({ subject, preview, blocks, closing }: Content, facts:
   <meta name="supported-color-schemes" content="light dark">
   <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
   <title>${subject}</title>
-  <style>${dark}
+  <style>${dark(palette)}
   </style>
 </head>
 <body class="page" style="${styles.page}">
@@ -69,11 +77,11 @@ export function emailHtml({ subject, preview, blocks, closing }: Content, facts:
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:560px;">
 <tr><td>
 <table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="${styles.card}">
-<tr><td style="${styles.head}">
-  <p dir="auto" style="${styles.from}">${facts.organisation}</p>
-  <h1 dir="auto" style="${styles.title}">${facts.event}</h1>
+<tr><td style="${styles.head}background-color:${palette.accent};">
+  ${logo && picture(logo, cids.logo)}<p dir="auto" style="${styles.from}color:${palette.softOnAccent};">${facts.organisation}</p>
+  <h1 dir="auto" style="${styles.title}color:${palette.onAccent};">${facts.event}</h1>
 </td></tr>
-${blocks.map((block, index) => row(block, index === 0, facts.words, cid))}
+${blocks.map((block, index) => row(block, index === 0, facts, cids.qr))}
 <tr><td style="font-size:0;line-height:0;height:6px;">&nbsp;</td></tr>
 </table>
 </td></tr>
@@ -89,12 +97,12 @@ ${blocks.map((block, index) => row(block, index === 0, facts.words, cid))}
 `.toString()
 }
 
-function row(block: Block, isFirst: boolean, words: Words, cid: string): Html {
+function row(block: Block, isFirst: boolean, { words, palette }: Facts, cid: string): Html {
   const top = isFirst ? '24px' : '0'
   switch (block.type) {
     case 'details':
       return html`<tr><td style="padding:${top} 16px 0 28px;font-size:0;">
-  ${pairs(block.details.map(detail))}
+  ${pairs(block.details.map((each) => detail(each, palette)))}
 </td></tr>
 `
     case 'ticket':
@@ -139,6 +147,16 @@ function row(block: Block, isFirst: boolean, words: Words, cid: string): Html {
   }
 }
 
+// On white, which most logos are made for, and no larger than a line of letters beside the title.
+function picture({ width, height }: Logo, cid: string): Html {
+  const scale = Math.min(1, 180 / width, 56 / height)
+  const [shownWidth, shownHeight] = [width, height].map((size) => `${Math.max(1, Math.round(size * scale))}`)
+  return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:0 0 16px;"><tr>
+    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:8px;padding:8px;"><img src="cid:${cid}" width="${shownWidth}" height="${shownHeight}" alt="" style="display:block;border:0;"></td>
+  </tr></table>
+  `
+}
+
 /** The part that is shown at the entrance: QR code, ticket code, and name. */
 function stub({ holder, company, code }: Extract<Block, { type: 'ticket' }>, words: Words, cid: string): Html {
   const picture = html`<img src="cid:${cid}" width="220" height="220" alt="${fill(words.qrCode, { code })}" style="display:block;border:0;border-radius:12px;">`
@@ -159,9 +177,10 @@ const tear = html`<table role="presentation" width="100%" cellpadding="0" cellsp
   ${notch('10px 0 0 10px')}
 </tr></table>`
 
-function detail({ label, lines: [first, ...others], link }: Detail): Html {
+function detail({ label, lines: [first, ...others], link }: Detail, { linkOnLight }: Palette): Html {
   const address =
-    link && html`<p style="${styles.value}"><a class="link" href="${link}" style="${styles.link}">${link}</a></p>`
+    link &&
+    html`<p style="${styles.value}"><a class="link" href="${link}" style="${styles.link}color:${linkOnLight};">${link}</a></p>`
   return column(label, html`${first && strong(first)}${others.map(plain)}${address}`)
 }
 

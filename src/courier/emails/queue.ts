@@ -6,6 +6,7 @@ import type { Observe, Queue } from '../courier.ts'
 import { type CourierRpc, settle } from '../courier-rpc.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
 import { composeEmail, type PendingEmail } from './compose.ts'
+import { logosOf } from './logos.ts'
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
 /** `reason` is for the log. */
@@ -19,9 +20,11 @@ export function emailQueue(
   log: Logger,
   observe: Observe,
 ): Queue<PendingEmail> {
+  const logoOf = logosOf(rpc)
+
   async function send(pending: PendingEmail): Promise<Outcome> {
     try {
-      return { sent: await mail.send(await composeEmail(pending, from)) }
+      return { sent: await mail.send(await composeEmail(pending, from, await logoOf(pending.organisation))) }
     } catch (error) {
       if (error instanceof MailError) {
         const { message, permanent, reason } = error

@@ -26,6 +26,8 @@ export const de: Words = {
   by: 'von {organisation}',
   qrCode: 'QR-Code {code}',
   line: '{quantity} × {name}',
+  until: 'bis {moment}',
+  offsets: '{start} zu Beginn, {end} am Ende',
 
   showAtTheDoor:
     'Zeigen Sie den QR-Code am Eingang, auf dem Telefon oder auf Papier. Er gilt für eine Person und einen Einlass: Bitte geben Sie ihn nicht weiter.',

@@ -27,6 +27,10 @@ export const en = {
   by: 'by {organisation}',
   qrCode: 'QR code {code}',
   line: '{quantity} × {name}',
+  /** The second line of an event over several days. */
+  until: 'to {moment}',
+  /** Of an event during which the clocks change. */
+  offsets: '{start} at the start, {end} at the end',
 
   // Closing sentences
   showAtTheDoor:

@@ -26,6 +26,8 @@ export const es: Words = {
   by: 'de {organisation}',
   qrCode: 'Código QR {code}',
   line: '{quantity} × {name}',
+  until: 'hasta el {moment}',
+  offsets: '{start} al principio, {end} al final',
 
   showAtTheDoor:
     'Muestra el código QR en la entrada, en el teléfono o en papel. Deja entrar a una persona, una sola vez: no lo compartas con nadie.',

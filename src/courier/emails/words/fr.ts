@@ -26,6 +26,8 @@ export const fr: Words = {
   by: 'par {organisation}',
   qrCode: 'Code QR {code}',
   line: '{quantity} × {name}',
+  until: 'jusqu’au {moment}',
+  offsets: '{start} au début, {end} à la fin',
 
   showAtTheDoor:
     'Présentez le code QR à l’entrée, sur votre téléphone ou sur papier. Il laisse entrer une personne, une seule fois : ne le partagez pas.',

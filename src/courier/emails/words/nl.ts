@@ -26,6 +26,8 @@ export const nl: Words = {
   by: 'van {organisation}',
   qrCode: 'QR-code {code}',
   line: '{quantity} × {name}',
+  until: 'tot {moment}',
+  offsets: '{start} aan het begin, {end} aan het eind',
 
   showAtTheDoor:
     'Laat de QR-code bij de ingang zien, op je telefoon of op papier. Hij geeft één persoon één keer toegang: deel hem met niemand.',
