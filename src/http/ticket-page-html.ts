@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
+import { type Palette, paletteOf } from '../courier/colours.ts'
 import { fill, type Words } from '../courier/emails/words/index.ts'
 import { type Html, html } from '../courier/html.ts'
 import type { PageFacts } from './ticket-page-facts.ts'
@@ -13,8 +14,6 @@ export type PageFiles = {
   style: string
   script: string
   serviceWorker: string
-  /** For Content-Security-Policy: the page runs what is in it, loads nothing, and asks this server again. */
-  policy: string
   /** Changes with them. */
   version: string
 }
@@ -24,19 +23,8 @@ const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).di
 
 function readFiles(): PageFiles {
   const [style, script] = [read('page.css'), stripTypeScriptTypes(read('refresh.ts'))]
-  const policy = [
-    "default-src 'none'",
-    `script-src ${hashOf(script)}`,
-    `style-src ${hashOf(style)}`,
-    'img-src data:',
-    "connect-src 'self'",
-    "worker-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
   const serviceWorker = stripTypeScriptTypes(read('service-worker.ts'))
-  return { style, script, serviceWorker, policy, version: hashOf(policy) }
+  return { style, script, serviceWorker, version: hashOf(style + script) }
 }
 
 let made: PageFiles | undefined
@@ -46,11 +34,41 @@ export const pageFiles = (): PageFiles => {
   return made
 }
 
-/** @param qr the picture as a data URL; undefined where no code is to be shown. */
-export function ticketPage(facts: PageFacts, token: string, qr: string | undefined): string {
+/** A page, and the Content-Security-Policy under which it is sent. */
+export type SentPage = { html: string; policy: string }
+
+/** The page runs what is in it, loads nothing, and asks this server again. */
+export const policyOf = (style: string): string =>
+  [
+    "default-src 'none'",
+    `script-src ${hashOf(pageFiles().script)}`,
+    `style-src ${hashOf(style)}`,
+    'img-src data:',
+    "connect-src 'self'",
+    "worker-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+
+/** In the organiser's colours, which go first: on paper the style has others. */
+const styleOf = ({ accent, onAccent, softOnAccent, linkOnLight, linkOnDark }: Palette): string =>
+  `:root { --accent: ${accent}; --on-accent: ${onAccent}; --soft-on-accent: ${softOnAccent}; --link: ${linkOnLight} }
+@media (prefers-color-scheme: dark) { :root { --link: ${linkOnDark} } }
+${pageFiles().style}`
+
+/** Pictures as data URLs. */
+export type Pictures = {
+  /** Undefined where no code is to be shown. */
+  qr: string | undefined
+  logo: string | undefined
+}
+
+export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictures): SentPage {
   const { words, time, venue, onlineUrl, mapUrl, googleCalendarUrl } = facts
   const main = html`<main class="ticket ${facts.state}">
       <header>
+        ${logo !== undefined && html`<img class="logo" src="${logo}" alt="">`}
         <p class="from" dir="auto">${facts.organisation}</p>
         <h1 dir="auto">${facts.event}</h1>
       </header>
@@ -83,17 +101,18 @@ export function ticketPage(facts: PageFacts, token: string, qr: string | undefin
       </p>`
       }
     </main>`
-  return document(fill(words.page.title, { event: facts.event }), main, words)
+  return document(fill(words.page.title, { event: facts.event }), main, words, facts.palette)
 }
 
 /** The page for a link that leads to no ticket, the same for each, and the one for a ticket that cannot be shown now. */
-export function noTicketPage(kind: 'unknown' | 'busy', words: Words): string {
+export function noTicketPage(kind: 'unknown' | 'busy', words: Words): SentPage {
   const [title, sentence] =
     kind === 'unknown' ? [words.page.unknownTitle, words.page.unknown] : [words.page.busyTitle, words.page.busy]
   return document(
     title,
     html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`,
     words,
+    paletteOf(null),
   )
 }
 
@@ -120,10 +139,10 @@ const entry = (name: string, lines: string[], ...links: (Html | false)[]) => htm
 // Before anything that a person typed, so that nothing of theirs is taken for it.
 const places = { style: '/* style */', script: '/* script */' }
 
-// The organiser's colours come in here: custom properties in the style, and so another hash of it in the policy.
-const document = (title: string, main: Html, words: Words): string =>
-  html`<!DOCTYPE html>
-<html lang="${words.locale}">
+function document(title: string, main: Html, words: Words, palette: Palette): SentPage {
+  const style = styleOf(palette)
+  const page = html`<!DOCTYPE html>
+<html lang="${words.locale.slice(0, 2)}">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
@@ -142,5 +161,7 @@ const document = (title: string, main: Html, words: Words): string =>
 </html>
 `
     .toString()
-    .replace(places.style, () => pageFiles().style)
+    .replace(places.style, () => style)
     .replace(places.script, () => pageFiles().script)
+  return { html: page, policy: policyOf(style) }
+}

@@ -3,6 +3,8 @@
 
 import { createHash } from 'node:crypto'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
+import { createCourierRpc } from '../courier/courier-rpc.ts'
+import { logosOf } from '../courier/emails/logos.ts'
 import { languages, wordsOf } from '../courier/emails/words/index.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import type { DataApi } from '../gateway/data-api.ts'
@@ -13,7 +15,7 @@ import { apiErrorOfExpress, methodNotAllowed } from './errors.ts'
 import { createAttempts } from './key-attempts.ts'
 import { logError } from './log-requests.ts'
 import { pageCalendar, pageFacts, type TicketPage } from './ticket-page-facts.ts'
-import { noTicketPage, pageFiles, ticketPage } from './ticket-page-html.ts'
+import { noTicketPage, pageFiles, policyOf, type SentPage, ticketPage } from './ticket-page-html.ts'
 
 export type TicketPageParts = {
   dataApi: DataApi
@@ -35,6 +37,7 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
     },
     countFailure,
   )
+  const logoOf = logosOf(createCourierRpc(dataApi, tokens))
   const find = (req: Request, res: Response) => {
     res.locals.operation = 'get_ticket_page'
     return attempts.resolve(req.params.token as string, req, res)
@@ -56,8 +59,12 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
     if (req.get('If-None-Match')?.replace(/^W\//, '') === etag) return void res.status(304).end()
     const { ticket_code } = page.attendee
     const picture = ticket_code === null ? undefined : await qrPictures.png.draw({ ticket_code })
-    const qr = picture && `data:image/png;base64,${picture.toString('base64')}`
-    res.type('html').send(ticketPage(pageFacts(page), req.params.token, qr))
+    const logo = await logoOf(page.organisation)
+    const pictures = {
+      qr: picture && dataUrl('image/png', picture.toString('base64')),
+      logo: logo && dataUrl(logo.content_type, logo.content),
+    }
+    send(res, ticketPage(pageFacts(page), req.params.token, pictures))
   })
   router.get('/t/:token/ticket.ics', async (req, res) => {
     const page = await find(req, res)
@@ -79,13 +86,19 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
   return router
 }
 
+const send = (res: Response, { html, policy }: SentPage): void =>
+  void res.set('Content-Security-Policy', policy).type('html').send(html)
+
+const dataUrl = (type: string, base64: string): string => `data:${type};base64,${base64}`
+
 const isToken = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
 const noTicket = () => new ApiError(404, 'not_found', 'There is no such ticket.')
 
 const setHeaders: RequestHandler = (_req, res, next) => {
   res.set({
-    'Content-Security-Policy': pageFiles().policy,
+    // Of what is no page; a page has its own.
+    'Content-Security-Policy': policyOf(''),
     'Cache-Control': 'private, no-store',
     'Referrer-Policy': 'no-referrer',
     'X-Robots-Tag': 'noindex',
@@ -93,7 +106,7 @@ const setHeaders: RequestHandler = (_req, res, next) => {
   next()
 }
 
-/** Of what the page shows: drawing it costs ten times as much as reading it. */
+/** Of what the page shows, so that nothing is drawn for a browser that has it. */
 const etagOf = (page: TicketPage): string =>
   `"${createHash('sha256').update(pageFiles().version).update(JSON.stringify(page)).digest('base64url')}"`
 
@@ -109,8 +122,6 @@ const answerError: ErrorRequestHandler = (error, req, res, _next) => {
   if (answer.status === 405) return void res.status(405).type('text').send(answer.message)
   // Of which event it is nobody knows.
   const words = wordsOf(req.acceptsLanguages(Object.keys(languages)) || undefined)
-  res
-    .status(isUnknown ? 404 : answer.status)
-    .type('html')
-    .send(noTicketPage(isUnknown ? 'unknown' : 'busy', words))
+  res.status(isUnknown ? 404 : answer.status)
+  send(res, noTicketPage(isUnknown ? 'unknown' : 'busy', words))
 }

@@ -28,7 +28,14 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email),
+      'organisation', json_build_object(
+        'id', g.id,
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', null,
+        'logo_version', private.logo_version(g.id)
+      ),
       'event', private.event_json(e),
       'ticket_type', json_build_object('name', t.name),
       'order', json_build_object('reference', o.reference),

@@ -3,6 +3,9 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
+import { wordsOf } from '../../src/courier/emails/words/index.ts'
+import { locales } from '../../src/operations/locales.ts'
+import { qrPictures } from '../../src/operations/ticket-qr.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { readPng } from '../support/qr.ts'
@@ -115,6 +118,41 @@ test.skipIf(!hasBrowser)(
     expect(await page.context().cookies()).toEqual([])
   },
 )
+
+test.skipIf(!hasBrowser)('the page is in the language of the event and the colours of the organiser', async () => {
+  const own = await createOrganisation()
+  const theirs = await own.event()
+  const { attendeeId } = await theirs.guest()
+  const logo = await qrPictures.png.draw({ ticket_code: 'logo' })
+  await studio.query(
+    `update public.organisations set accent_colour = '#ffe14d', logo_url = 'https://example.com/logo.png' where id = $1`,
+    [own.id],
+  )
+  await studio.query(
+    `update private.organisation_logos set content = $2, content_type = 'image/png', width = 480, height = 480,
+       next_attempt_at = null where organisation_id = $1`,
+    [own.id, logo],
+  )
+  const { page, complaints } = await telephone()
+  for (const locale of locales) {
+    await studio.query('update public.events set locale = $2 where id = $1', [theirs.id, locale])
+    await page.goto(await linkOf(attendeeId))
+    await page.locator('main.valid').waitFor()
+    await page.getByText(wordsOf(locale).page.valid).waitFor()
+    expect(await page.locator('html').getAttribute('lang')).toBe(locale)
+    await atWidth(page, 320)
+    expect(await outline(page), locale).toEqual({ overflow: false, mains: 1, headings: 1 })
+  }
+  for (const colorScheme of schemes) {
+    await page.emulateMedia({ colorScheme })
+    expect(await obstacles(page), colorScheme).toEqual([])
+  }
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('header')).backgroundColor`)).toBe(
+    'rgb(255, 225, 77)',
+  )
+  expect(await page.evaluate(`document.querySelector('.logo').naturalWidth`)).toBe(480)
+  expect(complaints).toEqual([])
+})
 
 test.skipIf(!hasBrowser)(
   'an open page learns what happens, opens without a network, and dies with its token',
