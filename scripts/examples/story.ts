@@ -115,6 +115,12 @@ async function planning({ play, show, refuse }: Player): Promise<Event> {
     valid_until: '2027-05-31T23:59:59+02:00',
     max_redemptions: 50,
   })
+  await show('create_promo_code', 'Five euros off an order', {
+    event_id: event.id,
+    code: 'FIVER',
+    amount_off: 500,
+    ticket_type_ids: [standard.id],
+  })
   await show('update_promo_code', 'More of them', { promo_code_id: promoCode.id, changes: { max_redemptions: 80 } })
   await show('list_promo_codes', 'All of an event', { event_id: event.id })
   await show('get_promo_code', 'One', { promo_code_id: promoCode.id })

@@ -54,7 +54,7 @@ export const AttendeeSchema = z.strictObject({
   email: z.string(),
   company: z.string().nullable(),
   price: money.describe('Price when the ticket was registered, in minor units; 0 when complimentary.'),
-  discount: money.describe('Discount of the promo code, in minor units.'),
+  discount: money.describe('Discount of the promo code, or its share of an amount off the order, in minor units.'),
   currency,
   status: z.enum(attendeeStatuses),
   ticket_code: z

@@ -8,6 +8,7 @@ import {
   id,
   ifVersions,
   listOf,
+  money,
   nextPage,
   one,
   paging,
@@ -23,11 +24,14 @@ export const PromoCodeSchema = z.strictObject({
   id: id('promo code'),
   event_id: id('event'),
   code: z.string(),
-  percent_off: z.number(),
+  percent_off: z.number().nullable().describe('Percentage taken off each ticket; null: it takes amount_off.'),
+  amount_off: money
+    .nullable()
+    .describe('Minor units taken off each order, spread over its tickets; null: it takes percent_off.'),
   valid_from: timestamp.nullable(),
   valid_until: timestamp.nullable(),
   max_redemptions: z.int().nullable().describe('Maximum number of tickets; null: no limit.'),
-  times_redeemed: z.int().describe('Number of tickets that use it.'),
+  times_redeemed: z.int().describe('Number of tickets that use it, however much it takes off them.'),
   ticket_type_ids: z.array(id('ticket type')).describe('Ticket types it applies to; empty: all of the event.'),
   status: z.enum(statuses),
   state: z
@@ -42,21 +46,48 @@ const promoCodeFields = {
   code: z
     .string()
     .regex(/^[\x21-\x7e]{1,50}$/, 'must be one word of 1 to 50 letters, digits or signs')
-    .describe('The code that the buyer enters; case-insensitive.'),
+    .describe('What the buyer enters; case-insensitive.'),
   percent_off: z
     .number()
     .gt(0, 'must be more than 0')
     .max(100, 'must be at most 100')
     .multipleOf(0.01, 'must have at most two decimals')
-    .describe('Percentage taken off each ticket.'),
-  valid_from: timestampInput.nullable().describe('Start of its validity; null: valid at once.'),
-  valid_until: timestampInput.nullable().describe('End of its validity; null: no end.'),
+    .describe('Percentage off each ticket.'),
+  amount_off: z
+    .int('must be a whole number of minor units')
+    .min(1, 'must be at least 1')
+    .max(100_000_000_000, 'must be at most 100000000000')
+    .describe('Minor units off the order, in place of percent_off.'),
+  valid_from: timestampInput.nullable().describe('Start of validity; null: valid at once.'),
+  valid_until: timestampInput.nullable().describe('End of validity; null: no end.'),
   max_redemptions: count(1).nullable().describe('Maximum number of tickets; null: no limit.'),
   ticket_type_ids: z
     .array(id('ticket type'))
     .max(100, 'must be at most 100 ticket types')
-    .describe('Ticket types it applies to; empty: all of the event.'),
+    .describe('Ticket types it applies to; empty: all.'),
 }
+
+type Discount = { percent_off?: number | null | undefined; amount_off?: number | null | undefined }
+
+// Exactly one of the two, as the triggers of promo_codes have it; checked even if another field is bad.
+const always = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null }
+const hasDiscount = ({ percent_off, amount_off }: Discount) => percent_off !== undefined || amount_off !== undefined
+const withoutDiscount = { path: ['percent_off'], error: 'is required, or amount_off in its place', ...always }
+const hasOneDiscount = ({ percent_off, amount_off }: Discount) => percent_off == null || amount_off == null
+const withTwoDiscounts = {
+  path: ['amount_off'],
+  error: 'must not stand beside percent_off: a promo code has one of them',
+  ...always,
+}
+
+const newPromoCode = z
+  .strictObject({ event_id: id('event'), ...promoCodeFields })
+  .partial()
+  .required({ event_id: true, code: true })
+// The two forms, as published.
+const body = newPromoCode.omit({ event_id: true })
+const byPercentage = body.omit({ amount_off: true }).required({ percent_off: true })
+const byAmount = body.omit({ percent_off: true }).required({ amount_off: true })
 
 export const listPromoCodes = {
   name: 'list_promo_codes',
@@ -89,15 +120,13 @@ export const createPromoCode = {
   title: 'Create a promo code',
   summary: 'Add a discount code to an event.',
   description:
-    'Adds a promo code to an event: percent_off each ticket, of all ticket types or those in ticket_type_ids. On already_exists choose another code.',
+    'Adds a promo code to an event: percent_off each ticket or amount_off the order, of all ticket types or those in ticket_type_ids. On already_exists choose another code.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
   errors: ['not_found', 'already_exists'],
   scope: 'events:write',
-  input: z
-    .strictObject({ event_id: id('event'), ...promoCodeFields })
-    .partial()
-    .required({ event_id: true, code: true, percent_off: true }),
+  input: newPromoCode.refine(hasDiscount, withoutDiscount).refine(hasOneDiscount, withTwoDiscounts),
+  body: { name: 'CreatePromoCodeRequest', forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount } },
   output: one(PromoCodeSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
 } satisfies Operation
@@ -107,7 +136,7 @@ export const updatePromoCode = {
   title: 'Change a promo code',
   summary: 'Change or disable a promo code; fields left out are unchanged, null clears.',
   description:
-    'Changes a promo code. status disabled rejects it from now on; orders keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
+    'Changes a promo code; of percent_off and amount_off one is null. status disabled rejects it from now on; orders keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found', 'limit_below_redeemed', 'already_exists', 'version_mismatch'],
@@ -116,8 +145,10 @@ export const updatePromoCode = {
     promo_code_id: id('promo code'),
     changes: changesOf({
       ...promoCodeFields,
+      percent_off: promoCodeFields.percent_off.nullable(),
+      amount_off: promoCodeFields.amount_off.nullable(),
       status: z.enum(statuses, 'must be active or disabled'),
-    }),
+    }).refine(hasOneDiscount, withTwoDiscounts),
     if_version: ifVersions,
   }),
   output: one(PromoCodeSchema),

@@ -35,7 +35,7 @@ const Registration = z.strictObject({
   payment_method: oneOf(paymentMethods)
     .optional()
     .describe('Left out: complimentary. Given, usually invoice: the order is pending until it is paid.'),
-  promo_code: line(50).optional().describe('Takes a percentage off; needs a payment_method.'),
+  promo_code: line(50).optional().describe('For a discount; needs a payment_method.'),
   send_email: z.boolean('must be true or false').optional().describe('false: the tickets are not e-mailed.'),
   external_id: externalIdInput.optional().describe('Your own identifier of the order, and of a single attendee.'),
   metadata: metadataInput.optional().describe('Your own flat object on the order, and on a single attendee.'),

@@ -2454,8 +2454,8 @@ comment on function api.update_ticket_type(uuid, jsonb, integer[], text, text) i
   'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_ticket_type(uuid, jsonb, integer[], text, text) to scope_events_write;
 
--- Promo codes: a percentage off the price of some or all ticket types of an event, limited in time and in uses. Never
--- overused.
+-- Promo codes: a percentage off each ticket, or an amount off the order, for some or all ticket types of an event, limited in time
+-- and in uses. Never overused.
 
 create type public.promo_code_status as enum ('active', 'disabled');
 
@@ -2464,7 +2464,8 @@ create table public.promo_codes (
   organisation_id uuid not null,
   event_id uuid not null,
   code text not null,
-  percent_off numeric(5, 2) not null,
+  percent_off numeric(5, 2),
+  amount_off bigint,
   valid_from timestamptz,
   valid_until timestamptz,
   max_redemptions integer,
@@ -2480,6 +2481,8 @@ create table public.promo_codes (
     references public.events (id, organisation_id),
   constraint promo_codes_code_is_one_word check (code ~ '^[[:graph:]]{1,50}$'),
   constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
+  constraint promo_codes_amount_off_is_bounded check (amount_off between 1 and 100000000000),
+  constraint promo_codes_have_one_discount check (num_nonnulls(percent_off, amount_off) = 1),
   constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
   constraint promo_codes_valid_from_and_valid_until_are_finite check (
     valid_from between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
@@ -2501,9 +2504,10 @@ comment on column public.promo_codes.version is 'Number of edits; the ETag over 
 comment on column public.promo_codes.created_at is 'When the row was added.';
 comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.promo_codes.code is 'What the buyer types; case does not matter.';
-comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
+comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
+comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units, spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
-comment on column public.promo_codes.times_redeemed is 'Tickets that use it. Counted from the attendees, not edited.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
@@ -2613,6 +2617,19 @@ create trigger promo_codes_100_guard before insert or update on public.promo_cod
 create trigger promo_codes_300_percent_off before insert or update of percent_off on public.promo_codes
   for each row when (new.percent_off <= 0 or new.percent_off > 100)
   execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.', '25 takes a quarter off.');
+create trigger promo_codes_300_amount_off before insert or update of amount_off on public.promo_codes
+  for each row when (new.amount_off not between 1 and 100000000000)
+  execute function private.tg__refuse_value(
+    'amount_off', 'An amount off is from 1 to 100000000000.', 'It is in minor units: 500 is 5.00.'
+  );
+create trigger promo_codes_300_no_discount before insert or update of percent_off, amount_off on public.promo_codes
+  for each row when (num_nonnulls(new.percent_off, new.amount_off) = 0)
+  execute function private.tg__refuse_value('percent_off', 'A promo code has a percentage or an amount off.', 'Set percent_off or amount_off.');
+create trigger promo_codes_300_two_discounts before insert or update of percent_off, amount_off on public.promo_codes
+  for each row when (num_nonnulls(new.percent_off, new.amount_off) = 2)
+  execute function private.tg__refuse_value(
+    'amount_off', 'A promo code has a percentage or an amount off, not both.', 'Set the other one to null in the same change.'
+  );
 create trigger promo_codes_300_valid_until before insert or update of valid_from, valid_until on public.promo_codes
   for each row when (new.valid_until <= new.valid_from)
   execute function private.tg__refuse_value(
@@ -2626,7 +2643,7 @@ create trigger promo_codes_300_max_redemptions before insert or update of max_re
 create trigger promo_codes_900_updated_at before update on public.promo_codes
   for each row execute function private.tg__set_updated_at();
 create trigger promo_codes_900_version before update of
-    code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+    code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
   on public.promo_codes
   for each row execute function private.tg__count_version();
 
@@ -2647,10 +2664,10 @@ create policy promo_codes_update_membership on public.promo_codes for update to 
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
 grant insert (
-  organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
 ) on public.promo_codes to scope_events_write, authenticated;
 grant update (
-  code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
 ) on public.promo_codes to scope_events_write, authenticated;
 
 create function private.promo_code_json(promo_code public.promo_codes) returns json
@@ -2663,6 +2680,7 @@ begin
     'event_id', promo_code.event_id,
     'code', promo_code.code,
     'percent_off', promo_code.percent_off::float8,
+    'amount_off', promo_code.amount_off,
     'valid_from', private.rfc3339(promo_code.valid_from),
     'valid_until', private.rfc3339(promo_code.valid_until),
     'max_redemptions', promo_code.max_redemptions,
@@ -2738,7 +2756,8 @@ grant execute on function api.get_promo_code(uuid) to scope_events_read;
 create function api.create_promo_code(
   event_id uuid,
   code text,
-  percent_off numeric,
+  percent_off numeric default null,
+  amount_off bigint default null,
   valid_from timestamptz default null,
   valid_until timestamptz default null,
   max_redemptions integer default null,
@@ -2763,10 +2782,10 @@ begin
   end if;
 
   insert into public.promo_codes (
-    organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids
+    organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids
   )
   values (
-    v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off,
+    v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off, create_promo_code.amount_off,
     create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
     coalesce(create_promo_code.ticket_type_ids, '{}')
   )
@@ -2778,9 +2797,9 @@ begin
   );
 end
 $$;
-comment on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text) is
-  'Adds a promo code to an event: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
-grant execute on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text)
+comment on function api.create_promo_code(uuid, text, numeric, bigint, timestamptz, timestamptz, integer, uuid[], text, text) is
+  'Adds a promo code to an event, with either percent_off or amount_off: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
+grant execute on function api.create_promo_code(uuid, text, numeric, bigint, timestamptz, timestamptz, integer, uuid[], text, text)
   to scope_events_write;
 
 create function api.update_promo_code(
@@ -2811,6 +2830,7 @@ begin
   update public.promo_codes c set
     code = v_new.code,
     percent_off = v_new.percent_off,
+    amount_off = v_new.amount_off,
     valid_from = v_new.valid_from,
     valid_until = v_new.valid_until,
     max_redemptions = v_new.max_redemptions,
@@ -3724,7 +3744,7 @@ comment on column public.attendees.created_at is 'When the row was added.';
 comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
 comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
-comment on column public.attendees.discount is 'Discount of the promo code on the price, rounded half up.';
+comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
 comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
@@ -3910,10 +3930,13 @@ begin
 end
 $$;
 create trigger attendees_050_fixed
-  before update of organisation_id, event_id, order_id, price, discount, currency, promo_code_id on public.attendees
+  before update of organisation_id, event_id, order_id, price, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(
-    'organisation_id', 'event_id', 'order_id', 'price', 'discount', 'currency', 'promo_code_id'
+    'organisation_id', 'event_id', 'order_id', 'price', 'currency', 'promo_code_id'
   );
+-- At depth 1 a trigger spreads an amount off: see 19_totals.sql.
+create trigger attendees_050_fixed_discount before update of discount on public.attendees
+  for each row when (pg_trigger_depth() = 0) execute function private.tg__assert_unchanged('discount');
 create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
   for each row execute function private.tg__assert_derived_untouched(
     'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
@@ -4514,13 +4537,15 @@ grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees
 -- Totals: the price of a ticket, the number of tickets per order, the sums of an order, and the uses of its promo code.
 -- Kept by triggers on attendees, so they hold wherever a row is changed.
 
--- The price of a ticket and its discount, rounded half up for each ticket, so that an order is always the sum of its lines. A
--- promo code is used by the tickets it makes cheaper, and by no others.
+-- The price of a ticket and its discount in minor units, so that an order is always the sum of its lines. A percentage is rounded half
+-- up for each ticket. Of an amount off the order, a ticket takes what the tickets before it have left; those that one statement adds
+-- share it afterwards. A promo code is used by the tickets it is for, unless they are free.
 create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_percent_off numeric;
+  v_amount_off bigint;
 begin
   attendee.currency := "order".currency;
   attendee.price := 0;
@@ -4535,18 +4560,75 @@ begin
     select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
   ), 0);
   if "order".promo_code_id is not null and attendee.price > 0 then
-    select c.percent_off into v_percent_off
+    select c.percent_off, c.amount_off into v_percent_off, v_amount_off
     from public.promo_codes c
     where c.id = "order".promo_code_id
       and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
     if found then
       attendee.promo_code_id := "order".promo_code_id;
-      attendee.discount := round(attendee.price * v_percent_off / 100);
+      if v_amount_off is null then
+        attendee.discount := round(attendee.price * v_percent_off / 100);
+      else
+        -- Sees the rows that the same statement has added already, and under the lock of the order those of others. What a cancelled
+        -- ticket had is free again.
+        attendee.discount := least(attendee.price, greatest(0, v_amount_off - coalesce((
+          select sum(a.discount) from public.attendees a where a.order_id = "order".id and a.status <> 'cancelled'
+        ), 0)));
+        perform set_config('usher.spreads_amount_off', 'on', true);
+      end if;
     end if;
   end if;
   return attendee;
 end
 $$;
+
+-- Spreads what the tickets of one order and statement were given of an amount off, in proportion to their prices: each share is
+-- rounded down, and the units that are left over go to the largest remainders, the earlier ticket first. So the shares add up
+-- exactly, and none is above its price. Fires before the rows are notified of and added up, and only where price_attendee met an
+-- amount: other registrations do not pay for it.
+create function private.tg_attendees__spread_amount_off() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+  v_discounts bigint[];
+begin
+  perform set_config('usher.spreads_amount_off', 'off', true);
+  select array_agg(s.id), array_agg(s.discount) into v_ids, v_discounts
+  from (
+    select
+      r.id,
+      r.given,
+      r.share + (row_number() over (partition by r.order_id order by r.remainder desc, r.id) <= r.whole - sum(r.share) over (partition by r.order_id))::integer
+        as discount
+    from (
+      -- Numeric: the product of two amounts exceeds a bigint.
+      select
+        l.id, l.order_id, l.given, l.whole,
+        div(l.price * l.whole, l.subtotal) as share,
+        mod(l.price * l.whole, l.subtotal) as remainder
+      from (
+        select
+          n.id, n.order_id, n.price, n.discount as given,
+          sum(n.discount) over (partition by n.order_id) as whole,
+          sum(n.price) over (partition by n.order_id) as subtotal
+        from new_rows n
+        where (select c.amount_off from public.promo_codes c where c.id = n.promo_code_id) is not null
+      ) l
+    ) r
+  ) s
+  where s.discount <> s.given;
+  -- By key, not by a join, whose plan would be that of the first call.
+  if v_ids is not null then
+    update public.attendees a set discount = v_discounts[array_position(v_ids, a.id)] where a.id = any (v_ids);
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_310_spread_amount_off after insert on public.attendees
+  referencing new table as new_rows
+  for each statement when (current_setting('usher.spreads_amount_off', true) = 'on')
+  execute function private.tg_attendees__spread_amount_off();
 
 -- min_per_order and max_per_order of a ticket type. Checked once per statement, so that a group counts as a whole.
 create function private.tg_attendees__limit_per_order() returns trigger
@@ -7252,7 +7334,8 @@ begin
   -- A scalar subquery is one look-up per row under any plan.
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     insert into public.notifications (organisation_id, type, data)
-    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees)
+    -- The row as it is: its discount may have been set after it was added.
+    select n.organisation_id, 'attendee.updated', (select private.attendee_json(a) from public.attendees a where a.id = n.id)
     from new_rows n
     where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
     order by n.id;

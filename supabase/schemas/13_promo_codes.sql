@@ -1,5 +1,5 @@
--- Promo codes: a percentage off the price of some or all ticket types of an event, limited in time and in uses. Never
--- overused.
+-- Promo codes: a percentage off each ticket, or an amount off the order, for some or all ticket types of an event, limited in time
+-- and in uses. Never overused.
 
 create type public.promo_code_status as enum ('active', 'disabled');
 
@@ -8,7 +8,8 @@ create table public.promo_codes (
   organisation_id uuid not null,
   event_id uuid not null,
   code text not null,
-  percent_off numeric(5, 2) not null,
+  percent_off numeric(5, 2),
+  amount_off bigint,
   valid_from timestamptz,
   valid_until timestamptz,
   max_redemptions integer,
@@ -24,6 +25,8 @@ create table public.promo_codes (
     references public.events (id, organisation_id),
   constraint promo_codes_code_is_one_word check (code ~ '^[[:graph:]]{1,50}$'),
   constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
+  constraint promo_codes_amount_off_is_bounded check (amount_off between 1 and 100000000000),
+  constraint promo_codes_have_one_discount check (num_nonnulls(percent_off, amount_off) = 1),
   constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
   constraint promo_codes_valid_from_and_valid_until_are_finite check (
     valid_from between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
@@ -45,9 +48,10 @@ comment on column public.promo_codes.version is 'Number of edits; the ETag over 
 comment on column public.promo_codes.created_at is 'When the row was added.';
 comment on column public.promo_codes.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.promo_codes.code is 'What the buyer types; case does not matter.';
-comment on column public.promo_codes.percent_off is 'Above 0, up to 100, with at most two decimals.';
+comment on column public.promo_codes.percent_off is 'Taken off each ticket: above 0, up to 100, with at most two decimals. Empty: amount_off.';
+comment on column public.promo_codes.amount_off is 'Taken off each order, in minor units, spread over the tickets that use it. Empty: percent_off.';
 comment on column public.promo_codes.max_redemptions is 'How many tickets may use it. Empty: no limit.';
-comment on column public.promo_codes.times_redeemed is 'Tickets that use it. Counted from the attendees, not edited.';
+comment on column public.promo_codes.times_redeemed is 'Tickets that use it: those it is for, however much it takes off them. Counted from the attendees, not edited.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to. Empty: all of the event.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
@@ -157,6 +161,19 @@ create trigger promo_codes_100_guard before insert or update on public.promo_cod
 create trigger promo_codes_300_percent_off before insert or update of percent_off on public.promo_codes
   for each row when (new.percent_off <= 0 or new.percent_off > 100)
   execute function private.tg__refuse_value('percent_off', 'A discount is above 0 and at most 100 percent.', '25 takes a quarter off.');
+create trigger promo_codes_300_amount_off before insert or update of amount_off on public.promo_codes
+  for each row when (new.amount_off not between 1 and 100000000000)
+  execute function private.tg__refuse_value(
+    'amount_off', 'An amount off is from 1 to 100000000000.', 'It is in minor units: 500 is 5.00.'
+  );
+create trigger promo_codes_300_no_discount before insert or update of percent_off, amount_off on public.promo_codes
+  for each row when (num_nonnulls(new.percent_off, new.amount_off) = 0)
+  execute function private.tg__refuse_value('percent_off', 'A promo code has a percentage or an amount off.', 'Set percent_off or amount_off.');
+create trigger promo_codes_300_two_discounts before insert or update of percent_off, amount_off on public.promo_codes
+  for each row when (num_nonnulls(new.percent_off, new.amount_off) = 2)
+  execute function private.tg__refuse_value(
+    'amount_off', 'A promo code has a percentage or an amount off, not both.', 'Set the other one to null in the same change.'
+  );
 create trigger promo_codes_300_valid_until before insert or update of valid_from, valid_until on public.promo_codes
   for each row when (new.valid_until <= new.valid_from)
   execute function private.tg__refuse_value(
@@ -170,7 +187,7 @@ create trigger promo_codes_300_max_redemptions before insert or update of max_re
 create trigger promo_codes_900_updated_at before update on public.promo_codes
   for each row execute function private.tg__set_updated_at();
 create trigger promo_codes_900_version before update of
-    code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+    code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
   on public.promo_codes
   for each row execute function private.tg__count_version();
 
@@ -191,10 +208,10 @@ create policy promo_codes_update_membership on public.promo_codes for update to 
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
 grant insert (
-  organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
 ) on public.promo_codes to scope_events_write, authenticated;
 grant update (
-  code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
 ) on public.promo_codes to scope_events_write, authenticated;
 
 create function private.promo_code_json(promo_code public.promo_codes) returns json
@@ -207,6 +224,7 @@ begin
     'event_id', promo_code.event_id,
     'code', promo_code.code,
     'percent_off', promo_code.percent_off::float8,
+    'amount_off', promo_code.amount_off,
     'valid_from', private.rfc3339(promo_code.valid_from),
     'valid_until', private.rfc3339(promo_code.valid_until),
     'max_redemptions', promo_code.max_redemptions,

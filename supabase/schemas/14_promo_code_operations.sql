@@ -52,7 +52,8 @@ grant execute on function api.get_promo_code(uuid) to scope_events_read;
 create function api.create_promo_code(
   event_id uuid,
   code text,
-  percent_off numeric,
+  percent_off numeric default null,
+  amount_off bigint default null,
   valid_from timestamptz default null,
   valid_until timestamptz default null,
   max_redemptions integer default null,
@@ -77,10 +78,10 @@ begin
   end if;
 
   insert into public.promo_codes (
-    organisation_id, event_id, code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids
+    organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids
   )
   values (
-    v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off,
+    v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off, create_promo_code.amount_off,
     create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
     coalesce(create_promo_code.ticket_type_ids, '{}')
   )
@@ -92,9 +93,9 @@ begin
   );
 end
 $$;
-comment on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text) is
-  'Adds a promo code to an event: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
-grant execute on function api.create_promo_code(uuid, text, numeric, timestamptz, timestamptz, integer, uuid[], text, text)
+comment on function api.create_promo_code(uuid, text, numeric, bigint, timestamptz, timestamptz, integer, uuid[], text, text) is
+  'Adds a promo code to an event, with either percent_off or amount_off: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
+grant execute on function api.create_promo_code(uuid, text, numeric, bigint, timestamptz, timestamptz, integer, uuid[], text, text)
   to scope_events_write;
 
 create function api.update_promo_code(
@@ -125,6 +126,7 @@ begin
   update public.promo_codes c set
     code = v_new.code,
     percent_off = v_new.percent_off,
+    amount_off = v_new.amount_off,
     valid_from = v_new.valid_from,
     valid_until = v_new.valid_until,
     max_redemptions = v_new.max_redemptions,

@@ -1,13 +1,15 @@
 -- Totals: the price of a ticket, the number of tickets per order, the sums of an order, and the uses of its promo code.
 -- Kept by triggers on attendees, so they hold wherever a row is changed.
 
--- The price of a ticket and its discount, rounded half up for each ticket, so that an order is always the sum of its lines. A
--- promo code is used by the tickets it makes cheaper, and by no others.
+-- The price of a ticket and its discount in minor units, so that an order is always the sum of its lines. A percentage is rounded half
+-- up for each ticket. Of an amount off the order, a ticket takes what the tickets before it have left; those that one statement adds
+-- share it afterwards. A promo code is used by the tickets it is for, unless they are free.
 create function private.price_attendee(attendee public.attendees, "order" public.orders) returns public.attendees
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_percent_off numeric;
+  v_amount_off bigint;
 begin
   attendee.currency := "order".currency;
   attendee.price := 0;
@@ -22,18 +24,75 @@ begin
     select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
   ), 0);
   if "order".promo_code_id is not null and attendee.price > 0 then
-    select c.percent_off into v_percent_off
+    select c.percent_off, c.amount_off into v_percent_off, v_amount_off
     from public.promo_codes c
     where c.id = "order".promo_code_id
       and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
     if found then
       attendee.promo_code_id := "order".promo_code_id;
-      attendee.discount := round(attendee.price * v_percent_off / 100);
+      if v_amount_off is null then
+        attendee.discount := round(attendee.price * v_percent_off / 100);
+      else
+        -- Sees the rows that the same statement has added already, and under the lock of the order those of others. What a cancelled
+        -- ticket had is free again.
+        attendee.discount := least(attendee.price, greatest(0, v_amount_off - coalesce((
+          select sum(a.discount) from public.attendees a where a.order_id = "order".id and a.status <> 'cancelled'
+        ), 0)));
+        perform set_config('usher.spreads_amount_off', 'on', true);
+      end if;
     end if;
   end if;
   return attendee;
 end
 $$;
+
+-- Spreads what the tickets of one order and statement were given of an amount off, in proportion to their prices: each share is
+-- rounded down, and the units that are left over go to the largest remainders, the earlier ticket first. So the shares add up
+-- exactly, and none is above its price. Fires before the rows are notified of and added up, and only where price_attendee met an
+-- amount: other registrations do not pay for it.
+create function private.tg_attendees__spread_amount_off() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+  v_discounts bigint[];
+begin
+  perform set_config('usher.spreads_amount_off', 'off', true);
+  select array_agg(s.id), array_agg(s.discount) into v_ids, v_discounts
+  from (
+    select
+      r.id,
+      r.given,
+      r.share + (row_number() over (partition by r.order_id order by r.remainder desc, r.id) <= r.whole - sum(r.share) over (partition by r.order_id))::integer
+        as discount
+    from (
+      -- Numeric: the product of two amounts exceeds a bigint.
+      select
+        l.id, l.order_id, l.given, l.whole,
+        div(l.price * l.whole, l.subtotal) as share,
+        mod(l.price * l.whole, l.subtotal) as remainder
+      from (
+        select
+          n.id, n.order_id, n.price, n.discount as given,
+          sum(n.discount) over (partition by n.order_id) as whole,
+          sum(n.price) over (partition by n.order_id) as subtotal
+        from new_rows n
+        where (select c.amount_off from public.promo_codes c where c.id = n.promo_code_id) is not null
+      ) l
+    ) r
+  ) s
+  where s.discount <> s.given;
+  -- By key, not by a join, whose plan would be that of the first call.
+  if v_ids is not null then
+    update public.attendees a set discount = v_discounts[array_position(v_ids, a.id)] where a.id = any (v_ids);
+  end if;
+  return null;
+end
+$$;
+create trigger attendees_310_spread_amount_off after insert on public.attendees
+  referencing new table as new_rows
+  for each statement when (current_setting('usher.spreads_amount_off', true) = 'on')
+  execute function private.tg_attendees__spread_amount_off();
 
 -- min_per_order and max_per_order of a ticket type. Checked once per statement, so that a group counts as a whole.
 create function private.tg_attendees__limit_per_order() returns trigger

@@ -86,7 +86,8 @@ begin
   -- A scalar subquery is one look-up per row under any plan.
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     insert into public.notifications (organisation_id, type, data)
-    select n.organisation_id, 'attendee.updated', private.attendee_json(row(n.*)::public.attendees, with_url => false)
+    -- The row as it is: its discount may have been set after it was added.
+    select n.organisation_id, 'attendee.updated', (select private.attendee_json(a, with_url => false) from public.attendees a where a.id = n.id)
     from new_rows n
     where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
     order by n.id;

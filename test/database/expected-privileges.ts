@@ -59,7 +59,8 @@ const checkInPointColumns = 'name, ticket_type_ids, opens_at, closes_at, admissi
 const paymentColumns = 'order_id, method, amount, currency, received_at, external_reference'
 const refundColumns = 'order_id, method, amount, currency, refunded_at, external_reference'
 
-const promoCodeColumns = 'code, percent_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
+const promoCodeColumns =
+  'code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status'
 
 const webhookEndpointColumns = 'url, description, types, event_ids'
 

@@ -58,11 +58,15 @@ async function createTwin() {
   }
   const promo = (code: string, more: Record<string, unknown> = {}) =>
     studio.query(
-      `insert into public.promo_codes (event_id, code, percent_off, status, valid_from, valid_until, max_redemptions, ticket_type_ids)
-       values ($1, $2, 50, $3, $4, $5, $6, $7)`,
+      `insert into public.promo_codes (
+         event_id, code, percent_off, amount_off, status, valid_from, valid_until, max_redemptions, ticket_type_ids
+       )
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
       [
         event.id,
         code,
+        more.amount ? null : 50,
+        more.amount ?? null,
         more.status ?? 'active',
         more.from ?? null,
         more.until ?? null,
@@ -72,6 +76,8 @@ async function createTwin() {
     )
   await promo('HALF')
   await promo('ONCE', { max: 1 })
+  // In euros 50: more than one ticket, less than two.
+  await promo('AMOUNT', { amount: 5000 })
   await promo('OFF', { status: 'disabled' })
   await promo('SOON', { from: tomorrow })
   await promo('PAST', { until: yesterday })
@@ -123,7 +129,7 @@ const registration: fc.Arbitrary<Registration> = fc.record({
   guests: often(1, 2, 3, 0),
   own: fc.boolean(),
   invoice: fc.boolean(),
-  promo: often<string | undefined>(undefined, 'HALF', 'half', 'ONCE', 'OFF', 'SOON', 'PAST', 'OTHER', 'NONE'),
+  promo: often<string | undefined>(undefined, 'HALF', 'half', 'AMOUNT', 'ONCE', 'OFF', 'SOON', 'PAST', 'OTHER', 'NONE'),
   externalId: often<string | undefined>(undefined, 'a', 'b'),
   guestId: often<string | undefined>(undefined, 'x', 'y'),
   email: often('ada@example.com', 'nobody', ''),

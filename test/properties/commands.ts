@@ -116,7 +116,10 @@ export const day = record({
   quantities: fc.tuple(...[0, 1, 2].map(() => fc.integer({ min: 2, max: 6 }))),
   capacity: fc.option(fc.integer({ min: 5, max: 10 })),
   maxRedemptions: fc.integer({ min: 1, max: 5 }),
-  percentOff: fc.integer({ min: 1, max: 10_000 }).map((hundredths) => hundredths / 100),
+  discount: fc.oneof(
+    fc.record({ percent_off: fc.integer({ min: 1, max: 10_000 }).map((hundredths) => hundredths / 100) }),
+    fc.record({ amount_off: fc.integer({ min: 1, max: 12_000 }) }),
+  ),
   scripts: fc.array(script, { minLength: 4, maxLength: 6, size: 'max' }),
   /** At the end of the first script, while the others may still be busy. */
   isCancelled: fc.nat(4).map((n) => n === 0),

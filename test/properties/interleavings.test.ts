@@ -16,7 +16,7 @@ import { expectProperty, patience } from './property.ts'
 const usualRuns = 15
 
 /** An event for the day, with an order of each kind to begin with. */
-async function openDoors({ quantities, capacity, maxRedemptions, percentOff }: Day, send: Send): Promise<Known> {
+async function openDoors({ quantities, capacity, maxRedemptions, discount }: Day, send: Send): Promise<Known> {
   const data = async (...request: Parameters<Send>) => {
     const { status, body } = await send(...request)
     if (status >= 300) throw new Error(`${request.slice(0, 2).join(' ')}: ${status} ${JSON.stringify(body)}`)
@@ -39,7 +39,7 @@ async function openDoors({ quantities, capacity, maxRedemptions, percentOff }: D
   }
   const promoCode = await data('POST', `/events/${eventId}/promo-codes`, {
     code: 'FRIENDS',
-    percent_off: percentOff,
+    ...discount,
     max_redemptions: maxRedemptions,
     // Not for the second ticket type, so that a group may use it in part.
     ticket_type_ids: [ticketTypeIds[0], ticketTypeIds[2]],

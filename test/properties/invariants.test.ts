@@ -44,6 +44,7 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'totals of a cancelled order are those it had',
     'nobody paid more than the order ever cost',
   ],
+  ['update promo_codes set percent_off = null, amount_off = 1', 'an order has at most the amount off of its code'],
   [
     "update orders set amount_refunded = 1 where status = 'completed'",
     'amount_refunded is the sum of the refunds, and at most what was paid',

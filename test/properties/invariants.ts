@@ -44,6 +44,10 @@ const rules = {
   'a discount is of a code and at most the price': `
     select a.* from attendees a
     where a.event_id = $1 and (a.discount not between 0 and a.price or a.discount > 0 and a.promo_code_id is null)`,
+  // As long as nobody lowers the amount: an order keeps what it has.
+  'an order has at most the amount off of its code': `
+    select o.* from orders o join promo_codes p on p.id = o.promo_code_id
+    where o.event_id = $1 and p.amount_off < ${linesOf('a.discount', standing)}`,
   'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided': `
     select o.* from orders o
     where o.event_id = $1

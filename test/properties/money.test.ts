@@ -1,4 +1,4 @@
-// Money adds up: orders of random prices, percentages and quantities over REST, then tickets cancelled and money received,
+// Money adds up: orders of random prices, percentages or amounts off, and quantities over REST, then tickets cancelled and money received,
 // held after every step against a model that was worked out without the database.
 
 import fc from 'fast-check'
@@ -6,7 +6,16 @@ import { expect, test } from 'vitest'
 import { createOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { brokenRules } from './invariants.ts'
-import { asAnswered, cancelTicket, discountOf, due, newOrderModel, type OrderModel, pay } from './order-model.ts'
+import {
+  asAnswered,
+  cancelTicket,
+  discountOf,
+  due,
+  newOrderModel,
+  type OrderModel,
+  pay,
+  sharesOf,
+} from './order-model.ts'
 import { expectProperty, patience } from './property.ts'
 
 const usualRuns = 25
@@ -28,6 +37,12 @@ const percentage = fc.oneof(
   fc.constantFrom(1, 50, 1250, 2500, 3333, 5000, 9999, 10_000),
 )
 
+/** What a promo code takes off. */
+const discount = fc.oneof(
+  fc.record({ hundredths: percentage }),
+  fc.record({ amountOff: price.filter((amount) => amount > 0) }),
+)
+
 const step = fc.oneof(
   fc.record({ what: fc.constant('cancel' as const), ticket: fc.nat(49) }),
   fc.record({ what: fc.constant('pay' as const), share: fc.integer({ min: 0, max: 1000 }) }),
@@ -38,7 +53,7 @@ const sale = fc.record({
   currency: fc.constantFrom('JPY', 'EUR', 'KWD'),
   ticketTypes: fc.array(fc.record({ price, discounted: fc.boolean() }), { minLength: 1, maxLength: 4 }),
   // undefined: without a promo code.
-  hundredths: fc.option(percentage, { nil: undefined, freq: 5 }),
+  discount: fc.option(discount, { nil: undefined, freq: 9 }),
   guests: fc.array(fc.nat(3), { minLength: 1, maxLength: 50, size: 'max' }),
   steps: fc.array(step, { maxLength: 8 }),
 })
@@ -53,7 +68,7 @@ async function data(answer: Promise<RestAnswer>) {
 }
 
 /** A published event with what is for sale; the code is good for the types that are `discounted`, or for all of them. */
-async function openSale(send: Send, { currency, ticketTypes, hundredths }: Sale) {
+async function openSale(send: Send, { currency, ticketTypes, discount }: Sale) {
   const event = await data(
     send('POST', '/events', {
       name: 'Sale',
@@ -72,16 +87,25 @@ async function openSale(send: Send, { currency, ticketTypes, hundredths }: Sale)
   const chosen = types.filter((type) => type.discounted)
   const isFor = (type: { discounted: boolean }) => chosen.length === 0 || type.discounted
   const promoCode =
-    hundredths === undefined
+    discount === undefined
       ? undefined
       : await data(
           send('POST', `/events/${event.id}/promo-codes`, {
             code: 'Random',
-            percent_off: hundredths / 100,
+            ...('amountOff' in discount
+              ? { amount_off: discount.amountOff }
+              : { percent_off: discount.hundredths / 100 }),
             ticket_type_ids: chosen.map((type) => type.id),
           }),
         )
   return { eventId: event.id as string, types, isFor, promoCode }
+}
+
+/** The discount of each ticket, in the order of the guests; a price of 0 is of a ticket that the code is not for. */
+function discountsOf(prices: bigint[], discount: Sale['discount']): bigint[] {
+  if (discount === undefined) return prices.map(() => 0n)
+  if ('amountOff' in discount) return sharesOf(prices, BigInt(discount.amountOff))
+  return prices.map((price) => discountOf(price, discount.hundredths))
 }
 
 /** Registers the guests, by the code where it is any good. @returns the order's id, and what it ought to cost. */
@@ -99,12 +123,11 @@ async function register(send: Send, sale: Sale, opened: Awaited<ReturnType<typeo
     expect([refused.status, refused.body.error?.code]).toEqual([409, 'promo_code_not_applicable'])
   }
   const order = await data(send('POST', path, { ...body, ...(isUsed && { promo_code: 'RANDOM' }) }))
-  const model = newOrderModel(
-    chosen.map((type) => {
-      const price = BigInt(type.price)
-      return { price, discount: isUsed && isFor(type) ? discountOf(price, sale.hundredths ?? 0) : 0n }
-    }),
+  const discounts = discountsOf(
+    chosen.map((type) => (isUsed && isFor(type) ? BigInt(type.price) : 0n)),
+    sale.discount,
   )
+  const model = newOrderModel(chosen.map((type, i) => ({ price: BigInt(type.price), discount: discounts[i] ?? 0n })))
   expect(order).toMatchObject({ currency: sale.currency, ...asAnswered(model) })
   expectSafe(order)
   const used = isUsed ? chosen.filter((type) => type.price > 0 && isFor(type)).length : 0

@@ -1,4 +1,5 @@
-// What an order must cost, worked out without the database: whole numbers in BigInt, rounded half up on each ticket.
+// What an order must cost, worked out without the database: whole numbers in BigInt. A percentage is rounded half up on each ticket, an
+// amount is spread over them.
 
 export type Line = { price: bigint; discount: bigint; cancelled: boolean }
 
@@ -12,6 +13,21 @@ export type OrderModel = {
 
 /** The discount in minor units: `hundredths` of a per cent of the price, half up. */
 export const discountOf = (price: bigint, hundredths: number) => (price * BigInt(hundredths) + 5000n) / 10_000n
+
+/** Of an amount off, the share of each ticket: in proportion to its price, the units left over to the largest remainders, first come. */
+export function sharesOf(prices: bigint[], amountOff: bigint): bigint[] {
+  const subtotal = prices.reduce((sum, price) => sum + price, 0n)
+  if (subtotal === 0n) return prices
+  const whole = amountOff < subtotal ? amountOff : subtotal
+  const shares = prices.map((price) => (price * whole) / subtotal)
+  const remainder = (i: number) => ((prices[i] ?? 0n) * whole) % subtotal
+  const places = [...prices.keys()].sort(
+    (a, b) => Number(remainder(b) > remainder(a)) - Number(remainder(b) < remainder(a)) || a - b,
+  )
+  const left = whole - shares.reduce((sum, share) => sum + share, 0n)
+  for (const i of places.slice(0, Number(left))) shares[i] = (shares[i] ?? 0n) + 1n
+  return shares
+}
 
 export function newOrderModel(lines: { price: bigint; discount: bigint }[]): OrderModel {
   const model: OrderModel = {

@@ -399,6 +399,39 @@ test('promo codes: the same word in other letters is the same code, and the stat
   expect((await send('GET', path)).body.data).toHaveLength(1)
 })
 
+const notOne = { percent_off: 10, amount_off: 500 }
+
+test.each<[object, string]>([
+  [notOne, 'amount_off'],
+  [{}, 'percent_off'],
+  ...[0, -1, 4.5, '500', null, 100_000_000_001, 1e19].map((amount_off): [object, string] => [
+    { amount_off },
+    'amount_off',
+  ]),
+])('a promo code with %j is refused, naming %s', async (discount, param) => {
+  const { organisation, send } = await arrange()
+  const event = await organisation.event()
+  const { status, body } = await send('POST', `/events/${event.id}/promo-codes`, { code: 'ODD', ...discount })
+  expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
+})
+
+test('a promo code changes from a percentage to an amount and back in one edit, and is never both or neither', async () => {
+  const { organisation, send } = await arrange()
+  const event = await organisation.event()
+  const { data: code } = (await send('POST', `/events/${event.id}/promo-codes`, { code: 'TEN', percent_off: 10 })).body
+  expect(code).toMatchObject({ percent_off: 10, amount_off: null })
+  const change = async (changes: object) => {
+    const { status, body } = await send('PATCH', `/promo-codes/${code.id}`, changes)
+    return status === 200 ? [body.data.percent_off, body.data.amount_off] : [status, body.error.code, body.error.param]
+  }
+  expect(await change({ percent_off: null, amount_off: 500 })).toEqual([null, 500])
+  expect(await change({ amount_off: 700 })).toEqual([null, 700])
+  expect(await change({ percent_off: 10 })).toEqual([422, 'validation_failed', 'amount_off'])
+  expect(await change(notOne)).toEqual([422, 'validation_failed', 'amount_off'])
+  expect(await change({ amount_off: null })).toEqual([422, 'validation_failed', 'percent_off'])
+  expect(await change({ amount_off: null, percent_off: 12.5 })).toEqual([12.5, null])
+})
+
 test('a promo code is good only for ticket types of its event', async () => {
   const { organisation, send } = await arrange()
   const [event, other] = [await organisation.event(), await organisation.event()]

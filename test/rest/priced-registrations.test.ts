@@ -175,6 +175,31 @@ describe('a promo code', () => {
     expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(1)
   })
 
+  test('of an amount takes it off the order, spread over the tickets it is for, and is counted in tickets', async () => {
+    const { event, ticketTypeId, send, register, promoCode } = await boxOffice({ price: 1000 })
+    const [dear, other] = [await event.ticketType({ price: 2000 }), await event.ticketType({ price: 500 })]
+    const promo = await promoCode({ percent_off: undefined, amount_off: 1001, ticket_type_ids: [ticketTypeId, dear] })
+    const [guest] = guests(1)
+    const { body } = await register({
+      ticket_type_id: ticketTypeId,
+      payment_method: 'invoice',
+      promo_code: promo.code,
+      attendees: [guest, { ...guest, ticket_type_id: other }, guest, { ...guest, ticket_type_id: dear }],
+    })
+    // Of 4000 that it is for: 250.25, 250.25 and 500.5, which has the largest remainder.
+    expect(body.data).toMatchObject({ subtotal: 4500, discount_total: 1001, total: 3499 })
+    expect(body.data.attendees.map((a: { discount: number }) => a.discount)).toEqual([250, 0, 250, 501])
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(3)
+
+    // A ticket takes its share with it, and the others keep theirs.
+    await send('POST', `/attendees/${body.data.attendees[3].id}/cancel`)
+    expect((await send('GET', `/orders/${body.data.id}`)).body.data).toMatchObject({
+      subtotal: 2500,
+      discount_total: 500,
+    })
+    expect((await send('GET', `/promo-codes/${promo.id}`)).body.data.times_redeemed).toBe(2)
+  })
+
   const hour = 3_600_000
   const inHours = (hours: number) => new Date(Date.now() + hours * hour).toISOString()
 
@@ -504,6 +529,73 @@ describe('in Studio', () => {
     expect(await row('select times_redeemed from public.promo_codes where code = $1', [code])).toEqual({
       times_redeemed: 0,
     })
+  })
+
+  test('tickets of one statement share an amount off, and one that is added later takes what is left of it', async () => {
+    const { event, ticketTypeId, send, promoCode } = await boxOffice({ price: 1000 })
+    const promo = await promoCode({ percent_off: undefined, amount_off: 2500 })
+    const order = await row<{ id: string }>(
+      `insert into public.orders (event_id, name, email, payment_method, promo_code)
+       values ($1, 'Mary', 'mary@example.com', 'invoice', $2) returning id`,
+      [event.id, promo.code],
+    )
+    const add = async (n: number) =>
+      studio.query(
+        `insert into public.attendees (order_id, ticket_type_id, name, email)
+         select $1, $2, 'Guest ' || n, 'guest@example.com' from generate_series(1, $3) n`,
+        [order.id, ticketTypeId, n],
+      )
+    const standing = async () => {
+      const { discount_total, attendees } = (await send('GET', `/orders/${order.id}`)).body.data
+      const those = attendees.filter((a: { status: string }) => a.status !== 'cancelled')
+      return {
+        discount_total,
+        each: those.map((a: { discount: number }) => a.discount),
+        ids: those.map((a: { id: string }) => a.id),
+      }
+    }
+    await add(3)
+    expect(await standing()).toMatchObject({ discount_total: 2500, each: [834, 833, 833] })
+    // Nothing is left of it, until a ticket that had a share is cancelled.
+    await add(1)
+    const { each, ids } = await standing()
+    expect(each).toEqual([834, 833, 833, 0])
+    await studio.query("update public.attendees set status = 'cancelled' where id = $1", [ids[0]])
+    expect(await standing()).toMatchObject({ discount_total: 1666, each: [833, 833, 0] })
+    await add(2)
+    expect(await standing()).toMatchObject({ discount_total: 2500, each: [833, 833, 0, 417, 417] })
+    expect(await row('select times_redeemed from public.promo_codes where id = $1', [promo.id])).toEqual({
+      times_redeemed: 5,
+    })
+    // Each ticket is notified of with the discount that it has.
+    const told = await studio.query<{ discount: number }>(
+      `select (n.data ->> 'discount')::int as discount from public.notifications n
+       where n.type = 'attendee.updated' and n.data -> 'order' ->> 'id' = $1 order by n.id`,
+      [order.id],
+    )
+    expect(told.rows.map(({ discount }) => discount)).toEqual([834, 833, 833, 0, 417, 417])
+    // What was registered keeps its discount when the code changes; the next ticket takes no more than is left of the new amount.
+    await send('PATCH', `/promo-codes/${promo.id}`, { amount_off: 2000 })
+    await add(1)
+    expect(await standing()).toMatchObject({ discount_total: 2500, each: [833, 833, 0, 417, 417, 0] })
+  })
+
+  test('tickets added to one order at the same moment take no more than its amount off', async () => {
+    const { event, ticketTypeId, send, promoCode } = await boxOffice({ price: 1000 })
+    const { code } = await promoCode({ percent_off: undefined, amount_off: 1500 })
+    const { id } = await row<{ id: string }>(
+      `insert into public.orders (event_id, name, email, payment_method, promo_code)
+       values ($1, 'Mary', 'mary@example.com', 'invoice', $2) returning id`,
+      [event.id, code],
+    )
+    const add = () =>
+      studio.query(
+        `insert into public.attendees (order_id, ticket_type_id, name, email)
+         select $1, $2, 'Guest ' || n, 'guest@example.com' from generate_series(1, 2) n`,
+        [id, ticketTypeId],
+      )
+    await Promise.all([add(), add(), add(), add()])
+    expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({ subtotal: 8000, discount_total: 1500 })
   })
 
   test('neither a price nor a discount can be edited', async () => {

@@ -41,6 +41,8 @@ const states = {
   ),
   'active valid, for one more use': promoCodeThat('max_redemptions = 2'),
   'active valid, for the whole price': promoCodeThat('percent_off = 100'),
+  'active valid, an amount below the price': promoCodeThat(`percent_off = null, amount_off = ${price / 2}`),
+  'active valid, an amount above the price': promoCodeThat(`percent_off = null, amount_off = ${price + 1}`),
   'active valid, for another ticket type': forAnotherTicketType,
   'active upcoming': promoCodeThat("valid_from = now() + interval '1 hour'"),
   'active expired': promoCodeThat("valid_until = now() - interval '1 hour'"),
@@ -117,6 +119,11 @@ testStateMachine({
     'active valid, in the middle of its time': { ...active, 'registering with it': halfPrice },
     'active valid, for one more use': { ...active, 'registering with it': halfPrice },
     'active valid, for the whole price': {
+      ...active,
+      'registering with it': registeredGuest(1, { price, ...secondUse }),
+    },
+    'active valid, an amount below the price': { ...active, 'registering with it': halfPrice },
+    'active valid, an amount above the price': {
       ...active,
       'registering with it': registeredGuest(1, { price, ...secondUse }),
     },

@@ -76,6 +76,7 @@ function bodyOf(pending: PendingEmail, facts: Facts): Pick<Content, 'blocks' | '
       ]
       return {
         blocks: [
+          { type: 'sentences', sentences: [kinds.event_changed.note] },
           { type: 'changes', changes: rows.filter((row) => row.before.join('\n') !== row.now.join('\n')) },
           { type: 'sentences', sentences: [kinds.event_changed.valid] },
           ticketAndOrder(pending.ticket_type.name, facts),

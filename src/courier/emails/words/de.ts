@@ -79,6 +79,7 @@ export const de: Words = {
     event_changed: {
       subject: 'Geändert: {event}',
       title: 'Es hat sich etwas geändert:',
+      note: 'Bitte beachten Sie, was sich geändert hat.',
       valid: 'Ihr Ticket bleibt gültig.',
     },
     event_cancelled: {

@@ -85,6 +85,7 @@ export const en = {
     event_changed: {
       subject: 'Changed: {event}',
       title: 'Something has changed:',
+      note: 'Please note what has changed.',
       valid: 'Your ticket stays valid.',
     },
     event_cancelled: {

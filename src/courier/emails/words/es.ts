@@ -79,6 +79,7 @@ export const es: Words = {
     event_changed: {
       subject: 'Cambios: {event}',
       title: 'Algo ha cambiado:',
+      note: 'Ten en cuenta lo que ha cambiado.',
       valid: 'Tu entrada sigue siendo válida.',
     },
     event_cancelled: {

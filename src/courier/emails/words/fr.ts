@@ -79,6 +79,7 @@ export const fr: Words = {
     event_changed: {
       subject: 'Modifié : {event}',
       title: 'Quelque chose a changé :',
+      note: 'Veuillez noter ce qui a changé.',
       valid: 'Votre billet reste valable.',
     },
     event_cancelled: {

@@ -79,6 +79,7 @@ export const nl: Words = {
     event_changed: {
       subject: 'Gewijzigd: {event}',
       title: 'Er is iets veranderd:',
+      note: 'Let op wat er is veranderd.',
       valid: 'Je ticket blijft geldig.',
     },
     event_cancelled: {

@@ -1,0 +1,24 @@
+// Takes the pictures of e-mails for the documentation: `npm run picture`. Composes one of each kind, as the courier does, and takes a
+// screenshot of it as wide as a telephone.
+
+import { join } from 'node:path'
+import { composeEmail } from '../src/courier/emails/compose.ts'
+import { pendingEmails } from '../test/courier/pending-emails.ts'
+import { openBrowser } from './support/browser.ts'
+
+const browser = await openBrowser()
+try {
+  const page = await browser.newPage({ viewport: { width: 420, height: 700 } })
+  for (const [kind, pending] of Object.entries(pendingEmails())) {
+    const { html, attachments } = await composeEmail(pending, 'tickets@usher.example')
+    const shown = attachments.reduce(
+      (text, { cid, contentType, content }) =>
+        text.replace(`cid:${cid}`, `data:${contentType};base64,${content.toString('base64')}`),
+      html,
+    )
+    await page.setContent(shown)
+    await page.screenshot({ path: join(import.meta.dirname, `../docs/emails/${kind}.png`), fullPage: true })
+  }
+} finally {
+  await browser.close()
+}

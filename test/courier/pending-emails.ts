@@ -1,0 +1,120 @@
+// An e-mail of each kind as the database hands it to the courier. All tell of the same evening in Cologne.
+
+import { randomUUID } from 'node:crypto'
+import type { EmailKind, PendingEmail } from '../../src/courier/emails/pending.ts'
+import { pendingTicket } from './pending-ticket.ts'
+
+type Locale = PendingEmail['event']['locale']
+
+/** @param text in place of everything that a person typed. */
+export function pendingEmails(
+  locale: Locale = 'en',
+  text?: string,
+): { [Kind in EmailKind]: PendingEmail & { kind: Kind } } {
+  const ticket = pendingTicket(
+    text === undefined
+      ? { event: { locale } }
+      : {
+          organisation: { name: text },
+          event: {
+            locale,
+            name: text,
+            venue: { name: text, address: null, city: text, postcode: null, country: null },
+          },
+          ticket_type: { name: text },
+          attendee: { name: text, company: text },
+        },
+  )
+  const { kind: _, ...toAttendee } = ticket
+  const { ticket_type: _type, attendee: _attendee, ...common } = toAttendee
+  const { event } = common
+  const order = {
+    object: 'order' as const,
+    id: randomUUID(),
+    event_id: event.id,
+    reference: 'K7Q2M9XD',
+    status: 'pending' as const,
+    payment_status: 'partially_paid' as const,
+    name: text ?? 'Grace Hopper',
+    email: 'grace@navy.example',
+    company: text ?? null,
+    currency: 'EUR',
+    subtotal: 14_700,
+    discount_total: 1_000,
+    total: 13_700,
+    amount_paid: 4_000,
+    amount_due: 9_700,
+    amount_refunded: 0,
+    amount_refundable: 4_000,
+    payment_method: 'invoice' as const,
+    payment_due_at: '2027-04-15T21:59:00Z',
+    promo_code: 'FRIENDS',
+    source: 'api' as const,
+    attendees: [],
+    payments: [],
+    refunds: [],
+    completed_at: null,
+    cancelled_at: null,
+    external_id: null,
+    metadata: {},
+    version: 2,
+    created_at: '2027-02-02T12:00:00Z',
+    updated_at: '2027-02-02T12:00:00Z',
+  }
+  const toBuyer = {
+    ...common,
+    organisation: {
+      ...common.organisation,
+      payment_instructions:
+        text?.replace(/\s+/g, ' ') ?? 'Literaturhaus Köln\nDE75 5121 0800 1245 1261 99\nBIC SOGEDEFF',
+    },
+    order,
+    lines: [
+      { name: text ?? 'Regular', quantity: 2, price: 4_900, discount: 1_000, total: 8_800 },
+      {
+        name: text ?? 'Supporters of the house, with a seat in the first row',
+        quantity: 1,
+        price: 4_900,
+        discount: 0,
+        total: 4_900,
+      },
+    ],
+  }
+  return {
+    ticket,
+    event_changed: {
+      ...toAttendee,
+      kind: 'event_changed',
+      previous: {
+        ...event,
+        name: text ?? 'Lange Nacht',
+        starts_at: '2027-04-24T17:00:00Z',
+        ends_at: null,
+        venue: null,
+      },
+    },
+    event_cancelled: { ...toAttendee, kind: 'event_cancelled' },
+    ticket_cancelled: { ...toAttendee, kind: 'ticket_cancelled' },
+    order_confirmation: { ...toBuyer, kind: 'order_confirmation' },
+    payment_reminder: { ...toBuyer, kind: 'payment_reminder' },
+    order_expired: { ...toBuyer, order: { ...order, status: 'cancelled', amount_due: 0 }, kind: 'order_expired' },
+    payment_received: {
+      ...toBuyer,
+      kind: 'payment_received',
+      payment: {
+        object: 'payment',
+        id: randomUUID(),
+        order_id: order.id,
+        event_id: event.id,
+        method: 'bank_transfer',
+        amount: 4_000,
+        currency: 'EUR',
+        received_at: '2027-03-01T09:00:00Z',
+        external_reference: null,
+        source: 'api',
+        voided_at: null,
+        created_at: '2027-03-01T09:00:00Z',
+      },
+    },
+  }
+}
