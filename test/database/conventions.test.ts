@@ -52,6 +52,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.enforce_payment_deadlines': ['courier'],
     'api.erased_ticket_emails': ['courier'],
     'api.fan_out_webhooks': ['courier'],
+    'api.get_ticket_page': ['gateway'],
     'api.get_logo': ['courier'],
     'api.outbox_depth': ['courier'],
     'api.purge': ['courier'],

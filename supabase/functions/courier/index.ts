@@ -24,7 +24,7 @@ const log = createLog(config.logLevel, { write: (line) => console.error(line.tri
 const rpc = createCourierRpc(
   // Deno's own fetch is native code; undici on its sockets is many times slower.
   createDataApi(database.url, database.publishableKey, fetch),
-  await createTokens(database.signingKey),
+  await createTokens(database.signingKey, config.publicUrl),
 )
 const isSecret = sharedSecret(secret)
 
