@@ -9,6 +9,7 @@ const longest = [
   'courier/chaos',
   'http/door-page',
   'http/docs-page',
+  'http/ticket-page-browser',
   'courier/find-addresses',
   'cli/',
   'courier/edge-function',

@@ -16,7 +16,7 @@ import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from './gateway/database-health.ts'
 import { createProbe, type DataApiAddress } from './gateway/database-probe.ts'
 import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
-import { type HttpListener, isTaken, openListener } from './http/listener.ts'
+import { type HttpListener, isTaken, openListener, urlOf } from './http/listener.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createLimitStores, type LimitStores } from './http/rate-limit.ts'
 import { createApp } from './http/server.ts'
@@ -85,7 +85,8 @@ export async function start(
     backend.note({ api: listener, metrics: metricsListener })
     warnOfLoopback(config, progress)
 
-    const tokens = await createTokens(backend.signingKey)
+    const publicUrl = config.publicUrl ?? listener.url
+    const tokens = await createTokens(backend.signingKey, publicUrl)
     const { dataApi, health } = await Promise.race([
       reach(config, backend.address, tokens, progress, stopping),
       backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
@@ -95,7 +96,6 @@ export async function start(
     opened.push(courier.stop)
 
     const mailFolder = previewedMailFolder(config)
-    const publicUrl = config.publicUrl ?? listener.url
     listener.serve(
       createApp({
         dataApi,
@@ -108,6 +108,7 @@ export async function start(
         ...(config.postmarkWebhookSecret !== undefined && {
           postmark: { secret: config.postmarkWebhookSecret, rpc },
         }),
+        mailFrom: config.mailFrom,
         ...(mailFolder !== undefined && { mailFolder }),
         ...(backend.demoEvent && { demo: backend.demoEvent }),
         onWritten: courier.wake,
@@ -163,10 +164,10 @@ export async function runCourier(
 ): Promise<Pick<Running, 'metricsUrl' | 'stop'>> {
   const metricsListener = await openMetricsListener(config)
   try {
-    const { address, signingKey, ports, webhooksToLoopback } = await joinBackend(config)
+    const { address, signingKey, ports, webhooksToLoopback, publicUrl } = await joinBackend(config)
     const joined = { ...config, webhooksToLoopback, deliveries: true }
     warnOfLoopback(joined, progress)
-    const tokens = await createTokens(signingKey)
+    const tokens = await createTokens(signingKey, publicUrl)
     const { dataApi } = await reach(config, address, tokens, progress, stopping)
     const ownPorts = () => [...portsOfListeners(metricsListener), ...ports()]
     const courier = createCourier(joined, dataApi, tokens, metricsListener, ownPorts, log)
@@ -209,18 +210,20 @@ function createCourier(
   }
 }
 
-type Joined = Pick<Backend, 'address' | 'signingKey' | 'ports'> & Pick<Config, 'webhooksToLoopback'>
+type Joined = Pick<Backend, 'address' | 'signingKey' | 'ports'> & Pick<Config, 'webhooksToLoopback' | 'publicUrl'>
 
 async function joinBackend(config: Config): Promise<Joined> {
-  const { database, webhooksToLoopback } = config
+  const { database, webhooksToLoopback, publicUrl } = config
   if (database.kind === 'supabase') {
     const { url, publishableKey, signingKey } = database
-    return { address: { url, projectKey: publishableKey }, signingKey, ports: () => [], webhooksToLoopback }
+    return { address: { url, projectKey: publishableKey }, signingKey, ports: () => [], webhooksToLoopback, publicUrl }
   }
   const running = await findRunningStack(database.dataDir)
   if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
   let record = recordOfRunningStack(database.dataDir)
+  const api = record?.api
   return {
+    publicUrl: publicUrl ?? (api && urlOf(api)),
     address: { url: running.dataApiUrl },
     signingKey: { secret: running.jwtSecret },
     // The stack may restart a part on another port; without a record the last known ports still count.

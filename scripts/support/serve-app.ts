@@ -11,19 +11,24 @@ export async function serveApp({
   dataApiUrl,
   jwtSecret,
   log,
+  publicUrl,
   ...parts
-}: { dataApiUrl: string; jwtSecret: string; log: Logger } & Partial<AppParts>): Promise<{
+}: { dataApiUrl: string; jwtSecret: string; log: Logger; publicUrl?: string } & Partial<AppParts>): Promise<{
   url: string
   close(): Promise<void>
 }> {
+  const server = createServer()
+  const listening = await listenOnLoopback(server)
   const app = createApp({
     dataApi: createDataApi(dataApiUrl),
-    tokens: await createTokens({ secret: jwtSecret }),
+    tokens: await createTokens({ secret: jwtSecret }, publicUrl ?? listening.url),
     log,
     allowedHosts: [],
     trustProxy: false,
     stores: {},
+    mailFrom: 'tickets@localhost',
     ...parts,
   })
-  return listenOnLoopback(createServer(app))
+  server.on('request', app)
+  return listening
 }

@@ -1,13 +1,13 @@
-// What the courier does on a schedule. Every minute: offers of the waiting list that have expired. Every ten minutes: purges rows that are
-// older than the retention time, and e-mails kept as files of people who were erased. A backlog is worked off in batches with a pause
-// in between, so that no other query has to wait for it.
+// What the courier does on a schedule. Every ten seconds: payment deadlines, and those of offers of the waiting list. Every ten minutes: purges rows that are older than the
+// retention time, and e-mails kept as files of people who were erased. A backlog is worked off in batches with a pause in between, so
+// that no other query has to wait for it.
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from './courier-rpc.ts'
 import { forgetErased } from './mail/files.ts'
 
 const purgeIntervalMs = 600_000
-const offerIntervalMs = 60_000
+const deadlineIntervalMs = 10_000
 const pauseMs = 200
 const batchSize = 1_000
 
@@ -19,6 +19,11 @@ export async function purgeOnce(rpc: CourierRpc, { retentionDays, auditRetention
   const days = { retention_days: retentionDays, audit_retention_days: auditRetentionDays }
   return Number(await rpc('purge', { ...days, limit: batchSize }))
 }
+
+type Deadlines = { expired: number; reminded: number; has_more: boolean }
+
+/** Reminds of payment deadlines and cancels orders after them: one batch, whose size the database decides. */
+export const enforceDeadlinesOnce = async (rpc: CourierRpc) => (await rpc('enforce_payment_deadlines', {})) as Deadlines
 
 type Offers = { expired: number; has_more: boolean }
 
@@ -39,7 +44,12 @@ export function startHousekeeping(rpc: CourierRpc, options: Options, log: Logger
     }
     return purged >= batchSize
   })
-  const offers = repeat(offerIntervalMs, log, async () => {
+  const deadlines = repeat(deadlineIntervalMs, log, async () => {
+    const { has_more: hasMore, ...done } = await enforceDeadlinesOnce(rpc)
+    if (done.expired + done.reminded > 0) log.info(done, 'payment deadlines')
+    return hasMore
+  })
+  const offers = repeat(deadlineIntervalMs, log, async () => {
     const { expired, has_more: hasMore } = await expireOffersOnce(rpc)
     if (expired > 0) log.info({ expired }, 'waiting list')
     return hasMore
@@ -47,6 +57,7 @@ export function startHousekeeping(rpc: CourierRpc, options: Options, log: Logger
   return {
     stop() {
       purging.stop()
+      deadlines.stop()
       offers.stop()
     },
   }

@@ -12,7 +12,7 @@ export type SigningKey = { secret: string } | { jwk: JWK }
 type KeyHolder = { api_key_id: string; family_id: string; organisation_id: string }
 
 export type Tokens = {
-  /** For `api.resolve_api_key` only. */
+  /** For what precedes authentication: `api.resolve_api_key` and `api.get_ticket_page`. */
   forGateway(): Promise<string>
   /** For claiming and settling deliveries. */
   forCourier(): Promise<string>
@@ -22,7 +22,9 @@ export type Tokens = {
 const lifetimeSeconds = 300
 const ttlMs = (lifetimeSeconds - 60) * 1000
 
-export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
+/** @param publicUrl base of the links in answers and e-mails, which the database composes. Without it they are null. */
+export async function createTokens(signingKey: SigningKey, publicUrl?: string): Promise<Tokens> {
+  const links: Record<string, string> = publicUrl === undefined ? {} : { public_url: publicUrl }
   const sign = await signer(signingKey)
   const cache = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: ttlMs })
 
@@ -36,7 +38,7 @@ export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
 
   return {
     forGateway: () => mint('gateway', { role: 'gateway' }),
-    forCourier: () => mint('courier', { role: 'courier' }),
+    forCourier: () => mint('courier', { role: 'courier', ...links }),
     forPrincipal: (holder, role, source) =>
       mint(`${holder.api_key_id} ${role} ${source}`, {
         role,
@@ -44,6 +46,7 @@ export async function createTokens(signingKey: SigningKey): Promise<Tokens> {
         organisation_id: holder.organisation_id,
         api_key_id: holder.api_key_id,
         family_id: holder.family_id,
+        ...links,
       }),
   }
 }

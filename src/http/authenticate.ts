@@ -6,13 +6,13 @@ import { type RateLimitRequestHandler, rateLimit, type Store } from 'express-rat
 import type { Logger } from 'pino'
 import { ApiError, tooManyFailures } from '../gateway/api-error.ts'
 import type { Caller } from '../gateway/calls.ts'
-import type { Principals } from '../gateway/principals.ts'
+import type { Principal, Principals } from '../gateway/principals.ts'
 import type { Source } from '../gateway/tokens.ts'
 import { bearerOf } from './bearer.ts'
-import { addressOf, failuresPerMinute, type KeyAttempts } from './key-attempts.ts'
+import { type Attempts, addressOf, failuresPerMinute } from './key-attempts.ts'
 
 /** @param attempts shared by REST and MCP. */
-export function authenticate(principals: Principals, source: Source, attempts: KeyAttempts): RequestHandler {
+export function authenticate(principals: Principals, source: Source, attempts: Attempts<Principal>): RequestHandler {
   return async (req, res, next) => {
     const key = bearerOf(req.headers.authorization)
     if (key === undefined) throw missingKey()

@@ -1,51 +1,63 @@
-// Resolves uncached keys, a few at a time per address, and one by one once the address has sent too many invalid ones: guessing
-// keys must not exhaust the database, and others at the same address must still get in.
+// Looks up secrets, which are uncached keys and tokens of ticket pages: a few at a time per address, and one by one once the address has
+// sent too many invalid ones. Guessing must not exhaust the database, and others at the same address must still get in.
 
 import type { Request, Response } from 'express'
 import { ipKeyGenerator, type RateLimitRequestHandler } from 'express-rate-limit'
 import { LRUCache } from 'lru-cache'
 import { ApiError, tooManyFailures } from '../gateway/api-error.ts'
-import { hashOf, isWellFormedKey } from '../gateway/api-key.ts'
-import type { Principal, Principals } from '../gateway/principals.ts'
+import { hashOf } from '../gateway/api-key.ts'
 
-export type KeyAttempts = {
-  /** @throws ApiError 401, or 429 where the address has failed too often. */
-  resolve(key: string, req: Request, res: Response): Promise<Principal>
+/** One kind of secret. */
+export type Secrets<T> = {
+  /** Whether it can be valid: otherwise `resolve` fails without the database. */
+  isWellFormed(secret: string): boolean
+  /** @throws ApiError 401 or 404, when it is not valid. */
+  resolve(secret: string): Promise<T>
 }
+
+export type Attempts<T> = {
+  /** @throws what `Secrets.resolve` throws, or ApiError 429 where the address has failed too often. */
+  resolve(secret: string, req: Request, res: Response): Promise<T>
+}
+
+const isInvalid = (error: unknown): error is ApiError =>
+  error instanceof ApiError && (error.status === 401 || error.status === 404)
 
 export const failuresPerMinute = 60
 const concurrency = 8
-// For an address over its limit: how many requests may wait, and the pause after an invalid key.
+// For an address over its limit: how many requests may wait, and the pause after an invalid secret.
 const maximumWaiting = 32
 const pauseMs = 25
 
 export const addressOf = (req: Request): string => ipKeyGenerator(req.ip ?? '')
 
-type AddressLine = {
+type AddressLine<T> = {
   address: string
-  /** The address has sent too many invalid keys. */
+  /** The address has sent too many invalid secrets. */
   isOver: boolean
   inFlight: number
   waiting: { admit: () => void; reject: (error: ApiError) => void }[]
-  /** By hash of the key: concurrent requests with one key share an attempt. */
-  attempts: Map<string, Promise<Principal>>
+  /** By hash of the secret: concurrent requests with one share an attempt. */
+  attempts: Map<string, Promise<T>>
 }
 
-const hasPlace = (line: AddressLine): boolean => line.inFlight < (line.isOver ? 1 : concurrency)
+type Line = Omit<AddressLine<unknown>, 'attempts'>
+
+const hasPlace = (line: Line): boolean => line.inFlight < (line.isOver ? 1 : concurrency)
 
 /** Resolves when the request may use the database. @throws ApiError 429 */
-async function takePlace(line: AddressLine): Promise<void> {
+async function takePlace(line: Line): Promise<void> {
   if (line.waiting.length === 0 && hasPlace(line)) {
     line.inFlight += 1
     return
   }
-  // The key may be valid, so the client may retry after a second.
+  // The secret may be valid, so the client may retry after a second.
   if (line.isOver && line.waiting.length >= maximumWaiting) throw tooManyFailures(1)
   await new Promise<void>((admit, reject) => line.waiting.push({ admit, reject }))
 }
 
 /** Admits those who wait, as far as the limit allows, and rejects those beyond it. */
-function freePlace(line: AddressLine): void {
+function freePlace(line: Line): void {
   line.inFlight -= 1
   if (line.isOver) for (const { reject } of line.waiting.splice(maximumWaiting)) reject(tooManyFailures(1))
   while (line.waiting.length > 0 && hasPlace(line)) {
@@ -54,9 +66,10 @@ function freePlace(line: AddressLine): void {
   }
 }
 
-export function createKeyAttempts(principals: Principals, failures: RateLimitRequestHandler): KeyAttempts {
-  const lines = new Map<string, AddressLine>()
-  // Hashes of keys that were valid: they do not wait, whatever others at their address send.
+/** @param failures counts per address, for all kinds of secrets. */
+export function createAttempts<T>(secrets: Secrets<T>, failures: RateLimitRequestHandler): Attempts<T> {
+  const lines = new Map<string, AddressLine<T>>()
+  // Hashes of secrets that were valid: they do not wait, whatever others at their address send.
   const proven = new LRUCache<string, true>({ max: 10_000 })
 
   async function hasFailedTooOften(address: string): Promise<boolean> {
@@ -70,31 +83,31 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
     }
   }
 
-  /** Counts an invalid key. @returns the error to answer: the given one, or 429 once there were too many. */
+  /** Counts an invalid secret. @returns the error to answer: the given one, or 429 once there were too many. */
   const count = (error: unknown, req: Request, res: Response): Promise<unknown> =>
-    error instanceof ApiError && error.status === 401
+    isInvalid(error)
       ? new Promise((resolve) => failures(req, res, (limited?: unknown) => resolve(limited ?? error)))
       : Promise.resolve(error)
 
-  /** A pausing line is kept: else an address that tries keys one after another would get a new one each time. */
-  function forgetIfEmpty(line: AddressLine): void {
+  /** A pausing line is kept: else an address that tries secrets one after another would get a new one each time. */
+  function forgetIfEmpty(line: AddressLine<T>): void {
     if (line.attempts.size === 0 && line.inFlight === 0) lines.delete(line.address)
   }
 
-  function leave(line: AddressLine): void {
+  function leave(line: AddressLine<T>): void {
     freePlace(line)
     forgetIfEmpty(line)
   }
 
-  async function attempt(key: string, line: AddressLine, req: Request, res: Response): Promise<Principal> {
+  async function attempt(secret: string, line: AddressLine<T>, req: Request, res: Response): Promise<T> {
     line.isOver = await hasFailedTooOften(line.address)
     await takePlace(line)
     let isValid = false
     try {
-      const principal = await principals.resolve(key)
+      const found = await secrets.resolve(secret)
       isValid = true
-      proven.set(hashOf(key), true)
-      return principal
+      proven.set(hashOf(secret), true)
+      return found
     } catch (error) {
       const counted = await count(error, req, res)
       line.isOver = await hasFailedTooOften(line.address)
@@ -105,28 +118,29 @@ export function createKeyAttempts(principals: Principals, failures: RateLimitReq
     }
   }
 
-  async function resolveProven(hash: string, key: string, req: Request, res: Response): Promise<Principal> {
+  async function resolveProven(hash: string, secret: string, req: Request, res: Response): Promise<T> {
     try {
-      return await principals.resolve(key)
+      return await secrets.resolve(secret)
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) proven.delete(hash)
+      if (isInvalid(error)) proven.delete(hash)
       throw await count(error, req, res)
     }
   }
 
   return {
-    async resolve(key, req, res) {
-      // A malformed key fails without the database.
-      if (!isWellFormedKey(key)) throw await principals.resolve(key).catch((error: unknown) => count(error, req, res))
-      const hash = hashOf(key)
-      if (proven.has(hash)) return resolveProven(hash, key, req, res)
+    async resolve(secret, req, res) {
+      // A malformed one fails without the database.
+      if (!secrets.isWellFormed(secret))
+        throw await secrets.resolve(secret).catch((error: unknown) => count(error, req, res))
+      const hash = hashOf(secret)
+      if (proven.has(hash)) return resolveProven(hash, secret, req, res)
       const address = addressOf(req)
       const line = lines.get(address) ?? { address, isOver: false, inFlight: 0, waiting: [], attempts: new Map() }
       lines.set(address, line)
       const shared = line.attempts.get(hash)
       if (shared !== undefined)
         return shared.catch(async (error: unknown) => Promise.reject(await count(error, req, res)))
-      const own = attempt(key, line, req, res)
+      const own = attempt(secret, line, req, res)
       line.attempts.set(hash, own)
       try {
         return await own

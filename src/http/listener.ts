@@ -80,7 +80,7 @@ export async function openListener(
   const { port: bound } = server.address() as AddressInfo
 
   return {
-    url: `http://${host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${bound}`,
+    url: urlOf({ host, port: bound }),
     serve(next) {
       listener = next
     },
@@ -187,3 +187,7 @@ function startErrorOf(cause: unknown, host: string, port: number, variables: { h
   }
   return cause
 }
+
+/** By which this machine reaches a listener. */
+export const urlOf = ({ host, port }: { host: string; port: number }): string =>
+  `http://${host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`

@@ -8,6 +8,7 @@ import helmet from 'helmet'
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../courier/courier-rpc.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
+import { isWellFormedKey } from '../gateway/api-key.ts'
 import { type Caller, confirm, createCall } from '../gateway/calls.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { DatabaseHealth } from '../gateway/database-health.ts'
@@ -18,7 +19,7 @@ import { authenticate, limitFailures } from './authenticate.ts'
 import { type Demo, publicRouter } from './docs-page.ts'
 import { doorRouter } from './door.ts'
 import { apiErrorOfExpress } from './errors.ts'
-import { createKeyAttempts } from './key-attempts.ts'
+import { createAttempts } from './key-attempts.ts'
 import { logError, logRequests } from './log-requests.ts'
 import { mailPreviewRouter } from './mail-preview.ts'
 import { mcpRouter } from './mcp.ts'
@@ -26,6 +27,7 @@ import { postmarkRouter } from './postmark-webhook.ts'
 import { limitRate } from './rate-limit.ts'
 import { answerReadiness } from './readiness.ts'
 import { restRouter } from './rest.ts'
+import { ticketPageRouter } from './ticket-page.ts'
 
 export type AppParts = {
   dataApi: DataApi
@@ -42,6 +44,8 @@ export type AppParts = {
   postmark?: { secret: string; rpc: CourierRpc }
   /** The folder that e-mails are written to, for the mail preview. */
   mailFolder?: string
+  /** Sender of ticket e-mails, and so the organiser of a calendar entry where the organisation has no address. */
+  mailFrom: string
   /** What calls of the documentation page are about. */
   demo?: Demo
   /** Called after each committed write. */
@@ -60,6 +64,7 @@ export function createApp({
   stores,
   postmark,
   mailFolder,
+  mailFrom,
   demo,
   onWritten,
   measure,
@@ -68,7 +73,7 @@ export function createApp({
   const call = createCall({ dataApi, tokens, principals, onWritten })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
-  const attempts = createKeyAttempts(principals, countFailure)
+  const attempts = createAttempts({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
 
   const app = express()
   app.set('trust proxy', trustProxy)
@@ -91,6 +96,7 @@ export function createApp({
   if (health !== undefined) app.get('/ready', answerReadiness(health))
   app.use(publicRouter(operations, demo))
   app.use(doorRouter())
+  app.use(ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }))
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
   if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
 

@@ -61,6 +61,12 @@ export const AttendeeSchema = z.strictObject({
     .string()
     .nullable()
     .describe('Content of the QR code; check_in takes it. null in answers to orders:read and orders:write.'),
+  ticket_url: z
+    .string()
+    .nullable()
+    .describe(
+      'Ticket page for the holder, a secret as ticket_code is. null in webhooks, and where ticket_code is null.',
+    ),
   checked_in_at: timestamp.nullable(),
   ticket_email: z.strictObject({
     status: z.enum(ticketEmailStatuses),

@@ -56,6 +56,7 @@ export const errorStatuses = {
   append_only: 409,
   last_owner: 409,
   order_cancelled: 409,
+  order_expired: 409,
   payment_due: 409,
   nothing_due: 409,
   overpayment: 409,

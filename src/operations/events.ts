@@ -62,6 +62,7 @@ export const EventSchema = z.strictObject({
   capacity: z.int().nullable().describe('Places over all ticket types; null: no limit.'),
   waiting_list_offer_hours: z.int().describe('For how many hours a place that the waiting list offers is held.'),
   currency,
+  payment_due_days: z.int().nullable().describe('Days until an unpaid order expires; null: no deadline.'),
   published_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
   completed_at: timestamp.nullable(),
@@ -224,6 +225,12 @@ const eventFields = {
     .max(720, 'must be at most 720')
     .describe('For how many hours a place that the waiting list offers is held; default: 24.'),
   currency: currencyInput.describe('ISO 4217; cannot be changed once there is an order.'),
+  payment_due_days: z
+    .int('must be a whole number from 1 to 365')
+    .min(1, 'must be at least 1')
+    .max(365, 'must be at most 365')
+    .nullable()
+    .describe('Days that new orders have to be paid before they expire; null: no deadline.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }

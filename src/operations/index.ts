@@ -39,7 +39,15 @@ import {
   redeliverWebhooks,
   testWebhookEndpoint,
 } from './notifications.ts'
-import { cancelOrder, getOrder, listOrders, recordInvoicePayment, recordRefund, voidPayment } from './orders.ts'
+import {
+  cancelOrder,
+  getOrder,
+  listOrders,
+  recordInvoicePayment,
+  recordRefund,
+  updateOrder,
+  voidPayment,
+} from './orders.ts'
 import { createPromoCode, getPromoCode, listPromoCodes, updatePromoCode } from './promo-codes.ts'
 import { importAttendees, registerAttendee } from './registrations.ts'
 import { createTicketType, getTicketType, listTicketTypes, updateTicketType } from './ticket-types.ts'
@@ -89,6 +97,7 @@ export const operations: readonly Operation[] = [
   cancelWaitingListEntry,
   listOrders,
   getOrder,
+  updateOrder,
   recordInvoicePayment,
   voidPayment,
   recordRefund,

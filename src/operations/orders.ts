@@ -1,9 +1,10 @@
-// Orders. SQL: supabase/schemas/15_orders.sql, 16_order_operations.sql and 21_payments.sql.
+// Orders. SQL: supabase/schemas/15_orders.sql, 16_order_operations.sql, 21_payments.sql and 41_payment_deadlines.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
 import {
+  changesOf,
   currency,
   currencyInput,
   dryRun,
@@ -12,6 +13,7 @@ import {
   externalId,
   forSync,
   id,
+  ifVersions,
   line,
   listOf,
   metadata,
@@ -38,6 +40,8 @@ const paymentStatuses = [
   'refund_due',
   'refunded',
 ] as const
+
+const cancellationReasons = ['requested', 'expired', 'event_cancelled'] as const
 
 const sources = ['api', 'mcp', 'studio'] as const
 
@@ -96,6 +100,8 @@ export const OrderSchema = z.strictObject({
     .enum(paymentMethods)
     .nullable()
     .describe('null: complimentary. Once there is a payment, the method of the latest.'),
+  payment_due_at: timestamp.nullable().describe('Deadline, after which it expires; null: none.'),
+  payment_reminded_at: timestamp.nullable().describe('When the buyer was reminded of payment_due_at.'),
   promo_code: z.string().nullable(),
   source: z.enum(sources),
   attendees: z.array(AttendeeSchema),
@@ -103,6 +109,10 @@ export const OrderSchema = z.strictObject({
   refunds: z.array(RefundSchema),
   completed_at: timestamp.nullable(),
   cancelled_at: timestamp.nullable(),
+  cancellation_reason: z
+    .enum(cancellationReasons)
+    .nullable()
+    .describe('Why it is cancelled; expired: not paid by payment_due_at.'),
   external_id: externalId,
   metadata,
   version,
@@ -149,6 +159,27 @@ export const getOrder = {
   output: one(OrderSchema),
 } satisfies Operation
 
+export const updateOrder = {
+  name: 'update_order',
+  title: 'Change the payment deadline of an order',
+  summary: 'Set, move or clear the payment deadline of an order that is not paid yet.',
+  description:
+    'Changes payment_due_at of a pending order; null clears it. One in the past is due now: the order expires in seconds and the buyer is told, so confirm it with the person.',
+  method: 'PATCH',
+  path: '/orders/{order_id}',
+  errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
+  scope: 'orders:write',
+  input: z.strictObject({
+    order_id: id('order'),
+    changes: changesOf({
+      payment_due_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
+    }),
+    if_version: ifVersions,
+  }),
+  output: one(OrderSchema),
+  hints: { destructive: true, idempotent: true, openWorld: true },
+} satisfies Operation
+
 export const cancelOrder = {
   name: 'cancel_order',
   title: 'Cancel an order',
@@ -173,10 +204,10 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired it came too late; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
-  errors: ['not_found', 'nothing_due', 'wrong_currency', 'overpayment'],
+  errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],
   scope: 'orders:write',
   input: z.strictObject({
     order_id: id('order'),

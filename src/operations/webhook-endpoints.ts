@@ -8,6 +8,7 @@ export const notificationTypes = [
   'order.created',
   'order.completed',
   'order.cancelled',
+  'order.expired',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',

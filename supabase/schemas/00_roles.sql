@@ -31,7 +31,7 @@ begin
 end
 $$;
 
-comment on role gateway is 'The gateway before authentication: may resolve a key hash, and nothing else.';
+comment on role gateway is 'The gateway before authentication: may resolve a key hash and read a ticket page, and nothing else.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
 comment on role courier is 'The delivery worker: claims and settles pending webhook deliveries and ticket e-mails.';
 

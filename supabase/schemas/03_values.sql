@@ -36,6 +36,15 @@ begin
 end
 $$;
 
+-- 128 bits in hex: no character that a mail program might take for the end of a link.
+create function private.random_token() returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return encode(substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16), 'hex');
+end
+$$;
+
 -- RFC 3339 in UTC with milliseconds, independent of the time zone of the session.
 create function private.rfc3339(moment timestamptz) returns text
 language plpgsql immutable strict set search_path = ''

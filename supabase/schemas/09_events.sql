@@ -26,6 +26,7 @@ create table public.events (
   capacity integer,
   waiting_list_offer_hours integer not null default 24,
   currency text not null default 'EUR',
+  payment_due_days integer,
   published_at timestamptz,
   cancelled_at timestamptz,
   completed_at timestamptz,
@@ -55,6 +56,7 @@ create table public.events (
   constraint events_capacity_is_positive check (capacity > 0),
   constraint events_waiting_list_offer_hours_are_some check (waiting_list_offer_hours between 1 and 720),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
+  constraint events_payment_due_days_is_1_to_365 check (payment_due_days between 1 and 365),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
@@ -82,6 +84,7 @@ comment on column public.events.updated_at is 'When the row was last changed. Ke
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.locale is 'Language in which guests are written to.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
@@ -272,6 +275,9 @@ create trigger events_300_capacity before insert or update of capacity on public
 create trigger events_300_waiting_list_offer_hours before insert or update of waiting_list_offer_hours on public.events
   for each row when (new.waiting_list_offer_hours not between 1 and 720)
   execute function private.tg__refuse_value('waiting_list_offer_hours', 'An offer of the waiting list is held for 1 to 720 hours.');
+create trigger events_300_payment_due_days before insert or update of payment_due_days on public.events
+  for each row when (new.payment_due_days not between 1 and 365)
+  execute function private.tg__refuse_value('payment_due_days', 'A payment deadline is 1 to 365 days.', 'Leave it empty for no deadline.');
 create trigger events_900_updated_at before update on public.events
   for each row execute function private.tg__set_updated_at();
 create trigger events_900_version before update on public.events
@@ -300,11 +306,11 @@ grant select (id, organisation_id, currency) on public.events to scope_attendees
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
 create function private.event_phase(starts_at timestamptz, ends_at timestamptz) returns public.event_phase
@@ -351,6 +357,7 @@ begin
     'capacity', event.capacity,
     'waiting_list_offer_hours', event.waiting_list_offer_hours,
     'currency', event.currency,
+    'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),
     'cancelled_at', private.rfc3339(event.cancelled_at),
     'completed_at', private.rfc3339(event.completed_at),

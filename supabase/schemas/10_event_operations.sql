@@ -150,6 +150,7 @@ create function api.create_event(
   capacity integer default null,
   waiting_list_offer_hours integer default null,
   currency text default null,
+  payment_due_days integer default null,
   external_id text default null,
   metadata jsonb default null,
   idempotency_key text default null,
@@ -169,14 +170,14 @@ begin
   insert into public.events (
     organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, waiting_list_offer_hours, currency, external_id, metadata
+    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
     create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
     create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
-    coalesce(create_event.currency, 'EUR'),
+    coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
     create_event.external_id, coalesce(create_event.metadata, '{}')
   )
   returning * into v_event;
@@ -186,9 +187,9 @@ begin
   );
 end
 $$;
-comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, text, jsonb, text, text) is
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text) is
   'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
-grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, text, jsonb, text, text)
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text)
   to scope_events_write;
 
 create function api.update_event(
@@ -240,6 +241,7 @@ begin
       capacity = v_new.capacity,
     waiting_list_offer_hours = v_new.waiting_list_offer_hours,
       currency = v_new.currency,
+      payment_due_days = v_new.payment_due_days,
       external_id = v_new.external_id,
       metadata = v_new.metadata
     where e.id = v_event.id

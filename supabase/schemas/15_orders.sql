@@ -5,6 +5,7 @@
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due', 'refunded');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
+create type public.cancellation_reason as enum ('requested', 'expired', 'event_cancelled');
 
 -- Fillfactor 50 leaves half of each page free: an update then stays on its page and, unless it changes a status or a time that lists
 -- filter by, writes to none of the indexes.
@@ -28,11 +29,16 @@ create table public.orders (
   amount_voided bigint not null default 0,
   amount_refunded bigint not null default 0,
   payment_method public.payment_method,
+  payment_due_at timestamptz,
+  payment_remind_at timestamptz,
+  payment_reminded_at timestamptz,
+  payment_check_at timestamptz,
   promo_code text,
   promo_code_id uuid,
   source public.request_source not null default private.current_source(),
   completed_at timestamptz,
   cancelled_at timestamptz,
+  cancellation_reason public.cancellation_reason,
   external_id text,
   metadata jsonb not null default '{}',
   version integer not null default 1,
@@ -56,6 +62,8 @@ create table public.orders (
   constraint orders_complete_when_nothing_is_due
     check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
   constraint orders_refunds_are_at_most_the_payments check (amount_voided >= 0 and amount_refunded between 0 and amount_paid),
+  constraint orders_payment_due_at_is_finite check (payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint orders_cancellation_has_a_reason check ((status = 'cancelled') = (cancellation_reason is not null)),
   constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
@@ -75,6 +83,7 @@ comment on column public.orders.promo_code_id is 'The promo code that was used. 
 comment on column public.orders.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
 comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation.';
 comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
 comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
@@ -88,6 +97,10 @@ comment on column public.orders.amount_refunded is 'Sum of the refunds, not edit
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
 comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
+comment on column public.orders.payment_due_at is 'When it is to be paid by. After that a pending order is cancelled as expired. Empty: no deadline. Set from payment_due_days of the event; change it to give more time.';
+comment on column public.orders.payment_remind_at is 'When the buyer is to be reminded of payment_due_at; empty once they were. Kept by Usher.';
+comment on column public.orders.payment_reminded_at is 'When the buyer was reminded of payment_due_at. Kept by Usher.';
+comment on column public.orders.payment_check_at is 'When the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
@@ -160,11 +173,15 @@ begin
     if new.status <> 'pending' or new.payment_status <> 'not_required'
       or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded) <> (0, 0, 0, 0, 0)
       or new.currency <> v_event.currency
-      or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
+      or num_nonnulls(
+        new.reference, new.promo_code_id, new.completed_at, new.cancelled_at, new.cancellation_reason, new.payment_remind_at,
+        new.payment_reminded_at, new.payment_check_at
+      ) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
         'amount_voided', 0, 'amount_refunded', 0,
-        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
+        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
+        'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
       ));
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
@@ -257,6 +274,18 @@ begin
     when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
     when new.status = 'cancelled' then now()
   end;
+  -- The reason comes with the cancellation; expired has to be true.
+  if tg_op = 'UPDATE' and pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
+    and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
+      is distinct from ('cancelled', 'expired', 'pending', true) then
+    perform private.refuse(
+      409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
+      hint => 'Set status to cancelled instead.'
+    );
+  end if;
+  if new.status = 'cancelled' then
+    new.cancellation_reason := coalesce(new.cancellation_reason, 'requested');
+  end if;
   return new;
 end
 $$;
@@ -266,10 +295,11 @@ create trigger orders_050_fixed
     'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
   );
 create trigger orders_050_derived
-  before update of payment_status, completed_at, cancelled_at, version, created_at, updated_at on public.orders
+  before update of payment_status, payment_remind_at, payment_check_at, completed_at, cancelled_at, version, created_at, updated_at
+  on public.orders
   for each row execute function private.tg__assert_derived_untouched(
     'Record a payment, or set status to cancelled, instead.',
-    'payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
+    'payment_status', 'payment_remind_at', 'payment_check_at', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
   );
 create trigger orders_100_in_use before delete on public.orders
   for each row execute function private.tg__assert_not_in_use(
@@ -281,7 +311,7 @@ create trigger orders_100_guard before insert or update on public.orders
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
 create trigger orders_900_version before update of
-    name, email, company, status, subtotal, amount_paid, amount_refunded, external_id, metadata
+    name, email, company, status, subtotal, amount_paid, amount_refunded, payment_due_at, external_id, metadata
   on public.orders
   for each row execute function private.tg__count_version();
 
@@ -290,7 +320,8 @@ create function private.tg_events__cancel_orders() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.orders o set status = 'cancelled' where o.event_id = new.id and o.status <> 'cancelled';
+  update public.orders o set status = 'cancelled', cancellation_reason = 'event_cancelled'
+  where o.event_id = new.id and o.status <> 'cancelled';
   return null;
 end
 $$;
@@ -319,14 +350,14 @@ create policy orders_update_membership on public.orders for update to authentica
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
 -- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
-grant update (status) on public.orders to scope_orders_write;
+grant update (status, payment_due_at) on public.orders to scope_orders_write;
 grant insert (
   id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
 grant insert (
-  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  organisation_id, event_id, name, email, company, send_email, payment_method, payment_due_at, promo_code, external_id, metadata
 ) on public.orders to authenticated;
-grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
+grant update (name, email, company, status, payment_due_at, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json
 language plpgsql stable set search_path = ''
@@ -351,6 +382,8 @@ begin
     'amount_refunded', "order".amount_refunded,
     'amount_refundable', private.amount_refundable("order"),
     'payment_method', "order".payment_method,
+    'payment_due_at', private.rfc3339("order".payment_due_at),
+    'payment_reminded_at', private.rfc3339("order".payment_reminded_at),
     'promo_code', "order".promo_code,
     'source', "order".source,
     'attendees', attendees,
@@ -358,6 +391,7 @@ begin
     'refunds', refunds,
     'completed_at', private.rfc3339("order".completed_at),
     'cancelled_at', private.rfc3339("order".cancelled_at),
+    'cancellation_reason', "order".cancellation_reason,
     'external_id', "order".external_id,
     'metadata', "order".metadata,
     'version', "order".version,

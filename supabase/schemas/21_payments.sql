@@ -73,7 +73,9 @@ begin
   v_due := v_order.total - v_order.amount_paid;
 
   -- A completed order is payable again once a payment was voided.
-  if v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
+  if v_order.cancellation_reason = 'expired' then
+    perform private.refuse_expired(v_order);
+  elsif v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
     );

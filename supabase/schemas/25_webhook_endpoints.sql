@@ -6,6 +6,7 @@ create type public.notification_type as enum (
   'order.created',
   'order.completed',
   'order.cancelled',
+  'order.expired',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',

@@ -29,14 +29,19 @@ begin
   -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
-    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    case
+      when n.status = 'completed' then '{order.completed}'
+      -- Both: who is subscribed to cancellations misses none.
+      when n.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
+      else '{order.cancelled}'
+    end::public.notification_type[],
     array_agg(n.id order by n.id)
   from (
-    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    select n.id, n.status, n.cancellation_reason from new_rows n where n.status in ('completed', 'cancelled')
     except
-    select o.id, o.status from old_rows o
+    select o.id, o.status, o.cancellation_reason from old_rows o
   ) n
-  group by n.status;
+  group by n.status, n.cancellation_reason;
   return null;
 end
 $$;
@@ -87,7 +92,7 @@ begin
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     insert into public.notifications (organisation_id, type, data)
     -- The row as it is: its discount may have been set after it was added.
-    select n.organisation_id, 'attendee.updated', (select private.attendee_json(a) from public.attendees a where a.id = n.id)
+    select n.organisation_id, 'attendee.updated', (select private.attendee_json(a, with_url => false) from public.attendees a where a.id = n.id)
     from new_rows n
     where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
     order by n.id;
@@ -121,7 +126,8 @@ begin
       row(n.*)::public.attendees,
       true,
       (select t.name from public.ticket_types t where t.id = n.ticket_type_id),
-      (select o.reference from public.orders o where o.id = n.order_id)
+      (select o.reference from public.orders o where o.id = n.order_id),
+      false
     )
   from new_rows n
   join old_rows o on o.id = n.id
@@ -142,7 +148,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   -- As text, for json keeps the order of its fields and cannot be appended to.
-  return (left(private.attendee_json(attendee)::text, -1) || ', "check_in" : ' || json_build_object(
+  return (left(private.attendee_json(attendee, with_url => false)::text, -1) || ', "check_in" : ' || json_build_object(
     'id', check_in.id,
     'direction', check_in.direction,
     'check_in_point', case when check_in.check_in_point_id is not null then (

@@ -1,6 +1,7 @@
 -- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
 -- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
--- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql.
+-- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql and those of
+-- 41_payment_deadlines.sql and 45_erasure.sql.
 
 -- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
 -- other, an endpoint has v_most_per_endpoint in flight, and one while it is failing; an organisation has half of what a courier

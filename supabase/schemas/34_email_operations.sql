@@ -48,7 +48,8 @@ begin
       select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
     when 'order_confirmation' then v_order.status = 'cancelled'
-    when 'payment_reminder' then v_order.status <> 'pending'
+    -- A deadline that was moved or cleared since is not the one that it reminds of.
+    when 'payment_reminder' then v_order.status <> 'pending' or v_order.payment_reminded_at is null
     when 'order_expired' then v_order.status <> 'cancelled'
     when 'waiting_list_offer' then (
       select w.status <> 'offered' or w.offer_expires_at <= now()

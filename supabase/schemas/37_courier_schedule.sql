@@ -33,6 +33,14 @@ begin
     and not exists (
       select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
     )
+    and not exists (
+      select from unnest(private.organisations_with_deadlines()) o (organisation_id)
+      cross join lateral (
+        select from public.orders d
+        where d.organisation_id = o.organisation_id and d.payment_check_at <= now()
+        limit 1
+      ) d
+    )
     and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
     return;

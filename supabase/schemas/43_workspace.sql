@@ -239,7 +239,8 @@ grant execute on function public.create_organisation(text, text) to authenticate
 -- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them.
 create function public.ticket_codes(event_id uuid)
 returns table (
-  attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text
+  attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text,
+  ticket_path text
 )
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -251,13 +252,15 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
   return query
-  select a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code
+  select
+    a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code,
+    case when a.erased_at is null then private.ticket_path(a.ticket_token) end
   from public.attendees a
   join public.ticket_types t on t.id = a.ticket_type_id
   where a.event_id = ticket_codes.event_id and a.status <> 'cancelled'
   order by lower(a.name), a.id;
 end
 $$;
-comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes, by name: for owners, managers and the door.';
+comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes and the path of their ticket pages, by name: for owners, managers and the door.';
 revoke all on function public.ticket_codes(uuid) from public, anon, service_role;
 grant execute on function public.ticket_codes(uuid) to authenticated;

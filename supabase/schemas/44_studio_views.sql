@@ -59,7 +59,8 @@ select
   o.total - o.amount_paid as amount_due,
   o.currency,
   o.created_at,
-  now() - o.created_at as age
+  now() - o.created_at as age,
+  o.payment_due_at
 from public.orders o
 join public.events e on e.id = o.event_id
 where o.payment_status in ('awaiting_payment', 'partially_paid')

@@ -1,2 +1,2 @@
 -- The oldest first.
-select reference, name, email, due, age from unpaid_orders;
+select reference, name, email, due, age, payment_due_at from unpaid_orders;

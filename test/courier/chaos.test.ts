@@ -24,6 +24,7 @@ const registrations = 100
 const rounds = 3
 const pauseMs = 600
 const endpoints = ['a', 'b', 'c']
+const overdue = 5
 const failures = [status(500), hang, reset, status(302, { Location: '/elsewhere' })]
 
 test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, async () => {
@@ -57,6 +58,22 @@ test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, asy
       event.id,
     ])
     await database.query("update public.events set status = 'published' where id = $1", [event.id])
+    const seat = await one(
+      "insert into public.ticket_types (event_id, name, price) values ($1, 'Seat', 4900) returning id",
+      [event.id],
+    )
+    for (let i = 0; i < overdue; i++) {
+      const { id } = await one(
+        `insert into public.orders (event_id, name, email, payment_method, payment_due_at, send_email)
+         values ($1, 'Buyer', 'buyer@example.com', 'invoice', now() - interval '1 day', false) returning id`,
+        [event.id],
+      )
+      await database.query(
+        `insert into public.attendees (order_id, ticket_type_id, name, email)
+         values ($1, $2, 'Guest', 'guest@example.com')`,
+        [id, seat.id],
+      )
+    }
     for (const name of endpoints) {
       const url = `${receiver.url}/${name}`
       await send('POST', '/webhook-endpoints', { url, types: ['order.completed', 'attendee.checked_in'] })
@@ -146,6 +163,12 @@ test('nothing that was pending is lost, whoever dies', { timeout: 150_000 }, asy
     const files = await emails()
     const counted = sent.map(({ id }) => [id, files.filter((name) => name.includes(id)).length])
     expect(counted.filter(([id, n]) => n !== 1 + (unsettled.get(id) ?? 0))).toEqual([])
+
+    // Each once, however many couriers found them overdue.
+    const { rows: expiries } = await database.query(
+      "select type, count(*)::int as times from public.notifications where type in ('order.expired', 'order.cancelled') group by type order by type",
+    )
+    expect(expiries).toEqual(['order.cancelled', 'order.expired'].map((type) => ({ type, times: overdue })))
   } finally {
     await database.end()
     await receiver.close()

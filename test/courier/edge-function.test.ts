@@ -109,6 +109,25 @@ describe('beside a Supabase project', () => {
     expect([receiver.received.length, mail.received.length]).toEqual([1, 1])
   })
 
+  test('cancels an order that is overdue, and claims the e-mail of it in the same run', async () => {
+    const priced = (await send('POST', `/events/${demo.eventId}/ticket-types`, { name: 'Seat', price: 4900 })).body.data
+    const buyer = {
+      ticket_type_id: priced.id,
+      name: 'Mary Jackson',
+      email: 'mary@example.com',
+      payment_method: 'invoice',
+    }
+    const { id } = (await send('POST', `/events/${demo.eventId}/registrations`, buyer)).body.data
+    const { run } = await serveFunction()
+    expect((await run()).body).toMatchObject({ ticket_emails: 1, expired: 0, reminded: 0 })
+    await send('PATCH', `/orders/${id}`, { payment_due_at: '2020-01-01T00:00:00Z' })
+    expect((await run()).body).toMatchObject({ ticket_emails: 1, expired: 1, reminded: 0 })
+    expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({
+      status: 'cancelled',
+      cancellation_reason: 'expired',
+    })
+  })
+
   test('fetches a logo', async () => {
     const logo = PNG.sync.write(new PNG({ width: 30, height: 8 }))
     const server = await startWebhookReceiver()

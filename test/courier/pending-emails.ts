@@ -48,6 +48,7 @@ export function pendingEmails(
     amount_refundable: 4_000,
     payment_method: 'invoice' as const,
     payment_due_at: '2027-04-15T21:59:00Z',
+    payment_reminded_at: null,
     promo_code: 'FRIENDS',
     source: 'api' as const,
     attendees: [],
@@ -55,6 +56,7 @@ export function pendingEmails(
     refunds: [],
     completed_at: null,
     cancelled_at: null,
+    cancellation_reason: null,
     external_id: null,
     metadata: {},
     version: 2,
@@ -80,7 +82,16 @@ export function pendingEmails(
       },
     ],
   }
-  return {
+  // As the database answers: what does not belong to a kind is null.
+  const nothing = {
+    previous: null,
+    ticket_type: null,
+    attendee: null,
+    lines: null,
+    payment: null,
+    waiting_list_entry: null,
+  }
+  const all: { [Kind in EmailKind]: PendingEmail & { kind: Kind } } = {
     ticket,
     event_changed: {
       ...toAttendee,
@@ -97,7 +108,22 @@ export function pendingEmails(
     ticket_cancelled: { ...toAttendee, kind: 'ticket_cancelled' },
     order_confirmation: { ...toBuyer, kind: 'order_confirmation' },
     payment_reminder: { ...toBuyer, kind: 'payment_reminder' },
-    order_expired: { ...toBuyer, order: { ...order, status: 'cancelled', amount_due: 0 }, kind: 'order_expired' },
+    order_expired: {
+      ...toBuyer,
+      order: { ...order, status: 'cancelled', cancellation_reason: 'expired', amount_due: 0 },
+      kind: 'order_expired',
+    },
+    waiting_list_offer: {
+      ...common,
+      kind: 'waiting_list_offer',
+      waiting_list_entry: {
+        id: randomUUID(),
+        name: text ?? 'Katherine Johnson',
+        email: 'katherine@nasa.example',
+        ticket_type: { name: text ?? 'Regular' },
+        offer_expires_at: '2027-04-20T16:00:00Z',
+      },
+    },
     payment_received: {
       ...toBuyer,
       kind: 'payment_received',
@@ -117,4 +143,7 @@ export function pendingEmails(
       },
     },
   }
+  return Object.fromEntries(
+    Object.entries(all).map(([kind, pending]) => [kind, { ...nothing, ...pending }]),
+  ) as unknown as typeof all
 }

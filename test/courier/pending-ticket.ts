@@ -48,6 +48,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       waiting_list_offer_hours: 24,
       capacity: null,
       currency: 'EUR',
+      payment_due_days: null,
       published_at: '2027-01-02T00:00:00Z',
       cancelled_at: null,
       completed_at: null,

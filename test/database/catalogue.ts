@@ -34,6 +34,7 @@ export const courierFunctions = [
   'get_logo',
   'settle_logo',
   'purge',
+  'enforce_payment_deadlines',
   'outbox_depth',
 ]
 

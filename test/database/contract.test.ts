@@ -7,8 +7,9 @@ import { isRead, type Operation, roleOf, scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
 import { courierFunctions, enums, functionsIn, type SqlFunction } from './catalogue.ts'
 
-/** Called by the gateway before it knows who calls, so it is no operation. */
+/** Called by the gateway before it knows who calls, or for nobody who does: no operations. */
 const resolveApiKey = 'resolve_api_key'
+const getTicketPage = 'get_ticket_page'
 
 let functions: SqlFunction[]
 let labels: Record<string, string[]>
@@ -95,9 +96,15 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
 const batched = operations.filter((o): o is Operation & { batch: string } => (o as Operation).batch !== undefined)
 
-test("every function in schema api is an operation, a batch of one, or the courier's, but the one that resolves a key", () => {
+test("every function in schema api is an operation, a batch of one, or the courier's, but the two of the gateway", () => {
   expect(functions.map((f) => f.name)).toEqual(
-    [...operations.map((o) => o.name), ...batched.map((o) => o.batch), resolveApiKey, ...courierFunctions].sort(),
+    [
+      ...operations.map((o) => o.name),
+      ...batched.map((o) => o.batch),
+      resolveApiKey,
+      getTicketPage,
+      ...courierFunctions,
+    ].sort(),
   )
 })
 
@@ -131,6 +138,15 @@ test('only the gateway may resolve a key, with the rights of the function', () =
   })
 })
 
+test('only the gateway may read a ticket page, with the rights of the function', () => {
+  expect(functions.find((f) => f.name === getTicketPage)).toMatchObject({
+    callers: ['gateway'],
+    securityDefiner: true,
+    settings: ['search_path=""', 'enable_seqscan=off'],
+    volatility: 's',
+  })
+})
+
 test('scopes are the labels of public.api_scope', () => {
   expect(scopes).toEqual(labels['public.api_scope'])
 })
@@ -149,6 +165,7 @@ const enumOf: Record<string, string | null> = {
   'promo_code.status': 'promo_code_status',
   'promo_code.state': null,
   'order.status': 'order_status',
+  'order.cancellation_reason': 'cancellation_reason',
   'order.payment_status': 'payment_status',
   'order.source': 'request_source',
   'order.payment_method': 'payment_method',

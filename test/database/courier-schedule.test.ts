@@ -48,9 +48,11 @@ test('the function is called when something is due, and every ten minutes', asyn
   const organisation = await createOrganisation()
   const event = await organisation.event()
   await event.guest()
+  const { orderId } = await event.payer()
   await rolledBack(async (client) => {
     // Nothing else becomes pending or settled meanwhile.
-    await lockOutbox(client)
+    await lockOutbox(client, 'public.orders')
+    await client.query('update public.orders set payment_due_at = null where payment_check_at <= now()')
     await client.query('delete from private.notification_queue')
     await client.query(extensions)
     const jobs = async () =>
@@ -94,6 +96,16 @@ test('the function is called when something is due, and every ten minutes', asyn
     ])
     expect(await called()).toEqual([call, call])
     await client.query('update public.organisations set logo_url = null where id = $1', [organisation.id])
+
+    // An order that is to be reminded of, or that is overdue.
+    const dueIn = (interval: string) =>
+      client.query('update public.orders set payment_due_at = now() + $2::interval where id = $1', [orderId, interval])
+    for (const interval of ['2 days', '-1 second']) {
+      await dueIn(interval)
+      expect(await called()).toEqual([call, call])
+    }
+    await dueIn('30 days')
+    expect(await called()).toEqual([call])
 
     // What awaits its fan-out is due where there is an endpoint, and elsewhere is left to the housekeeping.
     const happens = () =>

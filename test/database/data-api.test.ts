@@ -121,7 +121,7 @@ describe('a role that is not of this API', () => {
   test.each(['service_role', 'authenticated', 'courier'])('such as %s reaches no operation', async (role) => {
     const { claims } = await keyOf(await createOrganisation())
     const token = await sign({ ...claims, role, sub: randomUUID() })
-    for (const name of [...operations.map((o) => o.name), 'resolve_api_key']) {
+    for (const name of [...operations.map((o) => o.name), 'resolve_api_key', 'get_ticket_page']) {
       expect(await call(name, token, argumentsOf(name))).toMatchObject({ status: 403, sqlstate: '42501' })
     }
   })
@@ -131,7 +131,7 @@ describe('without a token, or as anon,', () => {
   test('nothing is to be had', async () => {
     const anon = await sign({ role: 'anon' })
     const nameless = await sign({ sub: randomUUID() })
-    for (const name of [...operations.map((o) => o.name), 'resolve_api_key']) {
+    for (const name of [...operations.map((o) => o.name), 'resolve_api_key', 'get_ticket_page']) {
       expect(await call(name, undefined, argumentsOf(name))).toMatchObject({ status: 401, sqlstate: '42501' })
       expect((await call(name, anon, argumentsOf(name))).sqlstate).toBe('42501')
       expect((await call(name, nameless, argumentsOf(name))).sqlstate).toBe('42501')

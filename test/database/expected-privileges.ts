@@ -50,7 +50,7 @@ export const schemas: Record<string, string[]> = {
 }
 
 const eventColumns = `name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, external_id, metadata`
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata`
 
 const ticketTypeColumns = `name, description, price, quantity, min_per_order, max_per_order, sales_start_at,
   sales_end_at, visibility, status, position, external_id, metadata`
@@ -141,11 +141,11 @@ export const tables: Record<string, Record<string, Privileges>> = {
     authenticated: {
       select: '*',
       insert:
-        'organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata',
-      update: 'name, email, company, status, external_id, metadata',
+        'organisation_id, event_id, name, email, company, send_email, payment_method, payment_due_at, promo_code, external_id, metadata',
+      update: 'name, email, company, status, payment_due_at, external_id, metadata',
     },
     scope_orders_read: { select: '*' },
-    scope_orders_write: { select: '*', update: 'status' },
+    scope_orders_write: { select: '*', update: 'status, payment_due_at' },
     scope_attendees_read: { select: 'id, organisation_id, reference' },
     scope_attendees_write: {
       select: '*',

@@ -141,3 +141,20 @@ test.each(cases)('%s %j is found by key', async (list, filters, expected) => {
   expect(items).toBe(expected)
   expect(pages).toBeLessThan('updated_since' in filters || 'search' in filters ? 4500 : items < 2 ? 150 : 800)
 })
+
+test('the courier finds what is due by key, among orders whose deadline is to come', async () => {
+  await client.query('begin')
+  try {
+    await client.query(
+      `update public.orders set status = 'pending', payment_due_at = '2099-01-01', payment_check_at = '2099-01-01'
+       where reference < '00020000'`,
+    )
+    const call = 'select api.enforce_payment_deadlines() as done'
+    expect((await client.query(call)).rows).toEqual([{ done: { expired: 0, reminded: 0, has_more: false } }])
+    const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
+    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(150)
+  } finally {
+    await client.query('rollback')
+  }
+})

@@ -28,10 +28,11 @@ select pg_temp.id(3, i), organisation_id, pg_temp.id(1, 1), lpad(i::text, 8, '0'
   'guest' || i || '@example.com', 'EUR', 'crm-' || i
 from c, generate_series(1, 30000) i;
 insert into public.attendees (
-  id, organisation_id, event_id, order_id, ticket_type_id, name, email, currency, ticket_code, ticket_email_status, external_id, search_text
+  id, organisation_id, event_id, order_id, ticket_type_id, name, email, currency, ticket_code, ticket_token, ticket_email_status, external_id,
+  search_text
 )
 select pg_temp.id(4, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(3, i), pg_temp.id(2, 1), 'Guest',
-  'guest' || i || '@example.com', 'EUR', lpad(i::text, 16, '0'), 'sent', 'crm-' || i,
+  'guest' || i || '@example.com', 'EUR', lpad(i::text, 16, '0'), md5(i::text), 'sent', 'crm-' || i,
   'guest' || case i % 10000 when 7 then ' muller' else '' end || E'\tguest' || i || '@example.com crm-' || i || E'\n'
 from c, generate_series(1, 30000) i;
 insert into public.check_ins (id, organisation_id, event_id, attendee_id, code, result)

@@ -231,6 +231,7 @@ test('no member reads a ticket code, a secret or a key from any table or view', 
   for (const role of roles) {
     for (const path of [
       '/attendees?select=ticket_code',
+      '/attendees?select=ticket_token',
       '/attendees?select=search_text',
       '/check_ins?select=code',
       '/emails?select=sent_code',
@@ -252,7 +253,10 @@ test('a function shows ticket codes to owner, manager and door', async () => {
   const codes = (role: Role) => as(role)('POST', '/rpc/ticket_codes', { event_id: tenant.event.id })
   for (const role of ['owner', 'manager', 'door'] as const) {
     expect((await codes(role)).body).toContainEqual(
-      expect.objectContaining({ ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/) }),
+      expect.objectContaining({
+        ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/),
+        ticket_path: expect.stringMatching(/^\/t\/[0-9a-f]{32}$/),
+      }),
     )
   }
   for (const role of ['viewer', 'stranger'] as const) {

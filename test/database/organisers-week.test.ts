@@ -106,6 +106,12 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
         attendees: [{ name: 'Ada' }],
       }),
   )
+  await step(
+    'let unpaid orders expire',
+    () => sql('update public.events set payment_due_days = 14 where id = $1', [event.id]),
+    ['event.updated'],
+    async () => expect(await read(`/events/${event.id}`)).toMatchObject({ payment_due_days: 14 }),
+  )
   const buyer = await step(
     'sell on invoice',
     order(true, 'Grace'),
@@ -159,6 +165,12 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     () => sql("update public.waiting_list_entries set status = 'cancelled' where id = $1 returning id", [bea.id]),
     ['waiting_list_entry.cancelled'],
     async (entry) => expect(await entryOf(entry)).toMatchObject({ status: 'cancelled' }),
+  )
+  await step(
+    'give an order more time, or less',
+    () => sql("update public.orders set payment_due_at = '2041-05-01T00:00:00Z' where id = $1", [buyer.id]),
+    [],
+    async () => expect(await read(`/orders/${buyer.id}`)).toMatchObject({ payment_due_at: '2041-05-01T00:00:00.000Z' }),
   )
   await step(
     'record a payment',

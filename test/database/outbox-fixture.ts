@@ -26,10 +26,10 @@ export async function outboxFixture(
     theEvent: () => read(`/events/${event.id}`),
     order: (id: string) => read(`/orders/${id}`),
     paymentsOf: async (orderId: string) => (await read(`/orders/${orderId}`)).payments as Object[],
-    attendee: (id: string) => read(`/attendees/${id}`),
-    /** Of an order, as whoever may read attendees sees them: with their codes. */
+    attendee: async (id: string) => asNotified(await read(`/attendees/${id}`)),
+    /** Of an order: with their codes. */
     attendeesOf: async (orderId: string): Promise<(Object & { ticket_code: string })[]> =>
-      (await send('GET', `/attendees?order_id=${orderId}`)).body.data,
+      (await send('GET', `/attendees?order_id=${orderId}`)).body.data.map(asNotified),
     /** Registers, and drops the notifications of it. */
     registered: async (...args: Parameters<EventActions['register']>) => {
       const id = await open(send, event).register(...args)
@@ -38,5 +38,8 @@ export async function outboxFixture(
     },
   }
 }
+
+/** An attendee as whoever may read them sees them, but for the ticket page. */
+const asNotified = (attendee: Object): Object => ({ ...attendee, ticket_url: null })
 
 export const tell = (type: string, data: Record<string, unknown>): Told => ({ type, data })

@@ -194,6 +194,7 @@ describe('calling functions', () => {
   const callable = [
     ...operations.map((operation) => ({ name: operation.name, role: roleOf(operation) })),
     { name: 'resolve_api_key', role: 'gateway' },
+    { name: 'get_ticket_page', role: 'gateway' },
     ...courierFunctions.map((name) => ({ name, role: 'courier' })),
   ]
 

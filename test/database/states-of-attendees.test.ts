@@ -50,6 +50,7 @@ describe('an attendee', () => {
   test.each([
     ['status', "'cancelled'"],
     ['ticket_code', "'AAAAAAAAAAAAAAAA'"],
+    ['ticket_token', "repeat('0', 32)"],
     ['checked_in_at', 'now()'],
     ['cancelled_at', 'now()'],
     ['price', '100'],
@@ -97,6 +98,11 @@ describe('an attendee', () => {
       param: 'ticket_code',
     })
     expect((await read('attendees', id, 'ticket_code')).ticket_code).toBe(first)
+    expect(await refusalOfEdit('attendees', id, "ticket_token = repeat('0', 32)")).toEqual({
+      sqlstate: 'PT409',
+      code: 'read_only_field',
+      param: 'ticket_token',
+    })
 
     await edit('attendees', id, 'ticket_code = null')
     const { ticket_code: second } = await read('attendees', id, 'ticket_code')

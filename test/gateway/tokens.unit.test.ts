@@ -57,10 +57,22 @@ test("the project's secret signs HS256 tokens", async () => {
   expectMinutes(payload)
 })
 
+test('tokens of callers and of the courier say where links lead', async () => {
+  const secret = 'a secret of at least 32 characters'
+  const tokens = await createTokens({ secret }, 'https://usher.example.com')
+  for (const token of [
+    await tokens.forPrincipal(principal, 'scope_attendees_read', 'api'),
+    await tokens.forCourier(),
+  ]) {
+    const { payload } = await jwtVerify(token, new TextEncoder().encode(secret))
+    expect(payload.public_url).toBe('https://usher.example.com')
+  }
+})
+
 test('the token that resolves keys says nothing but its role', async () => {
   const secret = 'a secret of at least 32 characters'
   const { payload } = await jwtVerify(
-    await (await createTokens({ secret })).forGateway(),
+    await (await createTokens({ secret }, 'https://usher.example.com')).forGateway(),
     new TextEncoder().encode(secret),
   )
   expect(Object.keys(payload).sort()).toEqual(['exp', 'iat', 'role'])

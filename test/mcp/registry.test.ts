@@ -148,6 +148,7 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   update_ticket_type: [false, true, true],
   create_promo_code: [false, false, false],
   update_promo_code: [false, true, true],
+  update_order: [false, true, true],
   record_invoice_payment: [false, false, false],
   void_payment: [false, true, false],
   erase_attendee: [false, true, false],
@@ -197,6 +198,7 @@ test('every tool says what it changes: only what the database calls stable is re
 
 // What the examples do not show.
 const sendsAtTimes: Record<string, string> = {
+  update_order: 'the courier reminds of the deadline and cancels after it',
   record_invoice_payment: 'the payment that covers the order completes it',
   resend_ticket: 'the ticket of the example is to be e-mailed already',
   update_webhook_endpoint: 'an endpoint that is enabled again is sent what was pending',

@@ -1,13 +1,13 @@
 // A client of the event: carries out commands over REST, one after the other, beside others. Clients share the ids that they
 // learn, so that they compete for the same rows. An unexpected answer is recorded, not thrown: the others continue.
 
-import { studio } from '../support/database.ts'
+import { row, studio } from '../support/database.ts'
 import type { RestAnswer, rest } from '../support/rest.ts'
 import { type Command, mayBeRefused } from './commands.ts'
 
 export type Send = ReturnType<typeof rest>
 
-type KnownAttendee = { id: string; code: string; version: number; isCancelled: boolean }
+type KnownAttendee = { id: string; orderId: string; code: string; version: number; isCancelled: boolean }
 type Line = { id: string; price: number; discount: number; status: string; ticket_code: string; version: number }
 type Order = {
   id: string
@@ -91,6 +91,10 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
       return about(await offersOf(send, known), command.whom, (id) => letExpire(id, send))
     case 'pay':
       return pay(command, send, known)
+    case 'set_deadline':
+      return about(known.orderIds, command.whom, (id) => send('PATCH', `/orders/${id}`, { payment_due_at: command.to }))
+    case 'enforce_deadlines':
+      return enforceDeadlines(known)
     case 'cancel_order':
       return about(known.orderIds, command.whom, (id) => cancelOrder(id, command.dryRun, send, known))
     case 'cancel_attendee':
@@ -169,7 +173,13 @@ function addOrder(order: Order, known: Known): void {
   expectSound(order)
   known.orderIds.push(order.id)
   known.attendees.push(
-    ...order.attendees.map(({ id, ticket_code: code, version }) => ({ id, code, version, isCancelled: false })),
+    ...order.attendees.map(({ id, ticket_code: code, version }) => ({
+      id,
+      orderId: order.id,
+      code,
+      version,
+      isCancelled: false,
+    })),
   )
   known.done.orders += 1
   known.done.attendees += order.attendees.length
@@ -235,6 +245,15 @@ async function cancelOrder(id: string, dryRun: boolean, send: Send, known: Known
     if (!dryRun) for (const attendee of known.attendees) attendee.isCancelled ||= ids.includes(attendee.id)
   }
   return answer
+}
+
+async function enforceDeadlines(known: Known): Promise<RestAnswer> {
+  const { expired } = await row<{ expired: string[] }>(
+    'select private.expire_orders($1) as expired, private.remind_of_payments($1)',
+    [known.orderIds],
+  )
+  for (const attendee of known.attendees) attendee.isCancelled ||= expired.includes(attendee.orderId)
+  return { status: 200, headers: new Headers(), body: {} }
 }
 
 async function transfer(attendee: KnownAttendee, send: Send, known: Known): Promise<RestAnswer> {

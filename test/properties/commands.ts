@@ -19,6 +19,14 @@ const register = record({
   pays: fc.constantFrom('nothing', 'full price', 'by promo code', 'by promo code'),
 })
 const pay = record({ do: fc.constant('pay'), whom, part: fc.constantFrom('all', 'all', 'half', 'one') })
+/** A deadline that is over, one to come, or none. */
+const setDeadline = record({
+  do: fc.constant('set_deadline'),
+  whom,
+  to: fc.constantFrom('2001-01-01T00:00:00Z', '2001-01-01T00:00:00Z', '2041-01-01T00:00:00Z', null),
+})
+/** What the courier does of deadlines, for the orders of the event. */
+const enforceDeadlines = record({ do: fc.constant('enforce_deadlines') })
 const cancelOrder = record({ do: fc.constant('cancel_order'), whom, dryRun })
 const cancelAttendee = record({ do: fc.constant('cancel_attendee'), whom, dryRun })
 const transfer = record({ do: fc.constant('transfer'), whom })
@@ -55,6 +63,8 @@ const cancelEvent = record({ do: fc.constant('cancel_event'), dryRun: fc.constan
 const command = fc.oneof(
   { weight: 12, arbitrary: register },
   { weight: 8, arbitrary: pay },
+  { weight: 4, arbitrary: setDeadline },
+  { weight: 4, arbitrary: enforceDeadlines },
   { weight: 3, arbitrary: cancelOrder },
   { weight: 5, arbitrary: cancelAttendee },
   { weight: 4, arbitrary: transfer },
@@ -100,7 +110,9 @@ export const mayBeRefused = {
   ],
   leave: ['invalid_transition'],
   let_expire: ['read_only_field'],
-  pay: ['nothing_due', 'overpayment'],
+  pay: ['nothing_due', 'overpayment', 'order_expired'],
+  set_deadline: ['order_completed', 'order_cancelled', 'order_expired'],
+  enforce_deadlines: [],
   cancel_order: ['invalid_transition'],
   cancel_attendee: ['invalid_transition'],
   transfer: ['ticket_not_reissuable'],

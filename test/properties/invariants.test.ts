@@ -84,6 +84,20 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
     'payment_status follows from status and amounts',
   ],
   ["update orders set completed_at = null where status = 'completed'", 'an order has the moments of its status'],
+  [
+    "update orders set cancellation_reason = null where status = 'cancelled'",
+    'a cancelled order says why, and one that expired had a deadline, which was over',
+  ],
+  [
+    "update orders set cancellation_reason = 'expired' where status = 'cancelled'",
+    'a cancelled order says why, and one that expired had a deadline, which was over',
+    'the buyer of an order that expired is told so once',
+  ],
+  [
+    "update orders set payment_check_at = now() where status = 'completed'",
+    'the courier looks at each deadline of what is due, and at no other',
+  ],
+  ['update orders set payment_reminded_at = now()', 'the buyer is reminded once of a deadline'],
   ["update attendees set status = 'active' where status = 'awaiting_payment'", 'tickets of a pending order wait'],
   ["update attendees set status = 'awaiting_payment' where status = 'active'", 'tickets of a completed order are good'],
   [

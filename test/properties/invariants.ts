@@ -102,6 +102,28 @@ const rules = {
       when o.amount_paid > 0 then 'paid'
       else 'not_required'
     end`,
+  'a cancelled order says why, and one that expired had a deadline, which was over': `
+    select o.* from orders o
+    where o.event_id = $1
+      and ((o.status = 'cancelled') <> (o.cancellation_reason is not null)
+        or o.cancellation_reason = 'expired'
+          and (o.completed_at is not null or o.payment_due_at is null or o.payment_due_at > o.cancelled_at))`,
+  'the courier looks at each deadline of what is due, and at no other': `
+    select o.* from orders o
+    where o.event_id = $1 and o.payment_check_at is distinct from case
+      when o.status = 'pending' and o.amount_paid < o.total then least(o.payment_remind_at, o.payment_due_at)
+    end`,
+  'the buyer of an order that expired is told so once': `
+    select o.* from orders o
+    where o.event_id = $1
+      and (select count(*) from emails e where e.order_id = o.id and e.kind = 'order_expired')
+        <> case when o.cancellation_reason = 'expired' and o.send_email then 1 else 0 end`,
+  'the buyer is reminded once of a deadline': `
+    select o.* from orders o
+    where o.event_id = $1
+      and (o.payment_due_at is null and num_nonnulls(o.payment_remind_at, o.payment_reminded_at) > 0
+        or o.payment_remind_at is not null and o.payment_reminded_at is not null
+        or o.payment_remind_at > o.payment_due_at)`,
   'an order has the moments of its status': `
     select o.* from orders o
     where o.event_id = $1

@@ -101,7 +101,12 @@ const transitions = {
 }
 
 const attendeeGone = { 'attendee.status': 'cancelled', 'attendee.cancelled_at': 'set', 'ticket_type.quantity_sold': 0 }
-const orderGone = { 'order.status': 'cancelled', 'order.cancelled_at': 'set' }
+const orderGone = {
+  'order.status': 'cancelled',
+  'order.cancelled_at': 'set',
+  'order.cancellation_reason': 'requested',
+}
+const withEvent = { 'order.cancellation_reason': 'event_cancelled' }
 const eventGone = { 'event.status': 'cancelled', 'event.cancelled_at': 'set' }
 const refundDue = { 'order.payment_status': 'refund_due' }
 const emailGone = { 'attendee.ticket_email_status': 'cancelled' }
@@ -113,7 +118,7 @@ const cancelling = (also: object = {}) => ({
 })
 const atPublished = (also: object = {}) => ({
   ...cancelling(also),
-  'cancelling the event': done({ ...attendeeGone, ...orderGone, ...eventGone, ...also }),
+  'cancelling the event': done({ ...attendeeGone, ...orderGone, ...withEvent, ...eventGone, ...also }),
   'completing the event': done({ 'event.status': 'completed', 'event.completed_at': 'set' }),
 })
 const atCompleted = (also: object = {}) => ({

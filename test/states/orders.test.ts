@@ -127,6 +127,7 @@ const ticketGood = (which: 1 | 2) => ofTicket(which, { status: 'active', ticket_
 const orderGone = (tickets: object, paymentStatus: object = {}) => ({
   'order.status': 'cancelled',
   'order.cancelled_at': 'set',
+  'order.cancellation_reason': 'requested',
   ...paymentStatus,
   ...tickets,
   'ticket_type.quantity_sold': 0,
@@ -137,7 +138,12 @@ const refundDue = { 'order.payment_status': 'refund_due' }
 const nothingDue = { 'order.payment_status': 'not_required' }
 
 /** What cancelling the order changes, cancelling its event changes, too. */
-const withEvent = (changes: object) => ({ ...changes, 'event.status': 'cancelled', 'event.cancelled_at': 'set' })
+const withEvent = (changes: object) => ({
+  ...changes,
+  ...('order.status' in changes && { 'order.cancellation_reason': 'event_cancelled' }),
+  'event.status': 'cancelled',
+  'event.cancelled_at': 'set',
+})
 
 /** The second of two tickets is gone, and its price with it; `left` is what that makes of the rest. */
 const oneTicketLess = (left: object) => ({

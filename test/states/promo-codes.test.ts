@@ -63,6 +63,7 @@ const given = done({
   'attendee.ticket_email_status': 'cancelled',
   'order.status': 'cancelled',
   'order.cancelled_at': 'set',
+  'order.cancellation_reason': 'requested',
   'order.payment_status': 'not_required',
   'ticket_type.quantity_sold': 0,
   'promo_code.times_redeemed': 0,

@@ -29,6 +29,7 @@ const walked = [
 const noTransitions = {
   create_event: 'what is new is a draft',
   update_event: 'it takes no status',
+  update_order: 'it takes no status; what its deadline does: see test/database/payment-deadlines.test.ts',
   create_ticket_type: 'what is new is active',
   create_promo_code: 'what is new is active',
   create_webhook_endpoint: 'what is new is enabled',
@@ -80,6 +81,7 @@ const noStates = {
   waiting_list_status: 'see test/rest/waiting-list.test.ts',
   locale: 'a setting',
   payment_method: 'a setting',
+  cancellation_reason: 'why it was cancelled, for good',
   notification_type: 'what happened, for good',
   request_source: 'where a row came from, for good',
   audit_action: 'what was done, for good',

@@ -26,6 +26,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     locale: 'de',
     venue: { name: 'Orangery', country: 'DE' },
     capacity: 80,
+    payment_due_days: 14,
     metadata: { season: 'summer', indoor: false },
   }),
   update_event: ({ id }) => ({ event_id: id, changes: { name: 'Garden party', description: null }, if_version: 2 }),
@@ -103,6 +104,11 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     return { event_id: event.id, search: 'GUE exämple', status: 'completed', updated_since: '2026-01-01T00:00:00Z' }
   },
   get_order: async (event) => ({ order_id: (await event.guest()).orderId }),
+  update_order: async (event) => ({
+    order_id: (await event.payer()).orderId,
+    changes: { payment_due_at: '2027-05-01T12:00:00Z' },
+    if_version: 2,
+  }),
   record_invoice_payment: async (event) => ({
     order_id: (await event.payer()).orderId,
     amount: 900,

@@ -66,6 +66,7 @@ export const everyType = [
   'order.created',
   'order.completed',
   'order.cancelled',
+  'order.expired',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',
@@ -85,16 +86,16 @@ export const everyType = [
 const lockNotAvailable = '55P03'
 
 /**
- * Keeps every other transaction from writing to the outbox until the end of this one. It never waits for one table while it holds
+ * Keeps every other transaction from writing to the outbox, and to tables that are named, until the end of this one. It never waits for one table while it holds
  * another, so it ends in no deadlock with what locks them in another order.
  */
-export async function lockOutbox(client: pg.ClientBase): Promise<void> {
+export async function lockOutbox(client: pg.ClientBase, ...also: string[]): Promise<void> {
   await client.query('savepoint unlocked')
   for (;;) {
     try {
       await client.query(
         `lock table public.webhook_endpoints, public.webhook_deliveries, public.emails, private.notification_queue,
-           private.organisation_logos in exclusive mode nowait`,
+           private.organisation_logos ${also.map((table) => `, ${table}`).join('')} in exclusive mode nowait`,
       )
       return
     } catch (error) {

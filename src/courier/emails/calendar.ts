@@ -4,13 +4,11 @@
 import ical, { ICalCalendarMethod, ICalEventStatus } from 'ical-generator'
 import { oneLine } from '../plain-text.ts'
 import type { Facts } from './facts.ts'
-import type { PendingEmail } from './pending.ts'
+import type { PendingToAttendee } from './pending.ts'
 import { fill } from './words/index.ts'
 
-type ToAttendee = Extract<PendingEmail, { ticket_type: unknown }>
-
 /** Undefined while the event has no start time, which an entry needs, and where a mailbox keeps another ticket of the event. */
-export function calendarOf(pending: ToAttendee, facts: Facts, from: string): string | undefined {
+export function calendarOf(pending: PendingToAttendee, facts: Facts, from: string): string | undefined {
   const { event, kind } = pending
   const isCancelled = kind === 'event_cancelled' || kind === 'ticket_cancelled'
   if (event.starts_at === null || (isCancelled && pending.attendee.has_another_ticket)) return undefined

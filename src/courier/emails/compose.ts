@@ -9,7 +9,7 @@ import { calendarOf } from './calendar.ts'
 import { contentOf } from './content.ts'
 import { type Facts, factsOf } from './facts.ts'
 import { emailHtml } from './html.ts'
-import type { Logo, PendingEmail } from './pending.ts'
+import { isToAttendee, isToBuyer, type Logo, type PendingEmail } from './pending.ts'
 import { emailText } from './text.ts'
 
 export type { PendingEmail } from './pending.ts'
@@ -21,7 +21,7 @@ const maxSubjectLength = 150
 /** @param from the sender address (MAIL_FROM); the sender name is the organiser's. */
 export async function composeEmail(pending: PendingEmail, from: string, logo?: Logo): Promise<Email> {
   const { id, attempt } = pending
-  const recipient = 'attendee' in pending ? pending.attendee : pending.order
+  const recipient = recipientOf(pending)
   const facts = factsOf(pending)
   const content = contentOf(pending, facts)
   const domain = from.slice(from.lastIndexOf('@') + 1)
@@ -46,6 +46,12 @@ export async function composeEmail(pending: PendingEmail, from: string, logo?: L
   }
 }
 
+/** Whom an e-mail is for: an attendee, the contact of an order, or somebody on a waiting list. */
+export function recipientOf(pending: PendingEmail): { id: string; name: string; email: string } {
+  if (isToAttendee(pending)) return pending.attendee
+  return isToBuyer(pending) ? pending.order : pending.waiting_list_entry
+}
+
 async function picturesOf(pending: PendingEmail, cid: string): Promise<Attachment[]> {
   if (pending.kind !== 'ticket') return []
   const content = await qrPictures.png.draw({ ticket_code: pending.attendee.ticket_code })
@@ -62,7 +68,7 @@ function logoFile(logo: Logo | undefined, cid: string): Attachment[] {
 }
 
 function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attachment[] {
-  const calendar = 'ticket_type' in pending ? calendarOf(pending, facts, from) : undefined
+  const calendar = isToAttendee(pending) ? calendarOf(pending, facts, from) : undefined
   if (calendar === undefined) return []
   const method = /^METHOD:(\w+)/m.exec(calendar)?.[1]
   return [

@@ -3,7 +3,7 @@
 import { dayOf, type EventTime, momentOf } from '../event-time.ts'
 import { linesOf, oneLine } from '../plain-text.ts'
 import { amountOf, announcedFacts, type Facts, spacedCode } from './facts.ts'
-import type { OrderLine, PendingEmail } from './pending.ts'
+import { isToBuyer, type OrderLine, type PendingEmail, type PendingToBuyer } from './pending.ts'
 import { fill } from './words/index.ts'
 
 /** Lines under a label; the first one is set off. */
@@ -43,7 +43,7 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
 }
 
 function bodyOf(pending: PendingEmail, facts: Facts): Pick<Content, 'blocks' | 'closing'> {
-  const { words, reference } = facts
+  const { words } = facts
   const { kinds } = words
   switch (pending.kind) {
     case 'ticket': {
@@ -97,10 +97,34 @@ function bodyOf(pending: PendingEmail, facts: Facts): Pick<Content, 'blocks' | '
           contact(facts),
         ],
       }
+    case 'waiting_list_offer': {
+      const { name, ticket_type, offer_expires_at } = pending.waiting_list_entry
+      const { offer, reply, ask, after } = kinds.waiting_list_offer
+      const date = momentOf(offer_expires_at, pending.event.timezone, words.locale)
+      return {
+        blocks: [
+          {
+            type: 'sentences',
+            sentences: [
+              fill(offer, { name: oneLine(name), date }),
+              fill(facts.replyTo ? reply : ask, { organisation: facts.organisation }),
+              after,
+            ],
+          },
+          whenAndWhere(facts),
+          { type: 'details', details: [{ label: words.ticket, lines: [oneLine(ticket_type.name)] }] },
+        ],
+        closing: [contact(facts)],
+      }
+    }
     default:
-      break
+      return bodyToBuyer(pending, facts)
   }
+}
 
+function bodyToBuyer(pending: PendingToBuyer, facts: Facts): Pick<Content, 'blocks' | 'closing'> {
+  const { words, reference } = facts
+  const { kinds } = words
   const { order, lines } = pending
   const money = (amount: number) => amountOf(amount, order.currency, words)
   const amounts: Block = { type: 'amounts', rows: amountRows(lines, pending, money, facts) }
@@ -180,9 +204,12 @@ function bodyOf(pending: PendingEmail, facts: Facts): Pick<Content, 'blocks' | '
   }
 }
 
-type ToBuyer = Extract<PendingEmail, { lines: OrderLine[] }>
-
-function amountRows(lines: OrderLine[], { order }: ToBuyer, money: (amount: number) => string, { words }: Facts) {
+function amountRows(
+  lines: OrderLine[],
+  { order }: PendingToBuyer,
+  money: (amount: number) => string,
+  { words }: Facts,
+) {
   const row = (label: string, amount: number) => ({ label, amount: money(amount) })
   return [
     ...lines.map(({ quantity, name, price }) =>
@@ -202,7 +229,7 @@ function paymentInstructions(pending: PendingEmail, { words }: Facts): Block | u
 
 /** When an order is to be paid, in the zone of its event. */
 function deadlineOf(pending: PendingEmail, facts: Facts): string | undefined {
-  const due = 'lines' in pending ? pending.order.payment_due_at : undefined
+  const due = isToBuyer(pending) ? pending.order.payment_due_at : undefined
   return due ? momentOf(due, pending.event.timezone, facts.words.locale) : undefined
 }
 

@@ -17,18 +17,20 @@ export type Facts = {
   /** Name and address of the venue, line by line; empty when there is none. */
   venue: string[]
   onlineUrl: string | undefined
+  /** Of the order; empty where there is none. */
   reference: string
   palette: Palette
 }
 
-export function factsOf({ organisation, event, order }: PendingEmail): Facts {
+export function factsOf(pending: PendingEmail): Facts {
+  const { organisation, event } = pending
   const words = wordsOf(event.locale)
   return {
     words,
     organisation: oneLine(organisation.name),
     replyTo: replyAddress(organisation.reply_to),
     ...announcedFacts(event, words),
-    reference: oneLine(order.reference),
+    reference: pending.kind === 'waiting_list_offer' ? '' : oneLine(pending.order.reference),
     palette: paletteOf(organisation.accent_colour),
   }
 }

@@ -5,7 +5,7 @@ import type { EventSchema } from '../../operations/events.ts'
 import type { OrderSchema, PaymentSchema } from '../../operations/orders.ts'
 
 type Event = z.infer<typeof EventSchema>
-type Order = z.infer<typeof OrderSchema> & { payment_due_at?: string | null }
+type Order = z.infer<typeof OrderSchema>
 
 /** As `api.get_logo` returns it: base64. */
 export type Logo = { content_type: 'image/png' | 'image/jpeg'; content: string; width: number; height: number }
@@ -58,5 +58,27 @@ export type PendingEmail =
   | (ToAttendee & { kind: 'event_cancelled' | 'ticket_cancelled' })
   | (ToBuyer & { kind: 'order_confirmation' | 'payment_reminder' | 'order_expired' })
   | (ToBuyer & { kind: 'payment_received'; payment: z.infer<typeof PaymentSchema> })
+  | (Common & {
+      kind: 'waiting_list_offer'
+      /** As in the API. */
+      waiting_list_entry: {
+        id: string
+        name: string
+        email: string
+        ticket_type: { name: string }
+        offer_expires_at: string
+      }
+    })
+
+export type PendingToAttendee = Extract<PendingEmail, { attendee: PendingAttendee }>
+export type PendingToBuyer = Extract<PendingEmail, { lines: OrderLine[] }>
+
+// By the kind: what does not belong to one is null.
+const buyerKinds: EmailKind[] = ['order_confirmation', 'payment_received', 'payment_reminder', 'order_expired']
+
+export const isToBuyer = (pending: PendingEmail): pending is PendingToBuyer => buyerKinds.includes(pending.kind)
+
+export const isToAttendee = (pending: PendingEmail): pending is PendingToAttendee =>
+  !isToBuyer(pending) && pending.kind !== 'waiting_list_offer'
 
 export type EmailKind = PendingEmail['kind']

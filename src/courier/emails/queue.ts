@@ -5,8 +5,9 @@ import type { Logger } from 'pino'
 import type { Observe, Queue } from '../courier.ts'
 import { type CourierRpc, settle } from '../courier-rpc.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
-import { composeEmail, type PendingEmail } from './compose.ts'
+import { composeEmail, recipientOf } from './compose.ts'
 import { logosOf } from './logos.ts'
+import { isToAttendee, isToBuyer, type PendingEmail } from './pending.ts'
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
 /** `reason` is for the log. */
@@ -49,7 +50,8 @@ export function emailQueue(
       const line = {
         delivery_id: pending.id,
         kind: pending.kind,
-        ...('attendee' in pending ? { attendee_id: pending.attendee.id } : { order_id: pending.order.id }),
+        [isToAttendee(pending) ? 'attendee_id' : isToBuyer(pending) ? 'order_id' : 'waiting_list_entry_id']:
+          recipientOf(pending).id,
         attempt: pending.attempt,
         transport: mail.name,
         duration_ms: milliseconds,

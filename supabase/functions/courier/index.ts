@@ -4,7 +4,7 @@
 import { env } from 'node:process'
 import { runCourierOnce } from '../../../src/courier/courier.ts'
 import { createCourierRpc } from '../../../src/courier/courier-rpc.ts'
-import { expireOffersOnce, purgeOnce } from '../../../src/courier/housekeeping.ts'
+import { enforceDeadlinesOnce, expireOffersOnce, purgeOnce } from '../../../src/courier/housekeeping.ts'
 import { openQueues } from '../../../src/courier/queues.ts'
 import { ApiError, toApiError } from '../../../src/gateway/api-error.ts'
 import { createDataApi } from '../../../src/gateway/data-api.ts'
@@ -24,7 +24,7 @@ const log = createLog(config.logLevel, { write: (line) => console.error(line.tri
 const rpc = createCourierRpc(
   // Deno's own fetch is native code; undici on its sockets is many times slower.
   createDataApi(database.url, database.publishableKey, fetch),
-  await createTokens(database.signingKey),
+  await createTokens(database.signingKey, config.publicUrl),
 )
 const isSecret = sharedSecret(secret)
 
@@ -40,14 +40,15 @@ Deno.serve(async (request) => {
   }
 })
 
-/** @returns how many items of each queue were claimed, offers of the waiting list expired, and rows purged. */
+/** @returns how many items of each queue were claimed, orders expired or reminded of, offers of the waiting list expired, and rows purged. */
 async function deliver(): Promise<Record<string, number>> {
   const { queues, close } = openQueues(config, rpc, log)
   try {
     // First, so that the e-mails that it queues are sent in this run.
+    const { expired, reminded } = await enforceDeadlinesOnce(rpc)
     const { expired: offersExpired } = await expireOffersOnce(rpc)
     const claimed = await runCourierOnce(queues, log, runMs)
-    return { ...claimed, offers_expired: offersExpired, purged: await purgeOnce(rpc, config) }
+    return { ...claimed, expired, reminded, offers_expired: offersExpired, purged: await purgeOnce(rpc, config) }
   } finally {
     // The platform may suspend the function between two requests, so no connection is kept.
     await close()

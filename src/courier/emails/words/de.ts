@@ -92,5 +92,33 @@ export const de: Words = {
       title: 'Ihr Ticket wurde storniert:',
       invalid: 'Ihr Ticket ist nicht mehr gültig: Sie kommen damit nicht hinein.',
     },
+    waiting_list_offer: {
+      subject: 'Ein Platz für Sie: {event}',
+      title: 'Ein Platz ist für Sie reserviert:',
+      offer: 'Gute Nachricht, {name}: Ein Platz ist frei geworden und bis zum {date} für Sie reserviert.',
+      reply: 'Wenn Sie ihn möchten, antworten Sie bis dahin auf diese E-Mail.',
+      ask: 'Wenn Sie ihn möchten, wenden Sie sich bis dahin bitte an {organisation}.',
+      after: 'Danach wird er der nächsten Person auf der Warteliste angeboten.',
+    },
+  },
+
+  page: {
+    title: 'Ticket: {event}',
+    valid: 'Zeigen Sie diesen Code am Einlass. Er lässt eine Person ein: Geben Sie ihn nicht weiter.',
+    validOnline: 'Halten Sie dieses Ticket bereit: Vielleicht werden Sie nach dem Code gefragt.',
+    checkedIn: 'Eingecheckt: {time}',
+    awaitingPayment: 'Die Zahlung steht aus. Der Code erscheint hier, sobald die Bestellung bezahlt ist.',
+    cancelled: 'Dieses Ticket wurde storniert. Es lässt niemanden ein.',
+    eventCancelled: 'Diese Veranstaltung wurde abgesagt.',
+    eventEnded: 'Diese Veranstaltung ist vorbei.',
+    map: 'Auf einer Karte zeigen',
+    calendar: 'In den Kalender eintragen',
+    googleCalendar: 'Google Kalender',
+    outdated: 'Es besteht keine Verbindung. Was hier steht, kann veraltet sein.',
+    unknownTitle: 'Hier ist kein Ticket',
+    unknown:
+      'Dieser Link führt zu keinem Ticket. Wurde Ihr Ticket noch einmal verschickt, verwenden Sie den Link der neuesten E-Mail; sonst fragen Sie den Veranstalter.',
+    busyTitle: 'Bitte warten Sie einen Moment',
+    busy: 'Das Ticket kann gerade nicht gezeigt werden. Versuchen Sie es in einer Minute noch einmal.',
   },
 }

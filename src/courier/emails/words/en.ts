@@ -98,6 +98,35 @@ export const en = {
       title: 'Your ticket was cancelled:',
       invalid: 'Your ticket is no longer valid: it does not let you in.',
     },
+    waiting_list_offer: {
+      subject: 'A place for you: {event}',
+      title: 'A place is held for you:',
+      offer: 'Good news, {name}: a place has become free, and it is held for you until {date}.',
+      reply: 'To take it, reply to this e-mail before then.',
+      ask: 'To take it, please contact {organisation} before then.',
+      after: 'After that it is offered to the next person on the waiting list.',
+    },
+  },
+
+  /** The ticket page. */
+  page: {
+    title: 'Ticket: {event}',
+    valid: 'Show this code at the entrance. It lets one person in: share it with nobody.',
+    validOnline: 'Keep this ticket at hand: you may be asked for its code.',
+    checkedIn: 'Checked in: {time}',
+    awaitingPayment: 'Awaiting payment. The code appears here as soon as the order is paid.',
+    cancelled: 'This ticket was cancelled. It lets nobody in.',
+    eventCancelled: 'This event was cancelled.',
+    eventEnded: 'This event is over.',
+    map: 'Show on a map',
+    calendar: 'Add to calendar',
+    googleCalendar: 'Google Calendar',
+    outdated: 'There is no connection. What this page says may be out of date.',
+    unknownTitle: 'No ticket here',
+    unknown:
+      'This link leads to no ticket. If your ticket was sent again, use the link in the newest e-mail; otherwise ask the organiser.',
+    busyTitle: 'Please wait a moment',
+    busy: 'The ticket cannot be shown right now. Try again in a minute.',
   },
 }
 

@@ -92,5 +92,33 @@ export const es: Words = {
       title: 'Tu entrada se ha cancelado:',
       invalid: 'Tu entrada ya no es válida: no permite entrar.',
     },
+    waiting_list_offer: {
+      subject: 'Una plaza para ti: {event}',
+      title: 'Te guardamos una plaza:',
+      offer: 'Buenas noticias, {name}: ha quedado libre una plaza y te la guardamos hasta el {date}.',
+      reply: 'Si la quieres, responde a este correo antes de esa fecha.',
+      ask: 'Si la quieres, contacta con {organisation} antes de esa fecha.',
+      after: 'Después se ofrece a la siguiente persona de la lista de espera.',
+    },
+  },
+
+  page: {
+    title: 'Entrada: {event}',
+    valid: 'Muestra este código en la puerta. Deja pasar a una sola persona: no lo compartas con nadie.',
+    validOnline: 'Ten esta entrada a mano: puede que te pidan el código.',
+    checkedIn: 'Acceso registrado: {time}',
+    awaitingPayment: 'Pendiente de pago. El código aparece aquí en cuanto se pague el pedido.',
+    cancelled: 'Esta entrada se ha cancelado. No permite entrar.',
+    eventCancelled: 'Este evento se ha cancelado.',
+    eventEnded: 'Este evento ha terminado.',
+    map: 'Ver en un mapa',
+    calendar: 'Añadir al calendario',
+    googleCalendar: 'Google Calendar',
+    outdated: 'No hay conexión. Lo que dice esta página puede no estar al día.',
+    unknownTitle: 'Aquí no hay ninguna entrada',
+    unknown:
+      'Este enlace no lleva a ninguna entrada. Si te enviaron la entrada de nuevo, usa el enlace del correo más reciente; si no, pregunta al organizador.',
+    busyTitle: 'Espera un momento',
+    busy: 'La entrada no se puede mostrar ahora. Inténtalo de nuevo dentro de un minuto.',
   },
 }

@@ -92,5 +92,33 @@ export const fr: Words = {
       title: 'Votre billet a été annulé :',
       invalid: 'Votre billet n’est plus valable : il ne permet plus d’entrer.',
     },
+    waiting_list_offer: {
+      subject: 'Une place pour vous : {event}',
+      title: 'Une place vous est réservée :',
+      offer: 'Bonne nouvelle, {name} : une place s’est libérée et vous est réservée jusqu’au {date}.',
+      reply: 'Pour la prendre, répondez à cet e-mail d’ici là.',
+      ask: 'Pour la prendre, adressez-vous à {organisation} d’ici là.',
+      after: 'Ensuite, elle est proposée à la personne suivante de la liste d’attente.',
+    },
+  },
+
+  page: {
+    title: 'Billet : {event}',
+    valid: 'Présentez ce code à l’entrée. Il fait entrer une seule personne : ne le partagez avec personne.',
+    validOnline: 'Gardez ce billet à portée de main : son code peut vous être demandé.',
+    checkedIn: 'Entrée enregistrée : {time}',
+    awaitingPayment: 'En attente de paiement. Le code apparaît ici dès que la commande est payée.',
+    cancelled: 'Ce billet a été annulé. Il ne permet pas d’entrer.',
+    eventCancelled: 'Cet événement a été annulé.',
+    eventEnded: 'Cet événement est terminé.',
+    map: 'Voir sur une carte',
+    calendar: 'Ajouter au calendrier',
+    googleCalendar: 'Google Agenda',
+    outdated: 'Il n’y a pas de connexion. Ce que dit cette page n’est peut-être plus à jour.',
+    unknownTitle: 'Aucun billet ici',
+    unknown:
+      'Ce lien ne mène à aucun billet. Si votre billet a été renvoyé, utilisez le lien de l’e-mail le plus récent ; sinon, adressez-vous à l’organisateur.',
+    busyTitle: 'Veuillez patienter un instant',
+    busy: 'Le billet ne peut pas être affiché pour le moment. Réessayez dans une minute.',
   },
 }

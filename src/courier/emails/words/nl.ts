@@ -92,5 +92,33 @@ export const nl: Words = {
       title: 'Je ticket is geannuleerd:',
       invalid: 'Je ticket is niet meer geldig: je komt er niet mee binnen.',
     },
+    waiting_list_offer: {
+      subject: 'Een plaats voor jou: {event}',
+      title: 'Er is een plaats voor je vrijgehouden:',
+      offer: 'Goed nieuws, {name}: er is een plaats vrijgekomen, die tot {date} voor je wordt vrijgehouden.',
+      reply: 'Wil je hem hebben, beantwoord dan vóór die tijd deze e-mail.',
+      ask: 'Wil je hem hebben, neem dan vóór die tijd contact op met {organisation}.',
+      after: 'Daarna gaat hij naar de volgende op de wachtlijst.',
+    },
+  },
+
+  page: {
+    title: 'Ticket: {event}',
+    valid: 'Laat deze code bij de ingang zien. De code laat één persoon binnen: deel hem met niemand.',
+    validOnline: 'Houd dit ticket bij de hand: er kan naar de code worden gevraagd.',
+    checkedIn: 'Ingecheckt: {time}',
+    awaitingPayment: 'De betaling wordt nog verwacht. De code verschijnt hier zodra de bestelling is betaald.',
+    cancelled: 'Dit ticket is geannuleerd. Niemand komt ermee binnen.',
+    eventCancelled: 'Dit evenement is afgelast.',
+    eventEnded: 'Dit evenement is voorbij.',
+    map: 'Op een kaart tonen',
+    calendar: 'In de agenda zetten',
+    googleCalendar: 'Google Agenda',
+    outdated: 'Er is geen verbinding. Wat deze pagina zegt, kan verouderd zijn.',
+    unknownTitle: 'Hier is geen ticket',
+    unknown:
+      'Deze link leidt niet naar een ticket. Is je ticket opnieuw verstuurd, gebruik dan de link in de nieuwste e-mail; vraag het anders aan de organisator.',
+    busyTitle: 'Een ogenblik geduld',
+    busy: 'Het ticket kan nu niet worden getoond. Probeer het over een minuut opnieuw.',
   },
 }

@@ -1,0 +1,73 @@
+// Keeps an open ticket page up to date: asks for the page again, replaces what it says, and keeps the copy that the service worker opens
+// without a network. The page works without this script.
+
+const everyMs = 20_000
+const path = location.pathname
+const live = document.getElementById('live') as HTMLElement
+let etag: string | null = null
+let timer: ReturnType<typeof setTimeout> | undefined
+let isAsking = false
+// Something happened while the page was asking: the answer may be from before.
+let isToAskAgain = false
+
+async function refresh(): Promise<void> {
+  if (document.hidden) return
+  isToAskAgain = isAsking
+  if (isAsking) return
+  isAsking = true
+  clearTimeout(timer)
+  try {
+    const headers: HeadersInit = etag === null ? {} : { 'If-None-Match': etag }
+    const answer = await fetch(path, { headers, cache: 'no-store', credentials: 'omit', redirect: 'error' })
+    if (answer.status === 429 || answer.status >= 500) throw new Error(answer.statusText)
+    tell('')
+    if (answer.status !== 304) {
+      await keep(answer.clone())
+      etag = answer.headers.get('ETag')
+      show(await answer.text())
+    }
+    if (answer.status === 404) return stop()
+  } catch {
+    tell(live.dataset.outdated ?? '', true)
+  } finally {
+    isAsking = false
+  }
+  timer = setTimeout(refresh, isToAskAgain ? 0 : everyMs)
+}
+
+/** Only in a secure context is there a cache, and a service worker that reads it. */
+async function keep(answer: Response): Promise<void> {
+  if (!('caches' in window)) return
+  const cache = await caches.open('usher-tickets')
+  if (answer.status === 200) await cache.put(path, answer)
+  else await cache.delete(path)
+}
+
+function show(text: string): void {
+  const [shown, main] = [document, new DOMParser().parseFromString(text, 'text/html')].map((page) =>
+    page.querySelector('main'),
+  )
+  if (!shown || !main || shown.outerHTML === main.outerHTML) return
+  shown.replaceWith(main)
+  // For those who do not see it: the sentence of the new state.
+  tell(main.querySelector('.status')?.textContent ?? '')
+}
+
+function tell(sentence: string, isShown = false): void {
+  live.classList.toggle('shown', isShown)
+  live.textContent = sentence
+}
+
+function stop(): void {
+  for (const [target, type] of wakes) target.removeEventListener(type, refresh)
+}
+
+const wakes: [EventTarget, string][] = [
+  [document, 'visibilitychange'],
+  [window, 'online'],
+  [window, 'offline'],
+  [window, 'pageshow'],
+]
+for (const [target, type] of wakes) target.addEventListener(type, refresh)
+if ('serviceWorker' in navigator) navigator.serviceWorker.register('service-worker.js').catch(() => {})
+void refresh()

@@ -1,0 +1,62 @@
+-- The ticket page: what the holder of a ticket sees at /t/TOKEN, without a key. The token is attendees.ticket_token.
+
+create function private.ticket_path(ticket_token text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return '/t/' || ticket_token;
+end
+$$;
+
+-- The database does not know where the API is: its tokens say so. Null in a session without one.
+create function private.ticket_url(ticket_token text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.claims() ->> 'public_url' || private.ticket_path(ticket_token);
+end
+$$;
+grant execute on function private.ticket_path(text) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.ticket_url(text) to scope_attendees_read, scope_attendees_write;
+
+-- Null where no ticket has the token: it never existed, was replaced by a reissue, or its holder was erased. The ticket code is there only
+-- while it admits.
+-- Security definer: the gateway may read no table.
+create function api.get_ticket_page(token text) returns json
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return (
+    select json_build_object(
+      'organisation', json_build_object(
+        'id', g.id,
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', null,
+        'logo_version', private.logo_version(g.id)
+      ),
+      'event', private.event_json(e),
+      'ticket_type', json_build_object('name', t.name),
+      'order', json_build_object('reference', o.reference),
+      'attendee', json_build_object(
+        'id', a.id,
+        'name', a.name,
+        'company', a.company,
+        'status', a.status,
+        'ticket_code', case when a.status = 'active' and e.status <> 'cancelled' then a.ticket_code end,
+        'checked_in_at', private.rfc3339(a.checked_in_at)
+      )
+    )
+    from public.attendees a
+    join public.events e on e.id = a.event_id
+    join public.ticket_types t on t.id = a.ticket_type_id
+    join public.orders o on o.id = a.order_id
+    join public.organisations g on g.id = a.organisation_id
+    where a.ticket_token = get_ticket_page.token and a.erased_at is null
+  );
+end
+$$;
+comment on function api.get_ticket_page(text) is
+  'What the ticket page of a token shows: { organisation, event, ticket_type, order, attendee }. null where no ticket has it. For the gateway.';
+grant execute on function api.get_ticket_page(text) to gateway;
