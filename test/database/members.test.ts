@@ -59,6 +59,7 @@ const matrix: Record<string, Record<Exclude<Role, 'stranger'>, string>> = {
   promo_codes: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
   orders: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
   attendees: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
+  waiting_list_entries: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
   payments: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
   payment_voids: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
   refunds: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
@@ -84,6 +85,12 @@ const additions: Record<string, () => Promise<Record<string, unknown>> | Record<
     name: 'G',
     email: 'g@example.com',
   }),
+  waiting_list_entries: () => ({
+    event_id: tenant.event.id,
+    ticket_type_id: tenant.soldOutTicketTypeId,
+    name: 'Guest',
+    email: `${randomUUID()}@example.com`,
+  }),
   payments: () => ({ order_id: tenant.pricedOrderId, amount: 1 }),
   payment_voids: async () => {
     const { rows } = await studio.query<{ id: string }>(
@@ -105,6 +112,7 @@ const edits: Record<string, Record<string, unknown>> = {
   promo_codes: { percent_off: 30 },
   orders: { company: 'Edited' },
   attendees: { company: 'Edited' },
+  waiting_list_entries: { company: 'Edited' },
   check_in_points: { closes_at: '2030-01-01T00:00:00Z' },
   webhook_endpoints: { description: 'Edited' },
 }
