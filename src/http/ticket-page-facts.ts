@@ -70,7 +70,13 @@ const asPending = ({ attendee, ...page }: TicketPage): PendingTicket => ({
   id: '',
   claim: '',
   attempt: 0,
-  attendee: { ...attendee, email: '', has_another_ticket: false, ticket_code: attendee.ticket_code ?? '' },
+  attendee: {
+    ...attendee,
+    email: '',
+    ticket_url: null,
+    has_another_ticket: false,
+    ticket_code: attendee.ticket_code ?? '',
+  },
 })
 
 // Documented, without a key: https://developers.google.com/maps/documentation/urls/get-started

@@ -122,6 +122,7 @@ begin
       'email', v_attendee.email,
       'company', v_attendee.company,
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
+      'ticket_url', case when email.kind in ('ticket', 'event_changed') then private.ticket_url(v_attendee.ticket_token) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a

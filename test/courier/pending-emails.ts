@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto'
 import type { EmailKind, PendingEmail } from '../../src/courier/emails/pending.ts'
 import { pendingTicket } from './pending-ticket.ts'
 
+const ticket_url = 'https://tickets.example/t/5f0c2a'
+
 type Locale = PendingEmail['event']['locale']
 
 /** @param text in place of everything that a person typed. */
@@ -13,7 +15,7 @@ export function pendingEmails(
 ): { [Kind in EmailKind]: PendingEmail & { kind: Kind } } {
   const ticket = pendingTicket(
     text === undefined
-      ? { event: { locale } }
+      ? { event: { locale }, attendee: { ticket_url } }
       : {
           organisation: { name: text },
           event: {
@@ -22,7 +24,7 @@ export function pendingEmails(
             venue: { name: text, address: null, city: text, postcode: null, country: null },
           },
           ticket_type: { name: text },
-          attendee: { name: text, company: text },
+          attendee: { name: text, company: text, ticket_url },
         },
   )
   const { kind: _, ...toAttendee } = ticket

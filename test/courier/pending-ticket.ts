@@ -66,6 +66,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       name: 'Ada Lovelace',
       email: 'ada@engines.example',
       company: 'Analytical Engines',
+      ticket_url: null,
       has_another_ticket: false,
       ticket_code: '7K3MQ9ZTB2XW4D8H',
       ...changes.attendee,

@@ -3,7 +3,7 @@
 import { dayOf, type EventTime, momentOf } from '../event-time.ts'
 import { linesOf, oneLine } from '../plain-text.ts'
 import { amountOf, announcedFacts, type Facts, spacedCode } from './facts.ts'
-import { isToBuyer, type OrderLine, type PendingEmail, type PendingToBuyer } from './pending.ts'
+import { isToBuyer, type OrderLine, type PendingEmail, type PendingToAttendee, type PendingToBuyer } from './pending.ts'
 import { fill } from './words/index.ts'
 
 /** Lines under a label; the first one is set off. */
@@ -15,6 +15,7 @@ export type Block =
   | { type: 'changes'; changes: { label: string; before: string[]; now: string[] }[] }
   | { type: 'amounts'; rows: { label: string; amount: string; isTotal?: boolean }[] }
   | { type: 'sentences'; sentences: string[] }
+  | { type: 'link'; label: string; url: string }
 
 export type Content = {
   subject: string
@@ -57,6 +58,7 @@ function bodyOf(pending: PendingEmail, facts: Facts): Pick<Content, 'blocks' | '
             holder: oneLine(attendee.name),
             company: oneLine(attendee.company ?? '') || undefined,
           },
+          ...ticketLink(pending, facts),
           ticketAndOrder(ticket_type.name, facts),
         ],
         closing: [
@@ -79,6 +81,7 @@ function bodyOf(pending: PendingEmail, facts: Facts): Pick<Content, 'blocks' | '
           { type: 'sentences', sentences: [kinds.event_changed.note] },
           { type: 'changes', changes: rows.filter((row) => row.before.join('\n') !== row.now.join('\n')) },
           { type: 'sentences', sentences: [kinds.event_changed.valid] },
+          ...ticketLink(pending, facts),
           ticketAndOrder(pending.ticket_type.name, facts),
         ],
         closing: [...(facts.time ? [words.calendarUpdates] : []), contact(facts)],
@@ -258,6 +261,9 @@ const ticketAndOrder = (ticketType: string, { words, reference }: Facts): Block 
     { label: words.order, lines: [reference] },
   ],
 })
+
+const ticketLink = ({ attendee }: PendingToAttendee, { words }: Facts): Block[] =>
+  attendee.ticket_url === null ? [] : [{ type: 'link', label: words.openTicket, url: attendee.ticket_url }]
 
 const previewOf = (facts: Facts): string =>
   [facts.time?.lines.join(', ') ?? facts.words.toBeAnnounced, whereLines(facts, facts)[0]].join(', ')

@@ -119,10 +119,10 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cid: str
         ) => html`<tr><td style="padding:${index === 0 ? top : '0'} 16px 0 28px;font-size:0;">
   ${columns(
     column(
-      `${label}: ${words.before}`,
+      `${label} – ${words.before}`,
       html`${before.map((line) => html`<p class="soft" dir="auto" style="${styles.old}">${line}</p>`)}`,
     ),
-    column(`${label}: ${words.now}`, html`${now.map(strong)}`),
+    column(`${label} – ${words.now}`, html`${now.map(strong)}`),
   )}
 </td></tr>
 `,
@@ -137,6 +137,11 @@ function row(block: Block, isFirst: boolean, { words, palette }: Facts, cid: str
   </tr>
   `,
   )}</table>
+</td></tr>
+`
+    case 'link':
+      return html`<tr><td align="center" style="padding:0 28px 22px;">
+  <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.linkOnLight};">${block.label}</a></p>
 </td></tr>
 `
     case 'sentences':

@@ -32,6 +32,8 @@ export type PendingAttendee = {
   name: string
   email: string
   company: string | null
+  /** Of the page of the ticket; null where the courier has no PUBLIC_URL. */
+  ticket_url: string | null
   /** Whether the mailbox holds another ticket of the event that is not cancelled. */
   has_another_ticket: boolean
 }

@@ -18,6 +18,9 @@ export function emailText({ title, blocks, closing }: Content, facts: Facts): st
     if (block.type === 'sentences') {
       finishRows()
       paragraphs.push(...block.sentences)
+    } else if (block.type === 'link') {
+      finishRows()
+      paragraphs.push(`${block.label}\n${block.url}`)
     } else if (block.type === 'amounts') {
       finishRows()
       paragraphs.push(amountsOf(block.rows))
@@ -29,7 +32,7 @@ export function emailText({ title, blocks, closing }: Content, facts: Facts): st
   return `${[...paragraphs, ...closing].join('\n\n')}\n`
 }
 
-function rowsOf(block: Exclude<Block, { type: 'sentences' | 'amounts' }>, { words }: Facts): Row[] {
+function rowsOf(block: Exclude<Block, { type: 'sentences' | 'amounts' | 'link' }>, { words }: Facts): Row[] {
   switch (block.type) {
     case 'details':
       return block.details.flatMap(({ label, lines, link }) => [
@@ -44,8 +47,8 @@ function rowsOf(block: Exclude<Block, { type: 'sentences' | 'amounts' }>, { word
       ]
     case 'changes':
       return block.changes.flatMap(({ label, before, now }) => [
-        { label: `${label}: ${words.before}`, lines: before },
-        { label: `${label}: ${words.now}`, lines: now },
+        { label: `${label} – ${words.before}`, lines: before },
+        { label: `${label} – ${words.now}`, lines: now },
       ])
   }
 }

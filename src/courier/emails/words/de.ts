@@ -28,6 +28,7 @@ export const de: Words = {
   line: '{quantity} × {name}',
   until: 'bis {moment}',
   offsets: '{start} zu Beginn, {end} am Ende',
+  openTicket: 'Ihr Ticket im Browser öffnen',
 
   showAtTheDoor:
     'Zeigen Sie den QR-Code am Eingang, auf dem Telefon oder auf Papier. Er gilt für eine Person und einen Einlass: Bitte geben Sie ihn nicht weiter.',

@@ -31,6 +31,7 @@ export const en = {
   until: 'to {moment}',
   /** Of an event during which the clocks change. */
   offsets: '{start} at the start, {end} at the end',
+  openTicket: 'Open your ticket in the browser',
 
   // Closing sentences
   showAtTheDoor:

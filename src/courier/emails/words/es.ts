@@ -28,6 +28,7 @@ export const es: Words = {
   line: '{quantity} × {name}',
   until: 'hasta el {moment}',
   offsets: '{start} al principio, {end} al final',
+  openTicket: 'Abrir tu entrada en el navegador',
 
   showAtTheDoor:
     'Muestra el código QR en la entrada, en el teléfono o en papel. Deja entrar a una persona, una sola vez: no lo compartas con nadie.',

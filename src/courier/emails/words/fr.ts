@@ -28,6 +28,7 @@ export const fr: Words = {
   line: '{quantity} × {name}',
   until: 'jusqu’au {moment}',
   offsets: '{start} au début, {end} à la fin',
+  openTicket: 'Ouvrir votre billet dans le navigateur',
 
   showAtTheDoor:
     'Présentez le code QR à l’entrée, sur votre téléphone ou sur papier. Il laisse entrer une personne, une seule fois : ne le partagez pas.',

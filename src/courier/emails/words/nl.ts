@@ -28,6 +28,7 @@ export const nl: Words = {
   line: '{quantity} × {name}',
   until: 'tot {moment}',
   offsets: '{start} aan het begin, {end} aan het eind',
+  openTicket: 'Je ticket openen in de browser',
 
   showAtTheDoor:
     'Laat de QR-code bij de ingang zien, op je telefoon of op papier. Hij geeft één persoon één keer toegang: deel hem met niemand.',
