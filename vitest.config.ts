@@ -7,6 +7,7 @@ const longest = [
   'gateway/database-health',
   'embedded/stack',
   'courier/chaos',
+  'courier/guests',
   'http/door-page',
   'http/docs-page',
   'http/ticket-page-browser',

@@ -20,33 +20,46 @@ type Schema = {
 
 // Says no more than the name of the field does.
 const formulaic =
-  /^(Identifier of the [a-z -]+|Name of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|next_cursor .*|Any text .*)\.$/
+  /^(Identifier of the [a-z -]+|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: change nothing, .*|As in register_attendee|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
 
-/** The members of a field are named only: what they mean, the description of the tool or of the field says. */
-export function toolInput(input: z.ZodObject): Tool['inputSchema'] {
+// A list of values longer than this is shown once in a list of tools.
+const longEnum = 12
+
+/**
+ * The members of a field are named only: what they mean, the description of the tool or of the field says.
+ *
+ * @param shown long enums of the tools before.
+ */
+export function toolInput(input: z.ZodObject, shown = new Set<string>()): Tool['inputSchema'] {
   const { properties = {}, required } = z.toJSONSchema(input, { io: 'input' }) as Schema
   return {
     type: 'object',
     properties: mapValues(properties, (property) => {
-      const { description = '' } = property
-      return { ...namesAndTypes(property), ...(!formulaic.test(description) && { description }) }
+      // The instructions of the server say how times are written.
+      const description = property.description?.replace(/: RFC 3339 with offset|, RFC 3339/, '') ?? ''
+      return { ...namesAndTypes(property, shown), ...(!formulaic.test(description) && { description }) }
     }),
     ...(required !== undefined && { required }),
   }
 }
 
-function namesAndTypes(schema: Schema): Schema {
+function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
   const form = nonNull(schema)
-  const { enum: values, properties, required, items } = form
+  const { enum: values = [], properties, required, items } = form
+  const isNew = values.length <= longEnum || !isSubset(values, shown)
+  if (values.length > longEnum) for (const value of values) shown.add(`${value}`)
   return {
     ...typeOf(schema),
-    ...(values !== undefined && { enum: form === schema ? values : [...values, null] }),
+    ...(values.length > 0 && isNew && { enum: form === schema ? values : [...values, null] }),
     ...(schema.default !== undefined && { default: schema.default }),
-    ...(properties !== undefined && { properties: mapValues(properties, namesAndTypes) }),
+    ...(properties !== undefined && { properties: mapValues(properties, (member) => namesAndTypes(member, shown)) }),
     ...(required !== undefined && { required }),
-    ...(items !== undefined && { items: namesAndTypes(items) }),
+    ...(items !== undefined && { items: namesAndTypes(items, shown) }),
   }
 }
+
+// All but one: webhook_endpoint.test, which nobody subscribes to.
+const isSubset = (values: Value[], shown: Set<string>) => values.filter((value) => !shown.has(`${value}`)).length <= 1
 
 // What people and calls refer to an object by, and its statuses; and what all objects have.
 const essential = /^(id|name|email|code|reference|url|type)$|status$/
@@ -62,7 +75,8 @@ export function toolOutput(output: z.ZodObject, detail: Detail): Tool['outputSch
     detail === 'own' ? !common.test(name) : detail === 'essential' && essential.test(name)
   const named = ({ properties: fields = {} }: Schema): Schema => {
     const shown = Object.entries(fields).filter(([name]) => isShown(name))
-    return { type: 'object', ...(shown.length > 0 && { properties: mapValues(Object.fromEntries(shown), typeOf) }) }
+    if (shown.length === 0) return {}
+    return { type: 'object', properties: mapValues(Object.fromEntries(shown), typeOf) }
   }
   return {
     type: 'object',

@@ -5,24 +5,26 @@ import type * as z from 'zod'
 import type { ApiError } from '../gateway/api-error.ts'
 import { type Call, type Caller, IdempotencyKeySchema } from '../gateway/calls.ts'
 import { isList, isRead, type Operation } from '../operation.ts'
-import { ifVersion, itemsOnAPage } from '../operations/fields.ts'
+import { ifVersion, itemsOnAPage, nextPage } from '../operations/fields.ts'
 import { kindOf, toolInput, toolOutput } from './mcp-schemas.ts'
 
 /**
  * As `tools/list` shows them. Of a kind of object that is listed, the list names what is essential, and other tools that answer one
- * name nothing, also where the list is no tool; of any other, its tool names all fields of its own.
+ * name nothing, also where the list is no tool; of any other, a read names all fields of its own. A write answers what it wrote.
  */
 export function toTools(operations: readonly Operation[], all = operations): Tool[] {
   const listed = new Set(all.filter(isList).map(({ output }) => kindOf(output)))
+  const shown = new Set<string>()
   return operations.map((operation) => {
     const { name, title, description, output, scope } = operation
     const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${scope}.`
-    const detail = isList(operation) ? 'essential' : listed.has(kindOf(output)) ? 'none' : 'own'
+    const detail = isList(operation) ? 'essential' : isRead(operation) && !listed.has(kindOf(output)) ? 'own' : 'none'
     return {
       name,
       title,
-      description: `${description} ${needs}`,
-      inputSchema: toolInput(inputOf(operation)),
+      // The instructions of the server say how lists go on.
+      description: `${description.replace(` ${nextPage}`, '')} ${needs}`,
+      inputSchema: toolInput(inputOf(operation), shown),
       outputSchema: toolOutput(output, detail),
       annotations: annotationsOf(operation),
     }

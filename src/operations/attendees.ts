@@ -97,7 +97,7 @@ export const listAttendees = {
     search: searchInput
       .optional()
       .describe(
-        'Only those who match every word by any part of their name, e-mail address, company or external_id, or of the reference of their order. Case and accents do not matter; one word has at least 3 characters.',
+        'Only those who match every word by any part of name, e-mail address, company, external_id or order reference; one word has at least 3 characters.',
       ),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
     checked_in: z

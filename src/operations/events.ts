@@ -214,7 +214,7 @@ const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe('Place of the event. In a change, members left out are unchanged; null clears.'),
+    .describe('Place. In a change, members left out are unchanged; null clears.'),
   online_url: line(2000, new RegExp(String.raw`^https?://[^\s${control}]+$`), 'must be an http or https URL')
     .nullable()
     .describe('URL of an online event.'),
@@ -223,14 +223,14 @@ const eventFields = {
     .int('must be a whole number from 1 to 720')
     .min(1, 'must be at least 1')
     .max(720, 'must be at most 720')
-    .describe('For how many hours a place that the waiting list offers is held; default: 24.'),
+    .describe('Hours for which an offered place is held; default: 24.'),
   currency: currencyInput.describe('ISO 4217; cannot be changed once there is an order.'),
   payment_due_days: z
     .int('must be a whole number from 1 to 365')
     .min(1, 'must be at least 1')
     .max(365, 'must be at most 365')
     .nullable()
-    .describe('Days that new orders have to be paid before they expire; null: no deadline.'),
+    .describe('Days until an unpaid order expires; null: never.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }
@@ -255,7 +255,7 @@ export const updateEvent = {
   title: 'Change an event',
   summary: 'Change fields of an event; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of an event. Attendees are told only with notify_attendees: ask the person first. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again. Its status changes by publish_event, unpublish_event, cancel_event and complete_event.',
+    'Changes fields of an event. Attendees are told only with notify_attendees: ask the person first. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/events/{event_id}',
   errors: ['not_found', 'capacity_below_sold', 'event_has_orders', 'already_exists', 'version_mismatch'],
@@ -269,7 +269,7 @@ export const updateEvent = {
         .describe(
           'true: tell the attendees in ten minutes what changed since they were last told (name, dates, venue, online_url); further changes until then join the same e-mail. Ask the person first.',
         ),
-      dry_run: dryRun.unwrap(),
+      dry_run: dryRun.unwrap().describe(dryRun.description ?? ''),
     }),
     if_version: ifVersions,
   }),

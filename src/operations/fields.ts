@@ -175,7 +175,7 @@ export const dryRun = z
 export const notifyAttendees = z
   .boolean('must be true or false')
   .optional()
-  .describe('true: tell the attendees by e-mail. Ask the person first: effect.emails of a dry run says how many.')
+  .describe('true: tell the attendees by e-mail. Ask the person first; effect.emails counts.')
 
 const versionInput = z
   .int('must be a whole number')

@@ -160,7 +160,7 @@ export const redeliverWebhooks = {
   title: 'Redeliver webhooks',
   summary: 'Send an endpoint its failed deliveries since a time again.',
   description:
-    'Sends a webhook endpoint its deliveries of a period again, after an outage: those that failed, or with status delivered those that had arrived. At most 10,000 a call: repeat it while redelivered is 10000, or take shorter periods. On webhook_endpoint_disabled enable the endpoint.',
+    'Sends a webhook endpoint its deliveries of a period again, after an outage: those that failed, or with status delivered those that had arrived. At most 10,000 a call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled'],

@@ -133,7 +133,7 @@ export const listOrders = {
     search: searchInput
       .optional()
       .describe(
-        'Only orders of which the contact or an attendee matches every word, by any part of a name, e-mail address, company or external_id, or of the reference. Case and accents do not matter; one word has at least 3 characters.',
+        'Only those whose contact or an attendee matches every word, by any part of name, e-mail address, company, external_id or reference; one word has at least 3 characters.',
       ),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: oneOf(paymentStatuses).optional().describe('Only orders with this payment status.'),
@@ -204,7 +204,7 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. amount is in minor units: 49.00 EUR is 4900. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired it came too late; on wrong_currency check the amount. Send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired it came too late. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],

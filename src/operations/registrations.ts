@@ -54,7 +54,7 @@ export const registerAttendee = {
   title: 'Register attendees',
   summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
-    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets, unless send_email is false. Without payment_method the tickets are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. Answers the order; each attendee has a ticket_code. The event must be published and the ticket type on sale. On sold_out choose another ticket type; on quantity_not_allowed another number of tickets; on an error about promo_code leave it out. Send an idempotency_key, so that a repeated call registers nobody twice.',
+    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. Answers the order; each attendee has a ticket_code. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list; on quantity_not_allowed another number of tickets. Send an idempotency_key, so that a repeated call registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   errors: [

@@ -109,7 +109,7 @@ export const createTicketType = {
   title: 'Create a ticket type',
   summary: 'Add a ticket type to an event.',
   description:
-    'Adds a ticket type to an event, also a published one. Only name is needed: it is free and unlimited when price and quantity are left out. price is in minor units: 49.00 EUR is 4900.',
+    'Adds a ticket type to an event, also a published one. Only name is needed: it is free and unlimited when price and quantity are left out.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
   errors: ['not_found', 'already_exists'],

@@ -71,7 +71,7 @@ export const joinWaitingList = {
   title: 'Join a waiting list',
   summary: 'Put a person on the waiting list of a sold-out ticket type.',
   description:
-    'Puts a person on the waiting list of a sold-out ticket type. First come, first served: a place that is given back is held for them and offered by e-mail, with a deadline. On not_sold_out use register_attendee; on already_exists they wait already.',
+    'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is held for whoever came first, and offered by e-mail with a deadline. On not_sold_out use register_attendee.',
   method: 'POST',
   path: '/events/{event_id}/waiting-list',
   errors: ['not_found', 'not_sold_out', ...refusedSales, 'already_exists'],
@@ -116,6 +116,7 @@ export const getWaitingListEntry = {
   method: 'GET',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['not_found'],
+  mcp: false,
   scope: 'attendees:read',
   input: z.strictObject({ waiting_list_entry_id: entryId }),
   output: one(WaitingListEntrySchema),
@@ -130,6 +131,7 @@ export const updateWaitingListEntry = {
   method: 'PATCH',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['not_found', 'read_only_field', 'already_exists', 'version_mismatch'],
+  mcp: false,
   scope: 'attendees:write',
   input: z.strictObject({
     waiting_list_entry_id: entryId,

@@ -166,7 +166,7 @@ export const rotateWebhookSecret = {
   name: 'rotate_webhook_secret',
   title: 'Rotate a webhook secret',
   summary: 'Give a webhook endpoint a new secret; for a time webhooks are signed with both.',
-  description: `Gives a webhook endpoint a new secret, in this answer only. For overlap_hours webhooks are signed with the previous one as well. ${needsScopes}`,
+  description: `Gives a webhook endpoint a new secret, in this answer only. For overlap_hours webhooks are signed with the previous one as well.`,
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
   errors: ['not_found'],

@@ -37,7 +37,7 @@ begin
 end
 $$;
 
-comment on role gateway is 'The gateway before authentication: may resolve a key hash, and nothing else.';
+comment on role gateway is 'The gateway before authentication: may resolve a key hash and read a ticket page, and nothing else.';
 comment on role api_key is 'Any valid API key. Every scope_* role inherits it.';
 comment on role courier is 'The delivery worker: claims and settles pending webhook deliveries and ticket e-mails.';
 
@@ -278,6 +278,15 @@ begin
     v_code := v_code || substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(v_bytes, i) & 31), 1);
   end loop;
   return v_code;
+end
+$$;
+
+-- 128 bits in hex: no character that a mail program might take for the end of a link.
+create function private.random_token() returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return encode(substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16), 'hex');
 end
 $$;
 
@@ -1282,7 +1291,9 @@ create table public.events (
   venue_country text,
   online_url text,
   capacity integer,
+  waiting_list_offer_hours integer not null default 24,
   currency text not null default 'EUR',
+  payment_due_days integer,
   published_at timestamptz,
   cancelled_at timestamptz,
   completed_at timestamptz,
@@ -1310,7 +1321,9 @@ create table public.events (
   constraint events_venue_country_is_iso_3166 check (venue_country ~ '^[A-Z]{2}$'),
   constraint events_online_url_is_http check (online_url ~ '^https?://[^[:space:]]+$' and length(online_url) <= 2000),
   constraint events_capacity_is_positive check (capacity > 0),
+  constraint events_waiting_list_offer_hours_are_some check (waiting_list_offer_hours between 1 and 720),
   constraint events_currency_is_iso_4217 check (currency ~ '^[A-Z]{3}$'),
+  constraint events_payment_due_days_is_1_to_365 check (payment_due_days between 1 and 365),
   constraint events_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint events_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 );
@@ -1336,7 +1349,9 @@ comment on column public.events.version is 'Number of edits; the ETag over REST.
 comment on column public.events.created_at is 'When the row was added.';
 comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
+comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
 comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.locale is 'Language in which guests are written to.';
 comment on column public.events.external_id is 'Your own identifier, unique within the organisation.';
@@ -1524,6 +1539,12 @@ create trigger events_300_ends_at_is_after_starts_at before insert or update of 
 create trigger events_300_capacity before insert or update of capacity on public.events
   for each row when (new.capacity <= 0)
   execute function private.tg__refuse_value('capacity', 'A capacity is at least 1.', 'Leave it empty for no limit.');
+create trigger events_300_waiting_list_offer_hours before insert or update of waiting_list_offer_hours on public.events
+  for each row when (new.waiting_list_offer_hours not between 1 and 720)
+  execute function private.tg__refuse_value('waiting_list_offer_hours', 'An offer of the waiting list is held for 1 to 720 hours.');
+create trigger events_300_payment_due_days before insert or update of payment_due_days on public.events
+  for each row when (new.payment_due_days not between 1 and 365)
+  execute function private.tg__refuse_value('payment_due_days', 'A payment deadline is 1 to 365 days.', 'Leave it empty for no deadline.');
 create trigger events_900_updated_at before update on public.events
   for each row execute function private.tg__set_updated_at();
 create trigger events_900_version before update on public.events
@@ -1534,7 +1555,7 @@ revoke all on public.events from anon, authenticated, service_role;
 alter table public.events enable row level security;
 -- Registration and check-in read the event, too; the column grants limit what they see of it.
 create policy events_select_own on public.events for select
-  to scope_events_read, scope_events_write, scope_attendees_write, scope_checkin_write
+  to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write, scope_checkin_write
   using (organisation_id = (select private.current_organisation_id()));
 create policy events_insert_own on public.events for insert to scope_events_write
   with check (organisation_id = (select private.current_organisation_id()));
@@ -1547,15 +1568,16 @@ create policy events_insert_membership on public.events for insert to authentica
 create policy events_update_membership on public.events for update to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
+grant select (id, organisation_id) on public.events to scope_attendees_read;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
 grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, currency, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 
 create function private.event_phase(starts_at timestamptz, ends_at timestamptz) returns public.event_phase
@@ -1600,7 +1622,9 @@ begin
     end,
     'online_url', event.online_url,
     'capacity', event.capacity,
+    'waiting_list_offer_hours', event.waiting_list_offer_hours,
     'currency', event.currency,
+    'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),
     'cancelled_at', private.rfc3339(event.cancelled_at),
     'completed_at', private.rfc3339(event.completed_at),
@@ -1764,7 +1788,9 @@ create function api.create_event(
   venue jsonb default null,
   online_url text default null,
   capacity integer default null,
+  waiting_list_offer_hours integer default null,
   currency text default null,
+  payment_due_days integer default null,
   external_id text default null,
   metadata jsonb default null,
   idempotency_key text default null,
@@ -1784,13 +1810,14 @@ begin
   insert into public.events (
     organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, currency, external_id, metadata
+    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
     create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
-    create_event.online_url, create_event.capacity, coalesce(create_event.currency, 'EUR'),
+    create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
+    coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
     create_event.external_id, coalesce(create_event.metadata, '{}')
   )
   returning * into v_event;
@@ -1800,9 +1827,9 @@ begin
   );
 end
 $$;
-comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text) is
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text) is
   'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
-grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, text, text, jsonb, text, text)
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text)
   to scope_events_write;
 
 create function api.update_event(
@@ -1852,7 +1879,9 @@ begin
       venue_country = v_new.venue_country,
       online_url = v_new.online_url,
       capacity = v_new.capacity,
+    waiting_list_offer_hours = v_new.waiting_list_offer_hours,
       currency = v_new.currency,
+      payment_due_days = v_new.payment_due_days,
       external_id = v_new.external_id,
       metadata = v_new.metadata
     where e.id = v_event.id
@@ -2050,6 +2079,7 @@ create table public.ticket_types (
   price bigint not null default 0,
   quantity integer,
   quantity_sold integer not null default 0,
+  quantity_held integer not null default 0,
   min_per_order integer not null default 1,
   max_per_order integer,
   sales_start_at timestamptz,
@@ -2071,7 +2101,8 @@ create table public.ticket_types (
   constraint ticket_types_price_is_bounded check (price between 0 and 100000000000),
   constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
   constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
-  constraint ticket_types_are_not_oversold check (quantity_sold <= quantity),
+  constraint ticket_types_quantity_held_is_not_negative check (quantity_held >= 0),
+  constraint ticket_types_are_not_oversold check (quantity_sold + quantity_held <= quantity),
   constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
   constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
     sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
@@ -2097,8 +2128,9 @@ comment on column public.ticket_types.version is 'Number of edits; the ETag over
 comment on column public.ticket_types.created_at is 'When the row was added.';
 comment on column public.ticket_types.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.ticket_types.price is 'In minor units (cents) of the event''s currency. 0 is free.';
-comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold.';
+comment on column public.ticket_types.quantity is 'How many can be issued. Empty: no limit. Cannot be set below quantity_sold and quantity_held together.';
 comment on column public.ticket_types.quantity_sold is 'Tickets that hold a place. Counted from the attendees, not edited.';
+comment on column public.ticket_types.quantity_held is 'Places held for offers of the waiting list. Counted by Usher, not edited.';
 comment on column public.ticket_types.min_per_order is 'Fewest tickets of this type in an order that has any.';
 comment on column public.ticket_types.max_per_order is 'Most tickets of this type in an order. Empty: no limit.';
 comment on column public.ticket_types.position is 'Its position in the list of the event''s ticket types, from 0.';
@@ -2118,11 +2150,16 @@ begin
       409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
       hint => 'Add or cancel attendees instead.'
     );
-  end if;
-  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold then
+  elsif pg_trigger_depth() = 1 and new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
     perform private.refuse(
-      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued.', 'quantity',
-      jsonb_build_object('quantity_sold', new.quantity_sold)
+      409, 'read_only_field', 'quantity_held is counted from the offers of the waiting list and cannot be edited.', 'quantity_held',
+      hint => 'Cancel entries of the waiting list instead.'
+    );
+  end if;
+  if tg_op = 'UPDATE' and new.quantity is distinct from old.quantity and new.quantity >= 0 and new.quantity < new.quantity_sold + new.quantity_held then
+    perform private.refuse(
+      409, 'quantity_below_sold', 'The quantity cannot be less than the tickets already issued, and held for the waiting list.', 'quantity',
+      jsonb_strip_nulls(jsonb_build_object('quantity_sold', new.quantity_sold, 'quantity_held', nullif(new.quantity_held, 0)))
     );
   end if;
   if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else new.external_id is distinct from old.external_id end) then
@@ -2141,8 +2178,8 @@ create trigger ticket_types_050_fixed before update of organisation_id, event_id
   for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
 create trigger ticket_types_100_in_use before delete on public.ticket_types
   for each row execute function private.tg__assert_not_in_use(
-    'The ticket type is in use: there are attendees with it.', 'Archive it instead: set its status to archived.',
-    'attendees.ticket_type_id'
+    'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
+    'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
 create trigger ticket_types_100_guard before insert or update on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
@@ -2221,6 +2258,7 @@ begin
       'currency', currency,
       'quantity', ticket_type.quantity,
       'quantity_sold', ticket_type.quantity_sold,
+      'quantity_held', ticket_type.quantity_held,
       'quantity_available', a.available,
       'min_per_order', ticket_type.min_per_order,
       'max_per_order', ticket_type.max_per_order,
@@ -2246,7 +2284,7 @@ begin
     from (
       -- Null is no limit, and least() ignores it. So would greatest(places_left, 0), and turn no limit into 0.
       select least(
-        ticket_type.quantity - ticket_type.quantity_sold,
+        ticket_type.quantity - ticket_type.quantity_sold - ticket_type.quantity_held,
         case when places_left < 0 then 0 else places_left end
       ) as available
     ) a
@@ -2264,7 +2302,7 @@ begin
     select private.ticket_type_json(
       ticket_type,
       e.currency,
-      e.capacity - (select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = e.id)
+      e.capacity - (select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.event_id = e.id)
     )
     from public.events e
     where e.id = ticket_type.event_id
@@ -2304,7 +2342,7 @@ begin
     end if;
   end if;
 
-  select v_event.capacity - coalesce(sum(t.quantity_sold), 0) into v_places_left
+  select v_event.capacity - coalesce(sum(t.quantity_sold + t.quantity_held), 0) into v_places_left
   from public.ticket_types t
   where t.event_id = v_event.id;
 
@@ -2420,6 +2458,10 @@ begin
     return v_outcome;
   end if;
 
+  -- More places are offered to the waiting list, for which the capacity lock comes before the ticket type.
+  if changes ?| '{quantity,status,sales_end_at}' then
+    perform private.lock_event_capacity(t.event_id) from public.ticket_types t where t.id = update_ticket_type.ticket_type_id;
+  end if;
   select t.* into v_ticket_type from public.ticket_types t where t.id = update_ticket_type.ticket_type_id for no key update;
   if not found then
     perform private.refuse_not_found('ticket_type_id');
@@ -2856,6 +2898,7 @@ grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, te
 create type public.order_status as enum ('pending', 'completed', 'cancelled');
 create type public.payment_status as enum ('not_required', 'awaiting_payment', 'partially_paid', 'paid', 'refund_due', 'refunded');
 create type public.payment_method as enum ('invoice', 'bank_transfer', 'card', 'cash', 'other');
+create type public.cancellation_reason as enum ('requested', 'expired', 'event_cancelled');
 
 -- Fillfactor 50 leaves half of each page free: an update then stays on its page and, unless it changes a status or a time that lists
 -- filter by, writes to none of the indexes.
@@ -2879,11 +2922,16 @@ create table public.orders (
   amount_voided bigint not null default 0,
   amount_refunded bigint not null default 0,
   payment_method public.payment_method,
+  payment_due_at timestamptz,
+  payment_remind_at timestamptz,
+  payment_reminded_at timestamptz,
+  payment_check_at timestamptz,
   promo_code text,
   promo_code_id uuid,
   source public.request_source not null default private.current_source(),
   completed_at timestamptz,
   cancelled_at timestamptz,
+  cancellation_reason public.cancellation_reason,
   external_id text,
   metadata jsonb not null default '{}',
   version integer not null default 1,
@@ -2907,6 +2955,8 @@ create table public.orders (
   constraint orders_complete_when_nothing_is_due
     check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
   constraint orders_refunds_are_at_most_the_payments check (amount_voided >= 0 and amount_refunded between 0 and amount_paid),
+  constraint orders_payment_due_at_is_finite check (payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint orders_cancellation_has_a_reason check ((status = 'cancelled') = (cancellation_reason is not null)),
   constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
@@ -2926,6 +2976,7 @@ comment on column public.orders.promo_code_id is 'The promo code that was used. 
 comment on column public.orders.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
 comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation.';
 comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
 comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
@@ -2939,6 +2990,10 @@ comment on column public.orders.amount_refunded is 'Sum of the refunds, not edit
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
 comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
+comment on column public.orders.payment_due_at is 'When it is to be paid by. After that a pending order is cancelled as expired. Empty: no deadline. Set from payment_due_days of the event; change it to give more time.';
+comment on column public.orders.payment_remind_at is 'When the buyer is to be reminded of payment_due_at; empty once they were. Kept by Usher.';
+comment on column public.orders.payment_reminded_at is 'When the buyer was reminded of payment_due_at. Kept by Usher.';
+comment on column public.orders.payment_check_at is 'When the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
@@ -3011,11 +3066,15 @@ begin
     if new.status <> 'pending' or new.payment_status <> 'not_required'
       or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded) <> (0, 0, 0, 0, 0)
       or new.currency <> v_event.currency
-      or num_nonnulls(new.reference, new.promo_code_id, new.completed_at, new.cancelled_at) > 0 then
+      or num_nonnulls(
+        new.reference, new.promo_code_id, new.completed_at, new.cancelled_at, new.cancellation_reason, new.payment_remind_at,
+        new.payment_reminded_at, new.payment_check_at
+      ) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'pending', 'payment_status', 'not_required', 'subtotal', 0, 'discount_total', 0, 'amount_paid', 0,
         'amount_voided', 0, 'amount_refunded', 0,
-        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null
+        'currency', v_event.currency, 'reference', null, 'promo_code_id', null, 'completed_at', null, 'cancelled_at', null,
+        'cancellation_reason', null, 'payment_remind_at', null, 'payment_reminded_at', null, 'payment_check_at', null
       ));
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
@@ -3108,6 +3167,18 @@ begin
     when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
     when new.status = 'cancelled' then now()
   end;
+  -- The reason comes with the cancellation; expired has to be true.
+  if tg_op = 'UPDATE' and pg_trigger_depth() = 1 and new.cancellation_reason is distinct from old.cancellation_reason
+    and (new.status, new.cancellation_reason, old.status, old.payment_due_at <= now())
+      is distinct from ('cancelled', 'expired', 'pending', true) then
+    perform private.refuse(
+      409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'cancellation_reason',
+      hint => 'Set status to cancelled instead.'
+    );
+  end if;
+  if new.status = 'cancelled' then
+    new.cancellation_reason := coalesce(new.cancellation_reason, 'requested');
+  end if;
   return new;
 end
 $$;
@@ -3117,10 +3188,11 @@ create trigger orders_050_fixed
     'organisation_id', 'event_id', 'reference', 'currency', 'promo_code', 'promo_code_id'
   );
 create trigger orders_050_derived
-  before update of payment_status, completed_at, cancelled_at, version, created_at, updated_at on public.orders
+  before update of payment_status, payment_remind_at, payment_check_at, completed_at, cancelled_at, version, created_at, updated_at
+  on public.orders
   for each row execute function private.tg__assert_derived_untouched(
     'Record a payment, or set status to cancelled, instead.',
-    'payment_status', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
+    'payment_status', 'payment_remind_at', 'payment_check_at', 'completed_at', 'cancelled_at', 'version', 'created_at', 'updated_at'
   );
 create trigger orders_100_in_use before delete on public.orders
   for each row execute function private.tg__assert_not_in_use(
@@ -3132,7 +3204,7 @@ create trigger orders_100_guard before insert or update on public.orders
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at();
 create trigger orders_900_version before update of
-    name, email, company, status, subtotal, amount_paid, amount_refunded, external_id, metadata
+    name, email, company, status, subtotal, amount_paid, amount_refunded, payment_due_at, external_id, metadata
   on public.orders
   for each row execute function private.tg__count_version();
 
@@ -3141,7 +3213,8 @@ create function private.tg_events__cancel_orders() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  update public.orders o set status = 'cancelled' where o.event_id = new.id and o.status <> 'cancelled';
+  update public.orders o set status = 'cancelled', cancellation_reason = 'event_cancelled'
+  where o.event_id = new.id and o.status <> 'cancelled';
   return null;
 end
 $$;
@@ -3170,14 +3243,14 @@ create policy orders_update_membership on public.orders for update to authentica
 grant select on public.orders to scope_orders_read, scope_orders_write, scope_attendees_write, authenticated;
 -- list_attendees finds attendees by the reference of their order.
 grant select (id, organisation_id, reference) on public.orders to scope_attendees_read;
-grant update (status) on public.orders to scope_orders_write;
+grant update (status, payment_due_at) on public.orders to scope_orders_write;
 grant insert (
   id, organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
 ) on public.orders to scope_attendees_write;
 grant insert (
-  organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  organisation_id, event_id, name, email, company, send_email, payment_method, payment_due_at, promo_code, external_id, metadata
 ) on public.orders to authenticated;
-grant update (name, email, company, status, external_id, metadata) on public.orders to authenticated;
+grant update (name, email, company, status, payment_due_at, external_id, metadata) on public.orders to authenticated;
 
 create function private.order_json("order" public.orders, attendees json, payments json, refunds json default '[]') returns json
 language plpgsql stable set search_path = ''
@@ -3202,6 +3275,8 @@ begin
     'amount_refunded', "order".amount_refunded,
     'amount_refundable', private.amount_refundable("order"),
     'payment_method', "order".payment_method,
+    'payment_due_at', private.rfc3339("order".payment_due_at),
+    'payment_reminded_at', private.rfc3339("order".payment_reminded_at),
     'promo_code', "order".promo_code,
     'source', "order".source,
     'attendees', attendees,
@@ -3209,6 +3284,7 @@ begin
     'refunds', refunds,
     'completed_at', private.rfc3339("order".completed_at),
     'cancelled_at', private.rfc3339("order".cancelled_at),
+    'cancellation_reason', "order".cancellation_reason,
     'external_id', "order".external_id,
     'metadata', "order".metadata,
     'version', "order".version,
@@ -3522,7 +3598,7 @@ begin
 end
 $$;
 comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
-  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 nothing_due, wrong_currency, overpayment; 422 validation_failed.';
+  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 order_expired, nothing_due, wrong_currency, overpayment; 422 validation_failed.';
 grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
   to scope_orders_write;
 
@@ -3679,6 +3755,7 @@ create table public.attendees (
   event_id uuid not null,
   order_id uuid not null,
   ticket_type_id uuid not null,
+  waiting_list_entry_id uuid,
   name text not null,
   email text not null,
   email_lower text not null generated always as (lower(email)) stored,
@@ -3689,6 +3766,7 @@ create table public.attendees (
   promo_code_id uuid,
   status public.attendee_status not null default 'active',
   ticket_code text not null,
+  ticket_token text not null,
   checked_in_at timestamptz,
   checked_in boolean not null generated always as (checked_in_at is not null) stored,
   ticket_email_status public.ticket_email_status not null default 'queued',
@@ -3704,6 +3782,7 @@ create table public.attendees (
   updated_at timestamptz not null default now(),
   constraint attendees_pkey primary key (id),
   constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
+  constraint attendees_ticket_token_key unique (ticket_token),
   -- The guard keeps event_id and organisation_id those of the order. A key of three columns would be looked up by whichever index
   -- the planner preferred while the table was small, and then read every order of the organisation for each attendee.
   constraint attendees_order_id_fkey foreign key (order_id) references public.orders (id),
@@ -3725,6 +3804,7 @@ comment on column public.attendees.organisation_id is 'The organisation that it 
 comment on column public.attendees.event_id is 'The event that it belongs to.';
 comment on column public.attendees.order_id is 'The order that it is part of.';
 comment on column public.attendees.ticket_type_id is 'The kind of ticket.';
+comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
 comment on column public.attendees.name is 'Name of the person.';
 comment on column public.attendees.email is 'Address that the ticket is sent to.';
 comment on column public.attendees.email_lower is 'The address in lower case, for look-ups. Generated.';
@@ -3743,6 +3823,7 @@ comment on column public.attendees.version is 'Number of edits; the ETag over RE
 comment on column public.attendees.created_at is 'When the row was added.';
 comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
+comment on column public.attendees.ticket_token is 'Secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
 comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
 comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
 comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
@@ -3804,15 +3885,18 @@ begin
     -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
     if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
       or new.currency <> v_order.currency or new.event_id <> v_order.event_id or new.organisation_id <> v_order.organisation_id
-      or num_nonnulls(new.promo_code_id, new.ticket_code, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
+      or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
       perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
         'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
         'event_id', v_order.event_id, 'organisation_id', v_order.organisation_id,
-        'promo_code_id', null, 'ticket_code', null, 'checked_in_at', null, 'cancelled_at', null, 'erased_at', null
+        'promo_code_id', null, 'ticket_code', null, 'ticket_token', null, 'checked_in_at', null, 'cancelled_at', null, 'erased_at', null
       ));
     end if;
     new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
     new.event_id := coalesce(new.event_id, v_order.event_id);
+    if new.waiting_list_entry_id is not null then
+      perform private.accept_offer(new);
+    end if;
     new := private.price_attendee(new, v_order);
     if v_order.status = 'completed' and new.price > new.discount then
       perform private.refuse(
@@ -3822,6 +3906,7 @@ begin
     end if;
     new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
     new.ticket_code := private.random_code(16);
+    new.ticket_token := private.random_token();
     new.ticket_email_status := case
       when not v_order.send_email then 'not_requested'
       when new.status = 'active' then 'queued'
@@ -3863,14 +3948,17 @@ begin
         );
       end if;
       new.ticket_code := private.random_code(16);
+      new.ticket_token := private.random_token();
       new.ticket_email_status := case
         when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
         when new.status = 'active' then 'queued'
         else 'waiting'
       end::public.ticket_email_status;
-    elsif new.ticket_code <> old.ticket_code then
+    elsif new.ticket_code <> old.ticket_code or new.ticket_token is distinct from old.ticket_token then
       perform private.refuse(
-        409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.', 'ticket_code', hint => 'Clear it to generate a new one.'
+        409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.',
+        case when new.ticket_code <> old.ticket_code then 'ticket_code' else 'ticket_token' end,
+        hint => 'Clear ticket_code to generate a new one.'
       );
     end if;
 
@@ -3930,9 +4018,9 @@ begin
 end
 $$;
 create trigger attendees_050_fixed
-  before update of organisation_id, event_id, order_id, price, currency, promo_code_id on public.attendees
+  before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(
-    'organisation_id', 'event_id', 'order_id', 'price', 'currency', 'promo_code_id'
+    'organisation_id', 'event_id', 'order_id', 'waiting_list_entry_id', 'price', 'currency', 'promo_code_id'
   );
 -- At depth 1 a trigger spreads an amount off: see 19_totals.sql.
 create trigger attendees_050_fixed_discount before update of discount on public.attendees
@@ -4013,7 +4101,7 @@ create policy attendees_update_membership on public.attendees for update to auth
 grant select on public.attendees to scope_attendees_read, scope_attendees_write;
 -- Members share one role, and viewers must not see what admits a person: see public.ticket_codes.
 grant select (
-  id, organisation_id, event_id, order_id, ticket_type_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
+  id, organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
   status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
   metadata, version, created_at, updated_at
 ) on public.attendees to authenticated;
@@ -4022,12 +4110,12 @@ grant select (
   id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
 ) on public.attendees to scope_checkin_write;
 grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
 ) on public.attendees to scope_attendees_write;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
   to scope_attendees_write;
 grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, name, email, company, external_id, metadata
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
 ) on public.attendees to authenticated;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees to authenticated;
 
@@ -4044,12 +4132,14 @@ end
 $$;
 grant execute on function private.names_of(public.attendees) to scope_attendees_read, scope_attendees_write;
 
--- The ticket code admits its holder: with_code only for roles that handle tickets. Whoever builds many gives the names.
+-- The ticket code admits its holder: with_code only for roles that handle tickets. with_url is false in webhooks. Whoever builds many
+-- gives the names.
 create function private.attendee_json(
   attendee public.attendees,
   with_code boolean default true,
   ticket_type_name text default null,
-  reference text default null
+  reference text default null,
+  with_url boolean default true
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -4073,6 +4163,7 @@ begin
     'currency', attendee.currency,
     'status', attendee.status,
     'ticket_code', case when with_code then attendee.ticket_code end,
+    'ticket_url', case when with_code and with_url and attendee.erased_at is null then private.ticket_url(attendee.ticket_token) end,
     'checked_in_at', private.rfc3339(attendee.checked_in_at),
     'ticket_email', json_build_object(
       'status', attendee.ticket_email_status,
@@ -4089,7 +4180,7 @@ begin
   );
 end
 $$;
-grant execute on function private.attendee_json(public.attendees, boolean, text, text) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.attendee_json(public.attendees, boolean, text, text, boolean) to scope_attendees_read, scope_attendees_write;
 
 -- Operations on attendees and their tickets. The rules are in the triggers of 17_attendees.sql, so that they hold for Studio
 -- as well.
@@ -4751,16 +4842,17 @@ create trigger attendees_400_add_up_delete after delete on public.attendees
   referencing old table as old_rows
   for each statement execute function private.tg_attendees__add_up();
 
--- Places: an attendee who is not cancelled holds one place of the ticket type and of the event. Triggers on attendees count
--- them, wherever a row is changed, and never exceed the limits. The locks of an event, under which this holds, are here, too.
+-- Places: an attendee who is not cancelled holds one place of the ticket type and of the event, and so does an offer of the waiting
+-- list. Triggers on attendees count them, wherever a row is changed, and never exceed the limits. The locks of an event, under which
+-- this holds, are here, too.
 
 -- The event lock. Registrations hold it shared; a change of status, capacity or currency holds it exclusively until the end of
 -- the transaction, so a cancellation never misses a registration in flight. An advisory lock rather than a row lock, because
 -- its queue is fair: during an on-sale some transaction always holds the row shared, and the organiser's edit would starve.
 -- Where the event has a capacity, registrations go one by one under a second lock: two transactions that hold the first one
--- shared could never both upgrade it.
--- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, promo code, capacity lock of
--- the event, ticket type; several of a kind in the order of their ids.
+-- shared could never both upgrade it. Whatever gives places back takes it as well, and then offers them to the waiting list.
+-- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, offer of the waiting list, promo
+-- code, capacity lock of the event, ticket type; several of a kind in the order of their ids.
 create function private.lock_event_exclusive(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -4790,65 +4882,74 @@ begin
   perform pg_advisory_xact_lock(2, hashtext(event_id::text));
 end
 $$;
+grant execute on function private.lock_event_capacity(uuid) to scope_events_write;
 
--- Tickets of the event that are not cancelled. Volatile, so that it sees what was committed before its caller got the event lock.
+-- Tickets of the event that are not cancelled, and offers. Volatile, so that it sees what was committed before its caller got the event lock.
 create function private.places_taken(event_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.event_id = places_taken.event_id
+    select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.event_id = places_taken.event_id
   );
 end
 $$;
 
--- Takes places of one ticket type, or releases them if negative, exactly under any concurrency. The update locks the row, so
--- two buyers of the last place wait for each other; it comes as late in the transaction as possible.
--- Security definer: callers may not change quantity_sold.
-create function private.move_places(ticket_type_id uuid, places integer) returns void
+create function private.assert_on_sale(ticket_type public.ticket_types) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if ticket_type.status = 'archived' then
+    perform private.refuse(
+      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type.id),
+      hint => 'Choose an active ticket type.'
+    );
+  elsif now() < ticket_type.sales_start_at then
+    perform private.refuse(
+      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_start_at', private.rfc3339(ticket_type.sales_start_at))
+    );
+  elsif now() >= ticket_type.sales_end_at then
+    perform private.refuse(
+      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+      jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
+    );
+  end if;
+end
+$$;
+
+-- Takes places of one ticket type, or releases them if negative, exactly under any concurrency; `held` is how many more are held for
+-- offers, so that an offer which is accepted moves one from there. The update locks the row, so two buyers of the last place wait for
+-- each other; it comes as late in the transaction as possible.
+-- Security definer: callers may not change the counters.
+create function private.move_places(ticket_type_id uuid, places integer, held integer default 0) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_ticket_type public.ticket_types;
 begin
-  update public.ticket_types t set quantity_sold = t.quantity_sold + places
+  update public.ticket_types t set quantity_sold = t.quantity_sold + places, quantity_held = t.quantity_held + held
   where t.id = move_places.ticket_type_id
-    and (places < 0 or t.quantity is null or t.quantity_sold + places <= t.quantity)
+    and (places + held <= 0 or t.quantity is null or t.quantity_sold + t.quantity_held + places + held <= t.quantity)
   returning * into v_ticket_type;
   if not found then
     perform private.refuse(
       409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type_id),
-      hint => 'Choose another ticket type, or raise its quantity.'
+      hint => 'Choose another ticket type, raise its quantity, or join the waiting list.'
     );
   end if;
-
-  if places < 0 then
-    return;
-  elsif v_ticket_type.status = 'archived' then
-    perform private.refuse(
-      409, 'ticket_type_archived', 'This ticket type is archived and no longer issued.', 'ticket_type_id',
-      jsonb_build_object('ticket_type_id', ticket_type_id),
-      hint => 'Choose an active ticket type.'
-    );
-  elsif now() < v_ticket_type.sales_start_at then
-    perform private.refuse(
-      409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
-      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_start_at', private.rfc3339(v_ticket_type.sales_start_at))
-    );
-  elsif now() >= v_ticket_type.sales_end_at then
-    perform private.refuse(
-      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
-      jsonb_build_object('ticket_type_id', ticket_type_id, 'sales_end_at', private.rfc3339(v_ticket_type.sales_end_at))
-    );
+  if places > 0 then
+    perform private.assert_on_sale(v_ticket_type);
   end if;
 end
 $$;
 
-create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer);
+create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer, held integer);
 
 -- Once per statement: cancelling an event of 10,000 attendees is one update per ticket type. Takes all event locks before all
--- ticket types, each in the order of their ids.
+-- ticket types, each in the order of their ids. What is given back is offered to the waiting list before anybody else can take it.
 create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -4857,42 +4958,64 @@ declare
   v_event_id uuid;
   v_event public.events;
   v_limited public.events[] := '{}';
+  v_given_back uuid[] := '{}';
   v_move record;
 begin
   if tg_op in ('UPDATE', 'DELETE') then
     v_moves := v_moves || array(
-      select row(o.event_id, o.ticket_type_id, -1)::private.place_move from old_rows o where o.status <> 'cancelled'
+      select row(o.event_id, o.ticket_type_id, -1, 0)::private.place_move from old_rows o where o.status <> 'cancelled'
     );
   end if;
   if tg_op in ('INSERT', 'UPDATE') then
     v_moves := v_moves || array(
-      select row(n.event_id, n.ticket_type_id, 1)::private.place_move from new_rows n where n.status <> 'cancelled'
+      select row(
+        n.event_id, n.ticket_type_id, 1, case when tg_op = 'INSERT' and n.waiting_list_entry_id is not null then -1 else 0 end
+      )::private.place_move
+      from new_rows n
+      where n.status <> 'cancelled'
     );
   end if;
   v_moves := array(
-    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer)::private.place_move
+    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer, sum(m.held)::integer)::private.place_move
     from unnest(v_moves) m
     group by m.event_id, m.ticket_type_id
     having sum(m.places) <> 0
   );
 
-  for v_event_id in select distinct m.event_id from unnest(v_moves) m where m.places > 0 order by m.event_id loop
-    v_event := private.lock_event_shared(v_event_id);
-    perform private.assert_takes_registrations(v_event);
-    if v_event.capacity is not null then
-      perform private.lock_event_capacity(v_event_id);
-      v_limited := v_limited || v_event;
+  for v_move in
+    select m.event_id, bool_or(m.places > 0) as takes, bool_or(m.places < 0) as gives_back
+    from unnest(v_moves) m
+    group by m.event_id
+    order by m.event_id
+  loop
+    v_event := null;
+    if v_move.takes then
+      v_event := private.lock_event_shared(v_move.event_id);
+      perform private.assert_takes_registrations(v_event);
+      if v_event.capacity is not null then
+        v_limited := v_limited || v_event;
+      end if;
+    end if;
+    if v_move.gives_back then
+      v_given_back := v_given_back || v_move.event_id;
+    end if;
+    if v_move.gives_back or v_event.capacity is not null then
+      perform private.lock_event_capacity(v_move.event_id);
     end if;
   end loop;
 
   for v_move in select m.* from unnest(v_moves) m order by m.ticket_type_id loop
-    perform private.move_places(v_move.ticket_type_id, v_move.places);
+    perform private.move_places(v_move.ticket_type_id, v_move.places, v_move.held);
   end loop;
 
   foreach v_event in array v_limited loop
     if private.places_taken(v_event.id) > v_event.capacity then
       perform private.refuse(409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.');
     end if;
+  end loop;
+
+  foreach v_event_id in array v_given_back loop
+    perform private.offer_places(v_event_id);
   end loop;
   return null;
 end
@@ -4982,7 +5105,9 @@ begin
   v_due := v_order.total - v_order.amount_paid;
 
   -- A completed order is payable again once a payment was voided.
-  if v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
+  if v_order.cancellation_reason = 'expired' then
+    perform private.refuse_expired(v_order);
+  elsif v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
     );
@@ -5699,13 +5824,15 @@ begin
   select array_agg(row(a.*)::public.orders) into v_orders from added a;
 
   with added as (
-    insert into public.attendees (event_id, order_id, ticket_type_id, name, email, company, external_id, metadata)
+    insert into public.attendees (
+      event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+    )
     select
-      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.name, g.email, g.company, g.external_id,
+      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
       coalesce(g.metadata, '{}')
     from unnest(registrations) r
     cross join lateral jsonb_to_recordset(r.guests) g (
-      ticket_type_id uuid, name text, email text, company text, external_id text, metadata jsonb
+      ticket_type_id uuid, waiting_list_entry_id uuid, name text, email text, company text, external_id text, metadata jsonb
     )
     returning *
   )
@@ -6602,6 +6729,7 @@ create type public.notification_type as enum (
   'order.created',
   'order.completed',
   'order.cancelled',
+  'order.expired',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',
@@ -6616,6 +6744,11 @@ create type public.notification_type as enum (
   'refund.recorded',
   'email.bounced',
   'ticket_type.sold_out',
+  'waiting_list_entry.created',
+  'waiting_list_entry.offered',
+  'waiting_list_entry.accepted',
+  'waiting_list_entry.expired',
+  'waiting_list_entry.cancelled',
   'webhook_endpoint.test'
 );
 create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
@@ -6693,6 +6826,7 @@ begin
     when 'refund' then 'orders:read'
     when 'attendee' then 'attendees:read'
     when 'email' then 'attendees:read'
+    when 'waiting_list_entry' then 'attendees:read'
     when 'event' then 'events:read'
     when 'ticket_type' then 'events:read'
     else 'events:write'
@@ -7277,14 +7411,19 @@ begin
   -- Not a join of the two transition tables: see tg_attendees__add_up.
   insert into private.order_notices (types, order_ids)
   select
-    array[case n.status when 'completed' then 'order.completed' else 'order.cancelled' end]::public.notification_type[],
+    case
+      when n.status = 'completed' then '{order.completed}'
+      -- Both: who is subscribed to cancellations misses none.
+      when n.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
+      else '{order.cancelled}'
+    end::public.notification_type[],
     array_agg(n.id order by n.id)
   from (
-    select n.id, n.status from new_rows n where n.status in ('completed', 'cancelled')
+    select n.id, n.status, n.cancellation_reason from new_rows n where n.status in ('completed', 'cancelled')
     except
-    select o.id, o.status from old_rows o
+    select o.id, o.status, o.cancellation_reason from old_rows o
   ) n
-  group by n.status;
+  group by n.status, n.cancellation_reason;
   return null;
 end
 $$;
@@ -7335,7 +7474,7 @@ begin
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
     insert into public.notifications (organisation_id, type, data)
     -- The row as it is: its discount may have been set after it was added.
-    select n.organisation_id, 'attendee.updated', (select private.attendee_json(a) from public.attendees a where a.id = n.id)
+    select n.organisation_id, 'attendee.updated', (select private.attendee_json(a, with_url => false) from public.attendees a where a.id = n.id)
     from new_rows n
     where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
     order by n.id;
@@ -7369,7 +7508,8 @@ begin
       row(n.*)::public.attendees,
       true,
       (select t.name from public.ticket_types t where t.id = n.ticket_type_id),
-      (select o.reference from public.orders o where o.id = n.order_id)
+      (select o.reference from public.orders o where o.id = n.order_id),
+      false
     )
   from new_rows n
   join old_rows o on o.id = n.id
@@ -7390,7 +7530,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   -- As text, for json keeps the order of its fields and cannot be appended to.
-  return (left(private.attendee_json(attendee)::text, -1) || ', "check_in" : ' || json_build_object(
+  return (left(private.attendee_json(attendee, with_url => false)::text, -1) || ', "check_in" : ' || json_build_object(
     'id', check_in.id,
     'direction', check_in.direction,
     'check_in_point', case when check_in.check_in_point_id is not null then (
@@ -8380,7 +8520,8 @@ grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_e
 
 -- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
 -- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
--- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql.
+-- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql and those of
+-- 41_payment_deadlines.sql and 45_erasure.sql.
 
 -- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
 -- other, an endpoint has v_most_per_endpoint in flight, and one while it is failing; an organisation has half of what a courier
@@ -9104,7 +9245,8 @@ revoke all on function public.notify_attendees(uuid) from public, anon, service_
 grant execute on function public.notify_attendees(uuid) to authenticated;
 
 create function private.bounce_json(
-  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.ticket_email_status, sent_at timestamptz, error text
+  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.ticket_email_status, sent_at timestamptz, error text,
+  waiting_list_entry_id uuid default null
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
@@ -9115,6 +9257,7 @@ begin
     'event_id', event_id,
     'order_id', order_id,
     'attendee_id', attendee_id,
+    'waiting_list_entry_id', waiting_list_entry_id,
     'to', "to",
     'status', status,
     'sent_at', private.rfc3339(sent_at),
@@ -9131,9 +9274,13 @@ begin
   select
     new.organisation_id,
     'email.bounced',
-    private.bounce_json(new.kind, o.event_id, o.id, new.attendee_id, new.sent_to, new.status, new.sent_at, new.last_error)
-  from public.orders o
-  where o.id = coalesce(new.order_id, (select a.order_id from public.attendees a where a.id = new.attendee_id));
+    private.bounce_json(
+      new.kind, coalesce(o.event_id, w.event_id), o.id, new.attendee_id, new.sent_to, new.status, new.sent_at, new.last_error,
+      new.waiting_list_entry_id
+    )
+  from (select coalesce(new.order_id, (select a.order_id from public.attendees a where a.id = new.attendee_id)) as order_id) e
+  left join public.orders o on o.id = e.order_id
+  left join public.waiting_list_entries w on w.id = new.waiting_list_entry_id;
   return null;
 end
 $$;
@@ -9201,8 +9348,13 @@ begin
       select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
     when 'order_confirmation' then v_order.status = 'cancelled'
-    when 'payment_reminder' then v_order.status <> 'pending'
+    -- A deadline that was moved or cleared since is not the one that it reminds of.
+    when 'payment_reminder' then v_order.status <> 'pending' or v_order.payment_reminded_at is null
     when 'order_expired' then v_order.status <> 'cancelled'
+    when 'waiting_list_offer' then (
+      select w.status <> 'offered' or w.offer_expires_at <= now()
+      from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
+    )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
     else false
   end;
@@ -9238,10 +9390,12 @@ declare
   v_attendee public.attendees;
   v_order public.orders;
   v_event public.events;
+  v_offer json;
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
-  select e.* into v_event from public.events e where e.id = v_order.event_id;
+  v_offer := private.waiting_list_offer_json(email.waiting_list_entry_id);
+  select e.* into v_event from public.events e where e.id = coalesce(v_order.event_id, (v_offer ->> 'event_id')::uuid);
   return json_build_object(
     'id', email.id,
     'claim', email.claim,
@@ -9279,7 +9433,8 @@ begin
     'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
       else private.order_json(v_order, '[]', '[]', '[]') end,
     'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
-    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id)
+    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id),
+    'waiting_list_entry', v_offer
   );
 end
 $$;
@@ -9373,7 +9528,8 @@ begin
       attempts = e.attempts + 1,
       last_attempt_at = v_now,
       sent_to = coalesce(
-        (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id)
+        (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id),
+        (select w.email from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
       ),
       sent_code = case e.kind when 'ticket' then (select a.ticket_code from public.attendees a where a.id = e.attendee_id) end
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
@@ -9384,7 +9540,7 @@ begin
 end
 $$;
 comment on function api.claim_ticket_emails(integer, integer) is
-  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment }].';
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment, waiting_list_entry }].';
 grant execute on function api.claim_ticket_emails(integer, integer) to courier;
 
 -- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
@@ -9577,8 +9733,8 @@ comment on function api.outbox_depth() is
   'What is pending: [{ kind, owed, oldest_seconds, late_seconds }]. late_seconds is how long what is due has waited.';
 grant execute on function api.outbox_depth() to courier;
 
--- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, and the audit trail. The courier purges them in
--- small batches, so that no other transaction waits for long.
+-- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
+-- nothing, and the audit trail. The courier purges them in small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
 -- is kept, however old, unless its endpoint is disabled.
@@ -9632,6 +9788,24 @@ begin
     where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
   );
   get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
+
+  -- The audit trail is kept for longer, without the person.
+  with purged as (
+    delete from public.waiting_list_entries w
+    where w.id in (
+      select o.id from public.waiting_list_entries o
+      where o.updated_at < v_before and o.status in ('expired', 'cancelled')
+      order by o.updated_at limit purge."limit" for update skip locked
+    )
+    returning w.id
+  ),
+  forgotten as (
+    update public.audit_entries e set changes = e.changes - '{name,email,company,external_id,metadata}'::text[]
+    from purged p
+    where e.object_id = p.id and e.changes is not null
+  )
+  select count(*) into v_rows from purged;
   v_purged := v_purged + v_rows;
 
   delete from public.audit_entries e
@@ -9703,6 +9877,17 @@ begin
         where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
         limit 1
       ) e
+    )
+    and not exists (
+      select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
+    )
+    and not exists (
+      select from unnest(private.organisations_with_deadlines()) o (organisation_id)
+      cross join lateral (
+        select from public.orders d
+        where d.organisation_id = o.organisation_id and d.payment_check_at <= now()
+        limit 1
+      ) d
     )
     and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
   then
@@ -10026,7 +10211,7 @@ declare
     where t.event_id = event.id and t.organisation_id is not distinct from private.current_organisation_id()
   );
   v_places_left bigint := event.capacity - (
-    select coalesce(sum(t.quantity_sold), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
+    select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
   );
   v_with_money boolean := 'orders:read' = any (private.current_scopes());
   v_revenue json;
@@ -10063,7 +10248,7 @@ begin
   kinds as (
     select
       t.id, t.name, t.position, t.status,
-      least(t.quantity - t.quantity_sold, case when v_places_left < 0 then 0 else v_places_left end) as available,
+      least(t.quantity - t.quantity_sold - t.quantity_held, case when v_places_left < 0 then 0 else v_places_left end) as available,
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled'), 0) as sold,
       coalesce(sum(g.tickets) filter (where g.status = 'awaiting_payment'), 0) as pending_payment,
       coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.checked_in), 0) as checked_in,
@@ -10434,6 +10619,240 @@ end
 $$;
 grant execute on function private.refused_guest(json) to scope_attendees_write;
 
+-- Payment deadlines: an order that is to be paid has payment_due_at, from payment_due_days of its event or set by hand. The courier
+-- reminds the buyer once of each deadline, and cancels the order as expired after it. A payment counts until that happens.
+
+-- An order whose deadline the courier has to look at: payment_check_at is empty for all others.
+create index orders_payment_check_at_idx on public.orders (organisation_id, payment_check_at, id)
+  where payment_check_at is not null;
+
+create function private.refuse_expired("order" public.orders) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'order_expired', 'The order was not paid by its deadline and has expired.', 'order_id',
+    jsonb_build_object(
+      'payment_due_at', private.rfc3339("order".payment_due_at), 'cancelled_at', private.rfc3339("order".cancelled_at)
+    ),
+    'Register the guests again while there are places; return money that came too late.'
+  );
+end
+$$;
+
+-- After orders_100_guard, which says what the status is. Security definer: it reads the event.
+create function private.tg_orders__guard_deadline() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  -- How long before the deadline the buyer is reminded.
+  v_lead interval := '72 hours';
+  v_before timestamptz;
+begin
+  if tg_op = 'INSERT' then
+    if new.status = 'pending' and new.payment_due_at is null then
+      select new.created_at + make_interval(hours => 24 * e.payment_due_days) into new.payment_due_at
+      from public.events e
+      where e.id = new.event_id;
+    end if;
+    -- Not at once where the deadline is near from the beginning: in the middle.
+    v_lead := least(v_lead, greatest(new.payment_due_at - new.created_at, interval '0') / 2);
+  else
+    v_before := old.payment_due_at;
+    if new.payment_reminded_at is distinct from old.payment_reminded_at and new.payment_reminded_at is distinct from now() then
+      perform private.refuse(
+        409, 'read_only_field', 'Usher keeps this field itself; it cannot be edited.', 'payment_reminded_at',
+        hint => 'Change payment_due_at instead: the buyer is reminded of each deadline.'
+      );
+    end if;
+    if new.payment_reminded_at is distinct from old.payment_reminded_at then
+      new.payment_remind_at := null;
+    end if;
+  end if;
+  if new.payment_due_at is distinct from v_before then
+    if new.cancellation_reason = 'expired' then
+      perform private.refuse_expired(new);
+    elsif new.status = 'cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order has no payment deadline.', 'payment_due_at');
+    elsif new.status = 'completed' then
+      perform private.refuse(
+        409, 'order_completed', 'A completed order keeps its tickets: a payment deadline would have no effect.', 'payment_due_at',
+        hint => 'Cancel the order if it is not to be paid any more.'
+      );
+    end if;
+    new.payment_reminded_at := null;
+    new.payment_remind_at := case when new.send_email then new.payment_due_at - v_lead end;
+  end if;
+  new.payment_check_at := case
+    when new.status = 'pending' and new.amount_paid < new.subtotal - new.discount_total
+      then least(new.payment_remind_at, new.payment_due_at)
+  end;
+  return new;
+end
+$$;
+create trigger orders_200_deadline before insert or update on public.orders
+  for each row when (new.payment_method is not null or new.payment_due_at is not null)
+  execute function private.tg_orders__guard_deadline();
+
+create function private.tg_orders__tell_of_expiry() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.queue_order_emails('order_expired', array[new.id]);
+  return null;
+end
+$$;
+create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
+  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
+  execute function private.tg_orders__tell_of_expiry();
+
+-- Cancels those of the orders that are overdue: they are given, and may have been paid or given more time meanwhile. Those that another
+-- transaction has locked are left for later. One statement, whose triggers take further locks in the order of all writes.
+create function private.expire_orders(order_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+begin
+  v_ids := array(
+    select o.id
+    from public.orders o
+    where o.id = any (order_ids) and o.payment_check_at is not null and o.payment_due_at <= now()
+    order by o.id
+    for no key update skip locked
+  );
+  if v_ids <> '{}' then
+    update public.orders o set status = 'cancelled', cancellation_reason = 'expired' where o.id = any (v_ids);
+  end if;
+  return v_ids;
+end
+$$;
+
+-- Reminds the buyers of those of the orders for which it is time.
+create function private.remind_of_payments(order_ids uuid[]) returns uuid[]
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+begin
+  v_ids := array(
+    select o.id
+    from public.orders o
+    where o.id = any (order_ids) and o.payment_check_at <= now() and o.payment_due_at > now()
+    order by o.id
+    for no key update skip locked
+  );
+  if v_ids <> '{}' then
+    update public.orders o set payment_reminded_at = now() where o.id = any (v_ids);
+    perform private.queue_order_emails('payment_reminder', v_ids);
+  end if;
+  return v_ids;
+end
+$$;
+
+-- Organisations with unpaid orders that have a deadline, by a loose index scan: one look-up each, however many orders there are. Only
+-- one index has the order that is asked for.
+create function private.organisations_with_deadlines() returns uuid[]
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return array(
+    with recursive found as (
+      (
+        select o.organisation_id
+        from public.orders o
+        where o.payment_check_at is not null
+        order by o.organisation_id, o.payment_check_at
+        limit 1
+      )
+      union all
+      select n.organisation_id
+      from found f
+      cross join lateral (
+        select o.organisation_id
+        from public.orders o
+        where o.payment_check_at is not null and o.organisation_id > f.organisation_id
+        order by o.organisation_id, o.payment_check_at
+        limit 1
+      ) n
+    )
+    select found.organisation_id from found
+  );
+end
+$$;
+
+-- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue orders
+-- does not hold up the others.
+create function api.enforce_payment_deadlines("limit" integer default 100) returns json
+language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+declare
+  v_due uuid[];
+begin
+  v_due := array(
+    with due as (
+      select
+        d.id, d.payment_check_at, row_number() over (partition by o.organisation_id order by d.payment_check_at, d.id) as turn
+      from unnest(private.organisations_with_deadlines()) o (organisation_id)
+      cross join lateral (
+        select d.id, d.payment_check_at
+        from public.orders d
+        where d.organisation_id = o.organisation_id and d.payment_check_at <= now()
+        order by d.organisation_id, d.payment_check_at, d.id
+        limit enforce_payment_deadlines."limit"
+      ) d
+    )
+    select d.id from due d order by d.turn, d.payment_check_at, d.id limit enforce_payment_deadlines."limit"
+  );
+  return json_build_object(
+    'expired', cardinality(private.expire_orders(v_due)),
+    'reminded', cardinality(private.remind_of_payments(v_due)),
+    'has_more', cardinality(v_due) >= enforce_payment_deadlines."limit"
+  );
+end
+$$;
+comment on function api.enforce_payment_deadlines(integer) is
+  'Reminds of payment deadlines and cancels orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
+grant execute on function api.enforce_payment_deadlines(integer) to courier;
+
+create function api.update_order(
+  order_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select o.* into v_order from public.orders o where o.id = update_order.order_id for no key update;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  perform private.assert_version(v_order.version, if_version);
+  update public.orders o
+  set payment_due_at = (jsonb_populate_record(v_order, changes)).payment_due_at
+  where o.id = v_order.id
+  returning * into v_order;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.update_order(uuid, jsonb, integer[], text, text) is
+  'Sets, moves or clears the payment deadline of a pending order; one in the past is due now: 200. 404 not_found; 409 order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_order(uuid, jsonb, integer[], text, text) to scope_orders_write;
+
 -- The audit trail: who changed what, when and from where, written by triggers. It holds what somebody did, not what followed from
 -- it: cancelling an event is one entry, not one for each of its orders. Values of secrets and ticket codes are left out.
 
@@ -10441,7 +10860,7 @@ create type public.audit_action as enum ('created', 'updated', 'deleted');
 create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
 create type public.audit_object as enum (
   'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
-  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint'
+  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry'
 );
 
 -- No foreign keys: an entry outlives what it is about.
@@ -10510,9 +10929,9 @@ begin
     from jsonb_each(old_row) f
     where f.value is distinct from coalesce(new_row -> f.key, 'null')
       and f.key not in (
-        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'times_redeemed',
+        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'quantity_held', 'times_redeemed',
         'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error',
-        'admission_key'
+        'admission_key', 'ticket_token', 'payment_remind_at', 'payment_reminded_at', 'payment_check_at'
       )
   );
 end
@@ -10702,7 +11121,7 @@ begin
   return case
     when object_type in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
     when object_type in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
-    when object_type in ('attendee', 'check_in') then 'attendees:read'
+    when object_type in ('attendee', 'check_in', 'waiting_list_entry') then 'attendees:read'
     when object_type = 'webhook_endpoint' then 'events:write'
   end::public.api_scope;
 end
@@ -11062,7 +11481,8 @@ grant execute on function public.create_organisation(text, text) to authenticate
 -- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them.
 create function public.ticket_codes(event_id uuid)
 returns table (
-  attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text
+  attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text,
+  ticket_path text
 )
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -11074,14 +11494,16 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
   return query
-  select a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code
+  select
+    a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code,
+    case when a.erased_at is null then private.ticket_path(a.ticket_token) end
   from public.attendees a
   join public.ticket_types t on t.id = a.ticket_type_id
   where a.event_id = ticket_codes.event_id and a.status <> 'cancelled'
   order by lower(a.name), a.id;
 end
 $$;
-comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes, by name: for owners, managers and the door.';
+comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes and the path of their ticket pages, by name: for owners, managers and the door.';
 revoke all on function public.ticket_codes(uuid) from public, anon, service_role;
 grant execute on function public.ticket_codes(uuid) to authenticated;
 
@@ -11117,7 +11539,7 @@ select
   t.name as ticket_type,
   private.money_text(t.price, e.currency) as price,
   t.quantity_sold as sold,
-  t.quantity - t.quantity_sold as available,
+  t.quantity - t.quantity_sold - t.quantity_held as available,
   coalesce(a.checked_in, 0) as checked_in,
   private.money_text(coalesce(a.ordered, 0)::bigint, e.currency) as ordered
 from public.events e
@@ -11146,7 +11568,8 @@ select
   o.total - o.amount_paid as amount_due,
   o.currency,
   o.created_at,
-  now() - o.created_at as age
+  now() - o.created_at as age,
+  o.payment_due_at
 from public.orders o
 join public.events e on e.id = o.event_id
 where o.payment_status in ('awaiting_payment', 'partially_paid')
@@ -11256,7 +11679,8 @@ begin
     return document;
   end if;
   v_is_person := document ->> 'id' in (attendee_id::text, order_id::text) or document ->> 'attendee_id' = attendee_id::text
-    or document ->> 'object' = 'email' and document ->> 'attendee_id' is null and document ->> 'order_id' = order_id::text;
+    or document ->> 'object' = 'email' and document ->> 'attendee_id' is null and document ->> 'order_id' = order_id::text
+    or document ->> 'waiting_list_entry_id' = attendee_id::text;
   return (
     select coalesce(jsonb_object_agg(
       f.key,
@@ -11314,6 +11738,11 @@ begin
     get diagnostics v_orders = row_count;
   end if;
   perform set_config('usher.erasing', '', true);
+  perform private.erase_waiting_list_entries(array(
+    select w.id from public.waiting_list_entries w
+    where w.event_id = v_attendee.event_id
+      and (w.id = v_attendee.waiting_list_entry_id or w.email_lower = v_attendee.email_lower)
+  ));
 
   v_notification_ids := array(
     select n.id
@@ -11732,6 +12161,891 @@ $$;
 comment on function api.list_check_in_conflicts(uuid, text, integer) is
   'Scans that an offline scanner admitted and that were rejected, newest first, each with the entry that stood: { data, has_more, next_cursor }. 404 not_found.';
 grant execute on function api.list_check_in_conflicts(uuid, text, integer) to scope_checkin_write;
+
+-- The ticket page: what the holder of a ticket sees at /t/TOKEN, without a key. The token is attendees.ticket_token.
+
+create function private.ticket_path(ticket_token text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return '/t/' || ticket_token;
+end
+$$;
+
+-- The database does not know where the API is: its tokens say so. Null in a session without one.
+create function private.ticket_url(ticket_token text) returns text
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.claims() ->> 'public_url' || private.ticket_path(ticket_token);
+end
+$$;
+grant execute on function private.ticket_path(text) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.ticket_url(text) to scope_attendees_read, scope_attendees_write;
+
+-- Null where no ticket has the token: it never existed, was replaced by a reissue, or its holder was erased. The ticket code is there only
+-- while it admits.
+-- Security definer: the gateway may read no table.
+create function api.get_ticket_page(token text) returns json
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return (
+    select json_build_object(
+      'organisation', json_build_object(
+        'id', g.id,
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', null,
+        'logo_version', private.logo_version(g.id)
+      ),
+      'event', private.event_json(e),
+      'ticket_type', json_build_object('name', t.name),
+      'order', json_build_object('reference', o.reference),
+      'attendee', json_build_object(
+        'id', a.id,
+        'name', a.name,
+        'company', a.company,
+        'status', a.status,
+        'ticket_code', case when a.status = 'active' and e.status <> 'cancelled' then a.ticket_code end,
+        'checked_in_at', private.rfc3339(a.checked_in_at)
+      )
+    )
+    from public.attendees a
+    join public.events e on e.id = a.event_id
+    join public.ticket_types t on t.id = a.ticket_type_id
+    join public.orders o on o.id = a.order_id
+    join public.organisations g on g.id = a.organisation_id
+    where a.ticket_token = get_ticket_page.token and a.erased_at is null
+  );
+end
+$$;
+comment on function api.get_ticket_page(text) is
+  'What the ticket page of a token shows: { organisation, event, ticket_type, order, attendee }. null where no ticket has it. For the gateway.';
+grant execute on function api.get_ticket_page(text) to gateway;
+
+-- The waiting list: people who want a place of a ticket type that has none left. Whoever came first is offered the next place that is
+-- given back, with a deadline, and the place is held for them. A place that is given back is offered in the transaction that gives it
+-- back, so nobody who registers directly can take it.
+--
+-- waiting -> offered -> accepted | expired; waiting or offered -> cancelled. Only Usher offers; an attendee with waiting_list_entry_id
+-- accepts.
+--
+-- Locks: an entry that is offered comes after the order and before the promo code, one that waits comes last, after the ticket type.
+-- Whoever has locked one that waits waits for nothing else. Joining and giving places back hold the capacity lock of the event.
+
+create type public.waiting_list_status as enum ('waiting', 'offered', 'accepted', 'expired', 'cancelled');
+
+create table public.waiting_list_entries (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  ticket_type_id uuid not null,
+  name text not null,
+  email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
+  company text,
+  send_email boolean not null default true,
+  status public.waiting_list_status not null default 'waiting',
+  offered_at timestamptz,
+  offer_expires_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint waiting_list_entries_pkey primary key (id),
+  constraint waiting_list_entries_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint waiting_list_entries_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
+    references public.ticket_types (id, event_id),
+  constraint waiting_list_entries_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint waiting_list_entries_email_is_an_address check (
+    email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254
+  ),
+  constraint waiting_list_entries_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint waiting_list_entries_offers_have_a_deadline check (
+    status not in ('offered', 'accepted', 'expired') or (offered_at is not null and offer_expires_at is not null)
+  ),
+  constraint waiting_list_entries_offer_expires_at_is_finite check (
+    offer_expires_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint waiting_list_entries_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+);
+comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
+comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
+comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
+comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
+comment on column public.waiting_list_entries.name is 'Name of the person.';
+comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
+comment on column public.waiting_list_entries.email_lower is 'The address in lower case, for look-ups. Generated.';
+comment on column public.waiting_list_entries.company is 'Company of the person.';
+comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
+comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
+comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
+comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
+comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
+comment on column public.waiting_list_entries.created_at is 'When the row was added.';
+comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
+
+create unique index waiting_list_entries_organisation_id_external_id_key on public.waiting_list_entries (organisation_id, external_id)
+  where external_id is not null;
+-- Nobody waits twice for the same.
+create unique index waiting_list_entries_ticket_type_id_email_lower_key on public.waiting_list_entries (ticket_type_id, email_lower)
+  where status in ('waiting', 'offered');
+create index waiting_list_entries_event_id_id_idx on public.waiting_list_entries (event_id, id);
+create index waiting_list_entries_event_id_waiting_idx on public.waiting_list_entries (event_id, id) where status = 'waiting';
+create index waiting_list_entries_ticket_type_id_status_idx on public.waiting_list_entries (ticket_type_id, status, id);
+create index waiting_list_entries_offer_expires_at_idx on public.waiting_list_entries (offer_expires_at) where status = 'offered';
+-- For api.purge.
+create index waiting_list_entries_updated_at_idx on public.waiting_list_entries (updated_at) where status in ('expired', 'cancelled');
+
+alter table public.attendees add constraint attendees_waiting_list_entry_id_fkey
+  foreign key (waiting_list_entry_id) references public.waiting_list_entries (id);
+alter table public.emails add constraint emails_waiting_list_entry_id_fkey
+  foreign key (waiting_list_entry_id) references public.waiting_list_entries (id) on delete cascade;
+create unique index attendees_waiting_list_entry_id_key on public.attendees (waiting_list_entry_id)
+  where waiting_list_entry_id is not null;
+
+-- Who joins has to wait: there is no place left, and nobody else is giving one back at this moment.
+create function private.assert_sold_out(event public.events, ticket_type public.ticket_types) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if ticket_type.quantity_sold + ticket_type.quantity_held >= ticket_type.quantity
+    or private.places_taken(event.id) >= event.capacity then
+    return;
+  end if;
+  perform private.refuse(
+    409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
+    jsonb_build_object('ticket_type_id', ticket_type.id), 'Register the person instead.'
+  );
+end
+$$;
+
+-- Security definer: it reads events and ticket types beyond what a registering key may see.
+create function private.tg_waiting_list_entries__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_ticket_type public.ticket_types;
+begin
+  if tg_op = 'INSERT' then
+    v_event := private.lock_event_shared(new.event_id);
+    perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+    if new.status <> 'waiting' or num_nonnulls(new.offered_at, new.offer_expires_at) > 0 then
+      perform private.assert_as_given(
+        to_jsonb(new), jsonb_build_object('status', 'waiting', 'offered_at', null, 'offer_expires_at', null)
+      );
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+    perform private.assert_takes_registrations(v_event);
+    perform private.lock_event_capacity(new.event_id);
+    select t.* into v_ticket_type
+    from public.ticket_types t
+    where t.id = new.ticket_type_id and t.event_id = new.event_id
+    for no key update;
+    if not found then
+      perform private.refuse_not_found('ticket_type_id');
+    end if;
+    perform private.assert_on_sale(v_ticket_type);
+    if v_ticket_type.min_per_order > 1 then
+      perform private.refuse(
+        409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
+        jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order)
+      );
+    end if;
+    perform private.assert_sold_out(v_event, v_ticket_type);
+    -- Made under the locks: the order of ids is that of joining.
+    new.id := private.uuid_v7();
+  else
+    -- Depth 1 is a statement of a person or an operation; triggers offer and accept one level deeper.
+    if new.status <> old.status and not (
+      (old.status, new.status) in (('waiting', 'cancelled'), ('offered', 'cancelled'))
+      or (old.status, new.status) = ('offered', 'expired') and new.offer_expires_at <= now()
+      or (old.status, new.status) in (('waiting', 'offered'), ('offered', 'accepted')) and pg_trigger_depth() > 1
+    ) then
+      perform private.refuse(
+        409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
+        jsonb_build_object('from', old.status, 'to', new.status),
+        'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.'
+      );
+    end if;
+    if new.offer_expires_at is distinct from old.offer_expires_at
+      and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered')) then
+      perform private.refuse(
+        409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.'
+      );
+    elsif new.status = 'offered' and new.offer_expires_at is null then
+      perform private.refuse_value('offer_expires_at', 'An offer has a deadline.', 'Move it, or cancel the entry.');
+    end if;
+  end if;
+
+  -- Before the unique indexes, whose errors would make two of these wait for one another.
+  if new.status in ('waiting', 'offered') and (tg_op = 'INSERT' or lower(new.email) <> old.email_lower) then
+    perform private.refuse_taken('email', w.id, w.created_at)
+    from public.waiting_list_entries w
+    where w.ticket_type_id = new.ticket_type_id and w.email_lower = lower(new.email) and w.status in ('waiting', 'offered')
+      and w.id <> new.id;
+  end if;
+  if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
+    perform private.refuse_taken('external_id', w.id, w.created_at)
+    from public.waiting_list_entries w
+    where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
+  end if;
+  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
+    perform private.assert_valid_contact(new.name, new.email);
+  end if;
+  return new;
+end
+$$;
+
+create function private.tg_waiting_list_entries__assert_over() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if old.status in ('waiting', 'offered') then
+    perform private.refuse(
+      409, 'in_use', 'This person is still on the waiting list.', hint => 'Set status to cancelled first.'
+    );
+  end if;
+  return old;
+end
+$$;
+
+create trigger waiting_list_entries_050_fixed before update of organisation_id, event_id, ticket_type_id on public.waiting_list_entries
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'ticket_type_id');
+create trigger waiting_list_entries_050_derived before update of version, created_at, updated_at on public.waiting_list_entries
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger waiting_list_entries_100_in_use before delete on public.waiting_list_entries
+  for each row execute function private.tg__assert_not_in_use(
+    'The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id'
+  );
+create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__assert_over();
+create trigger waiting_list_entries_100_guard before insert or update on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__guard();
+create trigger waiting_list_entries_100_no_truncate before truncate on public.waiting_list_entries
+  for each statement execute function private.tg__refuse_truncate();
+create trigger waiting_list_entries_900_updated_at before update on public.waiting_list_entries
+  for each row execute function private.tg__set_updated_at();
+create trigger waiting_list_entries_900_version before update on public.waiting_list_entries
+  for each row execute function private.tg__count_version();
+
+create trigger waiting_list_entries_700_audit_insert after insert on public.waiting_list_entries
+  referencing new table as new_rows for each statement execute function private.tg__audit('waiting_list_entry', 'id', 'versioned');
+create trigger waiting_list_entries_700_audit_update after update on public.waiting_list_entries
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg__audit('waiting_list_entry', 'id', 'versioned');
+
+revoke all on public.waiting_list_entries from anon, authenticated, service_role;
+
+alter table public.waiting_list_entries enable row level security;
+create policy waiting_list_entries_select_own on public.waiting_list_entries for select to scope_attendees_read, scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy waiting_list_entries_insert_own on public.waiting_list_entries for insert to scope_attendees_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy waiting_list_entries_update_own on public.waiting_list_entries for update to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy waiting_list_entries_select_membership on public.waiting_list_entries for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy waiting_list_entries_insert_membership on public.waiting_list_entries for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy waiting_list_entries_update_membership on public.waiting_list_entries for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.waiting_list_entries to scope_attendees_read, scope_attendees_write, authenticated;
+grant insert (organisation_id, event_id, ticket_type_id, name, email, company, send_email, external_id, metadata)
+  on public.waiting_list_entries to scope_attendees_write, authenticated;
+grant update (name, email, company, send_email, status, offer_expires_at, external_id, metadata)
+  on public.waiting_list_entries to scope_attendees_write, authenticated;
+
+-- Offers free places of an event to those who have waited longest. The caller has the capacity lock of the event, or its exclusive
+-- lock, and the ticket types of which places became free.
+create function private.offer_places(event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_entry record;
+begin
+  if not exists (
+    select from public.waiting_list_entries w where w.event_id = offer_places.event_id and w.status = 'waiting'
+  ) then
+    return;
+  end if;
+  select e.* into v_event from public.events e where e.id = offer_places.event_id;
+  if v_event.status <> 'published' or v_event.ends_at <= now() then
+    return;
+  end if;
+
+  while v_event.capacity is null or private.places_taken(event_id) < v_event.capacity loop
+    select w.id, t.id as ticket_type_id, t.sales_start_at, t.sales_end_at into v_entry
+    from public.waiting_list_entries w
+    join public.ticket_types t on t.id = w.ticket_type_id
+    where w.event_id = offer_places.event_id
+      and w.status = 'waiting'
+      and t.status = 'active'
+      and (t.sales_end_at is null or t.sales_end_at > now())
+      and (t.quantity is null or t.quantity_sold + t.quantity_held < t.quantity)
+    order by w.id
+    limit 1
+    for no key update of w;
+    exit when not found;
+    update public.ticket_types t set quantity_held = t.quantity_held + 1 where t.id = v_entry.ticket_type_id;
+    update public.waiting_list_entries w
+    set status = 'offered',
+      offered_at = now(),
+      offer_expires_at = least(
+        greatest(now(), v_entry.sales_start_at) + make_interval(hours => v_event.waiting_list_offer_hours),
+        v_entry.sales_end_at, v_event.ends_at
+      )
+    where w.id = v_entry.id;
+  end loop;
+end
+$$;
+
+create function private.assert_offered(entry public.waiting_list_entries) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if entry.status = 'expired' or entry.status = 'offered' and entry.offer_expires_at <= now() then
+    perform private.refuse(
+      409, 'offer_expired', 'The offer has expired.', 'waiting_list_entry_id',
+      jsonb_build_object('offer_expires_at', private.rfc3339(entry.offer_expires_at)), 'Join the waiting list again.'
+    );
+  elsif entry.status <> 'offered' then
+    perform private.refuse(
+      409, 'not_offered', 'No place is offered to this person.', 'waiting_list_entry_id', jsonb_build_object('status', entry.status),
+      'Whoever waits is offered a place when it is their turn.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_offered(public.waiting_list_entries) to scope_attendees_write;
+
+-- Locks the offer that a new attendee accepts, and accepts it. Their place is the one that is held: see tg_attendees__count_places.
+create function private.accept_offer(attendee public.attendees) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries;
+begin
+  select w.* into v_entry
+  from public.waiting_list_entries w
+  where w.id = attendee.waiting_list_entry_id and w.event_id = attendee.event_id
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  perform private.assert_offered(v_entry);
+  if v_entry.ticket_type_id <> attendee.ticket_type_id then
+    perform private.refuse_value(
+      'ticket_type_id', 'The offer is for another ticket type.', 'Register the ticket type of the waiting list entry.'
+    );
+  end if;
+  update public.waiting_list_entries w set status = 'accepted' where w.id = v_entry.id;
+end
+$$;
+
+-- An offer that is not accepted gives its place back, to whoever waits next. Locks as a cancelled ticket does.
+create function private.tg_waiting_list_entries__release() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_released uuid[] := array(
+    select o.id from old_rows o where o.status = 'offered'
+    except
+    select n.id from new_rows n where n.status in ('offered', 'accepted')
+  );
+  v_event_ids uuid[];
+  v_event_id uuid;
+  v_move record;
+begin
+  if v_released = '{}' then
+    return null;
+  end if;
+  v_event_ids := array(select distinct n.event_id from new_rows n where n.id = any (v_released) order by n.event_id);
+  foreach v_event_id in array v_event_ids loop
+    perform private.lock_event_capacity(v_event_id);
+  end loop;
+  for v_move in
+    select n.ticket_type_id, count(*)::integer as places
+    from new_rows n
+    where n.id = any (v_released)
+    group by n.ticket_type_id
+    order by n.ticket_type_id
+  loop
+    perform private.move_places(v_move.ticket_type_id, 0, -v_move.places);
+  end loop;
+  foreach v_event_id in array v_event_ids loop
+    perform private.offer_places(v_event_id);
+  end loop;
+  return null;
+end
+$$;
+create trigger waiting_list_entries_500_release after update on public.waiting_list_entries
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_waiting_list_entries__release();
+
+-- More places of a ticket type, or its sale goes on. The row is locked, so nobody joins its waiting list meanwhile.
+create function private.tg_ticket_types__offer() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.waiting_list_entries w where w.ticket_type_id = new.id and w.status = 'waiting') then
+    perform private.lock_event_capacity(new.event_id);
+    perform private.offer_places(new.event_id);
+  end if;
+  return null;
+end
+$$;
+create trigger ticket_types_500_offer after update of quantity, status, sales_end_at on public.ticket_types
+  for each row when ((new.quantity, new.status, new.sales_end_at) is distinct from (old.quantity, old.status, old.sales_end_at))
+  execute function private.tg_ticket_types__offer();
+
+-- More places of the event, or it goes on for longer. A change of the capacity holds the exclusive event lock.
+create function private.tg_events__offer() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.lock_event_capacity(new.id);
+  perform 1 from public.ticket_types t where t.event_id = new.id order by t.id for no key update;
+  perform private.offer_places(new.id);
+  return null;
+end
+$$;
+create trigger events_500_offer after update on public.events
+  for each row when (
+    new.status = 'published' and (new.status, new.capacity, new.ends_at) is distinct from (old.status, old.capacity, old.ends_at)
+  )
+  execute function private.tg_events__offer();
+
+-- Nobody waits for an event that is cancelled or completed. After its orders, whose tickets lock ticket types first.
+create function private.tg_events__close_waiting_list() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update public.waiting_list_entries w set status = 'cancelled' where w.event_id = new.id and w.status in ('waiting', 'offered');
+  return null;
+end
+$$;
+create trigger events_550_close_waiting_list after update on public.events
+  for each row when (new.status in ('cancelled', 'completed') and new.status <> old.status)
+  execute function private.tg_events__close_waiting_list();
+
+-- Operations on the waiting list, what it notifies of, and what the courier does for it. The rules are in 49_waiting_list.sql.
+
+-- position counts those of the same ticket type who wait, from 1.
+create function private.waiting_list_entry_json(entry public.waiting_list_entries) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee_id uuid;
+  v_order_id uuid;
+begin
+  if entry.status = 'accepted' then
+    select a.id, a.order_id into v_attendee_id, v_order_id from public.attendees a where a.waiting_list_entry_id = entry.id;
+  end if;
+  return json_build_object(
+    'object', 'waiting_list_entry',
+    'id', entry.id,
+    'event_id', entry.event_id,
+    'ticket_type_id', entry.ticket_type_id,
+    'ticket_type', json_build_object(
+      'id', entry.ticket_type_id, 'name', (select t.name from public.ticket_types t where t.id = entry.ticket_type_id)
+    ),
+    'name', entry.name,
+    'email', entry.email,
+    'company', entry.company,
+    'status', entry.status,
+    'position', case when entry.status = 'waiting' then (
+      select count(*)
+      from public.waiting_list_entries w
+      where w.ticket_type_id = entry.ticket_type_id and w.status = 'waiting' and w.id <= entry.id
+    ) end,
+    'offered_at', private.rfc3339(entry.offered_at),
+    'offer_expires_at', private.rfc3339(entry.offer_expires_at),
+    'order_id', v_order_id,
+    'attendee_id', v_attendee_id,
+    'external_id', entry.external_id,
+    'metadata', entry.metadata,
+    'version', entry.version,
+    'created_at', private.rfc3339(entry.created_at),
+    'updated_at', private.rfc3339(entry.updated_at)
+  );
+end
+$$;
+grant execute on function private.waiting_list_entry_json(public.waiting_list_entries) to scope_attendees_read, scope_attendees_write;
+
+-- Security definer: no role may write the outbox. An acceptance is notified of at the end of the transaction, when there is an attendee.
+create function private.tg_waiting_list_entries__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    ('waiting_list_entry.' || case new.status when 'waiting' then 'created' else new.status::text end)::public.notification_type,
+    private.waiting_list_entry_json(new)
+  );
+  if new.status = 'offered' and new.send_email then
+    perform private.queue_waiting_list_emails(array[new.id]);
+  end if;
+  return null;
+end
+$$;
+create trigger waiting_list_entries_600_notify_insert after insert on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__notify();
+create trigger waiting_list_entries_600_notify_update after update on public.waiting_list_entries
+  for each row when (new.status <> old.status and new.status <> 'accepted')
+  execute function private.tg_waiting_list_entries__notify();
+create constraint trigger waiting_list_entries_600_notify_accepted after update on public.waiting_list_entries
+  deferrable initially deferred
+  for each row when (new.status = 'accepted' and old.status <> 'accepted')
+  execute function private.tg_waiting_list_entries__notify();
+
+create function api.list_waiting_list_entries(
+  event_id uuid,
+  ticket_type_id uuid default null,
+  status public.waiting_list_status default null,
+  email text default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_after uuid := coalesce(private.decode_cursor(cursor), '00000000-0000-0000-0000-000000000000');
+  v_bytes integer := private.page_bytes();
+  v_entry public.waiting_list_entries;
+  v_item json;
+  v_items json[];
+begin
+  if not exists (select from public.events e where e.id = list_waiting_list_entries.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  for v_entry in
+    select w.*
+    from public.waiting_list_entries w
+    where w.event_id = list_waiting_list_entries.event_id
+      and w.id > v_after
+      and (list_waiting_list_entries.ticket_type_id is null or w.ticket_type_id = list_waiting_list_entries.ticket_type_id)
+      and (list_waiting_list_entries.status is null or w.status = list_waiting_list_entries.status)
+      and (list_waiting_list_entries.email is null or w.email_lower = lower(list_waiting_list_entries.email))
+    order by w.id
+    limit v_size + 1
+  loop
+    v_item := private.waiting_list_entry_json(v_entry);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_waiting_list_entries(uuid, uuid, public.waiting_list_status, text, text, integer) is
+  'The waiting list of an event, first come first: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_waiting_list_entries(uuid, uuid, public.waiting_list_status, text, text, integer)
+  to scope_attendees_read;
+
+create function api.get_waiting_list_entry(waiting_list_entry_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries;
+begin
+  select w.* into v_entry from public.waiting_list_entries w where w.id = get_waiting_list_entry.waiting_list_entry_id;
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  return private.waiting_list_entry_json(v_entry);
+end
+$$;
+comment on function api.get_waiting_list_entry(uuid) is 'One entry of a waiting list. 404 not_found.';
+grant execute on function api.get_waiting_list_entry(uuid) to scope_attendees_read;
+
+create function api.join_waiting_list(
+  event_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text default null,
+  send_email boolean default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.waiting_list_entries (event_id, ticket_type_id, name, email, company, send_email, external_id, metadata)
+  values (
+    join_waiting_list.event_id, join_waiting_list.ticket_type_id, join_waiting_list.name, join_waiting_list.email,
+    join_waiting_list.company, coalesce(join_waiting_list.send_email, true), join_waiting_list.external_id,
+    coalesce(join_waiting_list.metadata, '{}')
+  )
+  returning * into v_entry;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.waiting_list_entry_json(v_entry))
+  );
+end
+$$;
+comment on function api.join_waiting_list(uuid, uuid, text, text, text, boolean, text, jsonb, text, text) is
+  'Adds a person to the waiting list of a sold-out ticket type: 201. 404 not_found; 409 not_sold_out, event_not_published, event_ended, ticket_type_archived, sales_not_started, sales_ended, quantity_not_allowed, already_exists (email, external_id); 422 validation_failed.';
+grant execute on function api.join_waiting_list(uuid, uuid, text, text, text, boolean, text, jsonb, text, text) to scope_attendees_write;
+
+-- Locks an entry for an edit, after its event, so that a cancellation of the event waits. Security definer: whoever registers may not
+-- read the event.
+create function private.lock_waiting_list_entry(waiting_list_entry_id uuid) returns public.waiting_list_entries
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries;
+begin
+  perform private.lock_event_shared(w.event_id)
+  from public.waiting_list_entries w
+  where w.id = lock_waiting_list_entry.waiting_list_entry_id and not private.is_foreign(w.organisation_id);
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  select w.* into v_entry
+  from public.waiting_list_entries w
+  where w.id = lock_waiting_list_entry.waiting_list_entry_id
+  for no key update;
+  return v_entry;
+end
+$$;
+grant execute on function private.lock_waiting_list_entry(uuid) to scope_attendees_write;
+
+create function api.update_waiting_list_entry(
+  waiting_list_entry_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+  v_new public.waiting_list_entries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
+  perform private.assert_version(v_entry.version, if_version);
+
+  v_new := jsonb_populate_record(v_entry, changes);
+  update public.waiting_list_entries w set
+    name = v_new.name,
+    email = v_new.email,
+    company = v_new.company,
+    offer_expires_at = v_new.offer_expires_at,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where w.id = v_entry.id
+  returning * into v_entry;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.waiting_list_entry_json(v_entry))
+  );
+end
+$$;
+comment on function api.update_waiting_list_entry(uuid, jsonb, integer[], text, text) is
+  'Changes fields of an entry of a waiting list, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_waiting_list_entry(uuid, jsonb, integer[], text, text) to scope_attendees_write;
+
+create function api.accept_waiting_list_offer(
+  waiting_list_entry_id uuid,
+  payment_method public.payment_method default null,
+  promo_code text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+  v_guests jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select w.* into v_entry from public.waiting_list_entries w where w.id = accept_waiting_list_offer.waiting_list_entry_id;
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  -- Once more when the attendee is added, with the entry locked.
+  perform private.assert_offered(v_entry);
+
+  v_guests := jsonb_build_array(jsonb_build_object(
+    'waiting_list_entry_id', v_entry.id, 'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company,
+    'external_id', v_entry.external_id, 'metadata', v_entry.metadata
+  ));
+  if v_entry.external_id is not null then
+    perform private.lock_external_ids(v_entry.organisation_id, v_entry.external_id, v_guests);
+  end if;
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
+      private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
+      payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
+    )::private.registration]))[1])
+  );
+end
+$$;
+comment on function api.accept_waiting_list_offer(uuid, public.payment_method, text, text, text) is
+  'Registers the person whom the waiting list offers a place, complimentary unless payment_method is given: 201 with the order and its attendee. 404 not_found; 409 not_offered, offer_expired, event_not_published, event_ended, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id).';
+grant execute on function api.accept_waiting_list_offer(uuid, public.payment_method, text, text, text) to scope_attendees_write;
+
+create function api.cancel_waiting_list_entry(
+  waiting_list_entry_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
+  -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
+  if v_entry.status = 'cancelled' then
+    perform private.refuse(
+      409, 'invalid_transition', 'This person is no longer on the waiting list.', 'status',
+      jsonb_build_object('from', v_entry.status, 'to', 'cancelled')
+    );
+  end if;
+  update public.waiting_list_entries w set status = 'cancelled' where w.id = v_entry.id returning * into v_entry;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.waiting_list_entry_json(v_entry))
+  );
+end
+$$;
+comment on function api.cancel_waiting_list_entry(uuid, text, text) is
+  'Takes a person off the waiting list; a place that was offered goes to the next: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_waiting_list_entry(uuid, text, text) to scope_attendees_write;
+
+-- Expires offers of one event after their deadline, which offers the places to whoever waits next: { expired, has_more }. One event at
+-- a time, for its locks.
+create function api.expire_waiting_list_offers() returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 100;
+  v_event_id uuid;
+  v_expired integer := 0;
+begin
+  select w.event_id into v_event_id
+  from public.waiting_list_entries w
+  where w.status = 'offered' and w.offer_expires_at <= now()
+  order by w.offer_expires_at
+  limit 1;
+  if found then
+    perform private.lock_event_shared(v_event_id);
+    update public.waiting_list_entries w set status = 'expired'
+    where w.id = any (array(
+      select d.id
+      from public.waiting_list_entries d
+      where d.event_id = v_event_id and d.status = 'offered' and d.offer_expires_at <= now()
+      order by d.id
+      limit v_most
+      for no key update skip locked
+    ));
+    get diagnostics v_expired = row_count;
+  end if;
+  return json_build_object(
+    'expired', v_expired,
+    'has_more', v_expired > 0 and exists (
+      select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
+    )
+  );
+end
+$$;
+comment on function api.expire_waiting_list_offers() is
+  'Expires offers of the waiting list after their deadline, some at a time, and offers their places to the next: { expired, has_more }. For the courier.';
+grant execute on function api.expire_waiting_list_offers() to courier;
+
+-- What the e-mail of an offer shows besides its event.
+create function private.waiting_list_offer_json(waiting_list_entry_id uuid) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return (
+    select private.waiting_list_entry_json(w) from public.waiting_list_entries w where w.id = waiting_list_offer_json.waiting_list_entry_id
+  );
+end
+$$;
+
+-- Erases the entries of a person, with every copy: see private.erase_person.
+create function private.erase_waiting_list_entries(entry_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_entry public.waiting_list_entries;
+  v_notification_ids uuid[];
+begin
+  for v_entry in
+    update public.waiting_list_entries w
+    set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}',
+      status = case when w.status in ('waiting', 'offered') then 'cancelled' else w.status end
+    where w.id = any (entry_ids)
+    returning w.*
+  loop
+    v_notification_ids := array(
+      select n.id
+      from public.notifications n
+      where n.organisation_id = v_entry.organisation_id and n.created_at >= v_entry.created_at
+        and strpos(n.data::text, v_entry.id::text) > 0
+    );
+    update public.notifications n
+    set data = private.without_person(n.data::jsonb, v_entry.id, null)::json
+    where n.id = any (v_notification_ids);
+    update public.webhook_deliveries d set last_response_body = null, claim = null
+    where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
+    update public.emails e set sent_to = null, last_error = null where e.waiting_list_entry_id = v_entry.id;
+    update public.audit_entries e
+    set changes = (
+      select jsonb_object_agg(
+        f.key, case when f.key in ('name', 'email', 'company', 'external_id', 'metadata') then '{}' else f.value end
+      )
+      from jsonb_each(e.changes) f
+    )
+    where e.object_id = v_entry.id and e.changes ?| array['name', 'email', 'company', 'external_id', 'metadata'];
+    update private.idempotency_records r
+    set outcome = private.without_person(r.outcome::jsonb, v_entry.id, null)::json
+    where r.organisation_id = v_entry.organisation_id and strpos(r.outcome::text, v_entry.id::text) > 0;
+  end loop;
+end
+$$;
 
 -- Logos of organisations, for e-mails and ticket pages. The courier fetches what logo_url names once, checks it and stores it: what
 -- guests open never loads anything from elsewhere.

@@ -292,6 +292,40 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
     [],
     async ({ reply_to_email }) => expect(reply_to_email).toBe('team@example.com'),
   )
+  const setting = (task: string, column: string, given: string, kept = given) =>
+    step(
+      task,
+      () =>
+        sql(`update public.organisations set ${column} = $2 where id = $1 returning ${column} as value`, [
+          organisation.id,
+          given,
+        ]),
+      [],
+      async ({ value }) => expect(value).toBe(kept),
+    )
+  await setting('have e-mails in your colour', 'accent_colour', '#8A1C3B', '#8a1c3b')
+  await setting('have your logo in e-mails', 'logo_url', 'https://example.com/logo.png')
+  await setting('show another logo, or a changed one at the same address', 'logo_url', 'https://example.com/new.png')
+  await setting(
+    'tell buyers how to pay an invoice',
+    'payment_instructions',
+    'DE75 5121 0800 1245 1261 99\nBIC SOGEDEFF',
+  )
+  await step(
+    'write to guests in their language',
+    () => sql("update public.events set locale = 'de' where id = $1", [event.id]),
+    ['event.updated'],
+    async () => expect(await read(`/events/${event.id}`)).toMatchObject({ locale: 'de' }),
+  )
+  await step(
+    'tell attendees what changed',
+    async () => {
+      await sql("update public.events set venue_city = 'Köln' where id = $1", [event.id])
+      return sql('select public.notify_attendees($1) as emails', [event.id])
+    },
+    ['event.updated'],
+    async ({ emails }) => expect(emails).toBe(2),
+  )
   await step(
     'send a ticket once more',
     () => sql("update public.attendees set ticket_email_status = 'queued' where id = $1", [another.attendeeId]),
