@@ -18,6 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser?.close())
 
+const wholeKinds = ['ticket', 'order_confirmation', 'event_changed']
 const accents = [null, '#ffd400', '#e5006d']
 
 test.runIf(hasBrowser).each([...locales])(
@@ -37,8 +38,9 @@ test.runIf(hasBrowser).each([...locales])(
           await page.setViewportSize({ width, height: 844 })
           expect(await outline(page), `${pending.kind}, ${width}`).toMatchObject({ overflow: false, headings: 1 })
         }
-        // Words of another language have the same colours.
-        if (locale === 'en') expect(await obstacles(page), `${pending.kind}, ${colorScheme}`).toEqual([])
+        // These have all blocks there are, and words of another language have the same colours.
+        if (locale === 'en' && wholeKinds.includes(pending.kind))
+          expect(await obstacles(page), `${pending.kind}, ${colorScheme}`).toEqual([])
       }
     }
   },
