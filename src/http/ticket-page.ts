@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
+import { LRUCache } from 'lru-cache'
 import { createCourierRpc } from '../courier/courier-rpc.ts'
 import { logosOf } from '../courier/emails/logos.ts'
 import { languages, wordsOf } from '../courier/emails/words/index.ts'
@@ -25,6 +26,9 @@ export type TicketPageParts = {
   mailFrom: string
 }
 
+// An open page asks three times a minute. One ticket must not keep the database busy; each process counts for itself.
+const opensPerMinute = 120
+
 export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: TicketPageParts): Router {
   const attempts = createAttempts<TicketPage>(
     {
@@ -38,9 +42,15 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
     countFailure,
   )
   const logoOf = logosOf(createCourierRpc(dataApi, tokens))
-  const find = (req: Request, res: Response) => {
+  // By token, of those that were valid: invalid ones are counted by their address.
+  const opened = new LRUCache<string, number>({ max: 50_000, ttl: 60_000, noUpdateTTL: true })
+  const find = async (req: Request, res: Response) => {
     res.locals.operation = 'get_ticket_page'
-    return attempts.resolve(req.params.token as string, req, res)
+    const token = req.params.token as string
+    if ((opened.get(token) ?? 0) >= opensPerMinute) throw openedTooOften()
+    const page = await attempts.resolve(token, req, res)
+    opened.set(token, (opened.get(token) ?? 0) + 1)
+    return page
   }
 
   const router = Router()
@@ -95,6 +105,9 @@ const dataUrl = (type: string, base64: string): string => `data:${type};base64,$
 const isToken = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
 const noTicket = () => new ApiError(404, 'not_found', 'There is no such ticket.')
+
+const openedTooOften = () =>
+  new ApiError(429, 'rate_limited', 'The ticket page was opened too often.', { headers: { 'Retry-After': '60' } })
 
 const setHeaders: RequestHandler = (_req, res, next) => {
   res.set({

@@ -133,6 +133,16 @@ test('after sixty unknown tokens an address has to wait, but tickets still open'
   expect((await fetch(ticket.ticket_url)).status).toBe(200)
 })
 
+test('one ticket that is opened without end has to wait, and holds up no other', async () => {
+  const { url } = await ownApp()
+  const send = rest(await organisation.key(), url)
+  const [endless, other] = [await register(send), await register(send)]
+  for (let i = 0; i < 120; i++) expect((await fetch(endless.ticket_url)).status).toBe(200)
+  const refused = await fetch(endless.ticket_url)
+  expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '60'])
+  expect((await fetch(other.ticket_url)).status).toBe(200)
+})
+
 test('the token is in no log: of requests, of errors, of PostgREST, of Postgres', async () => {
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
