@@ -7,7 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { AddressNotAllowed, createRoutes } from './allowed-addresses.ts'
 import { describeFailure, NoAnswerInTime } from './describe-failure.ts'
 import type { FindAddresses } from './find-addresses.ts'
-import { type ImageHeader, imageHeader } from './image-header.ts'
+import { hasEnd, type ImageHeader, imageHeader } from './image-header.ts'
 import type { OwnPorts } from './own-ports.ts'
 import { inTime } from './send-webhook.ts'
 
@@ -135,5 +135,7 @@ function checked(content: Buffer): ImageHeader {
   if (width > maxPixels || height > maxPixels) {
     throw new NotALogo(`The logo has ${width} by ${height} pixels; ${maxPixels} by ${maxPixels} are the most.`)
   }
+  // It may be in the middle of being replaced.
+  if (!hasEnd(content, header)) throw new NoLogoNow('The logo is not complete: its end is missing.')
   return header
 }

@@ -1,7 +1,7 @@
 // Reads type and size of a PNG or JPEG from its first bytes, whatever its sender says that it is. The bytes are not trusted: every step
 // goes forward and stays within them.
 
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 
 export type ImageHeader = { content_type: 'image/png' | 'image/jpeg'; width: number; height: number }
 
@@ -9,6 +9,12 @@ export type ImageHeader = { content_type: 'image/png' | 'image/jpeg'; width: num
 export function imageHeader(bytes: Buffer): ImageHeader | undefined {
   return pngHeader(bytes) ?? jpegHeader(bytes)
 }
+
+// The chunk IEND, and the marker EOI. Some programs write something after them.
+const ends = { 'image/png': Buffer.from('0000000049454e44ae426082', 'hex'), 'image/jpeg': Buffer.from('ffd9', 'hex') }
+
+/** Whether it goes on to its end, as far as that can be said without decoding it. */
+export const hasEnd = (bytes: Buffer, { content_type }: ImageHeader): boolean => bytes.includes(ends[content_type])
 
 // Signature, then the chunk IHDR, of 13 bytes (https://www.w3.org/TR/png-3/#11IHDR).
 const pngStart = '89504e470d0a1a0a0000000d49484452'

@@ -30,7 +30,7 @@ const hasty = createLogoFetcher({ allowLoopback: true, timeoutMs: 250 })
 const png = (width: number, height: number) => PNG.sync.write(new PNG({ width, height }))
 /** Progressive, one pixel. */
 const jpeg = Buffer.from(
-  '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=',
+  '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxD/2Q==',
   'base64',
 )
 
@@ -142,6 +142,8 @@ describe('a picture', () => {
     ['no HTTP', raw('not http\r\n\r\n'), 'The answer is not HTTP.'],
     ['silence', hang, 'No answer within 0.25 s.'],
     ['a picture byte by byte', drip, 'No answer within 0.25 s.'],
+    ['half a PNG', status(200, {}, png(50, 50).subarray(0, 60)), 'The logo is not complete: its end is missing.'],
+    ['half a JPEG', status(200, {}, jpeg.subarray(0, -2)), 'The logo is not complete: its end is missing.'],
   ])('may be tried again after %s', async (_, answer, error) => {
     expect(await fetchFrom(answer, hasty)).toEqual(failedForNow(error))
   })
