@@ -49,7 +49,7 @@ usher
     'after',
     `
 Keeps its data in USHER_DATA_DIR (.usher) and listens on PORT (3000). Ready when GET /health answers 200.
-With DELIVERIES=false it leaves webhooks and ticket e-mails to usher courier.
+With DELIVERIES=false it leaves webhooks and e-mails to usher courier.
 Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
   )
   .action(async () => {
@@ -84,7 +84,7 @@ Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
 
 usher
   .command('courier')
-  .description('Deliver webhooks and ticket e-mails only; any number may run beside the API')
+  .description('Deliver webhooks and e-mails only; any number may run beside the API')
   .addHelpText(
     'after',
     `
@@ -125,9 +125,7 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
 
 function warnOfUnsentMail({ mail }: Config): void {
   if (!('directory' in mail)) return
-  say(
-    `Ticket e-mails are not sent but written to ${mail.directory}: set POSTMARK_SERVER_TOKEN or SMTP_URL to send them.`,
-  )
+  say(`E-mails are not sent but written to ${mail.directory}: set POSTMARK_SERVER_TOKEN or SMTP_URL to send them.`)
 }
 
 const organisations = usher
@@ -313,7 +311,7 @@ function stopAtOnce(): never {
 /** The preview is served to this machine only, which may not reach it under the public URL. */
 function describeMailPreview(mailPreviewUrl: string, url: string): string {
   const local = mailPreviewUrl.startsWith(`${url}/`) ? '' : ` (from this machine only: ${url}/mail)`
-  return `Ticket e-mails are not sent; preview them at ${mailPreviewUrl}${local}`
+  return `E-mails are not sent; preview them at ${mailPreviewUrl}${local}`
 }
 
 async function databaseUrl(config: Config): Promise<string> {

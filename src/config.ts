@@ -145,7 +145,7 @@ export type Config = {
   redisUrl: string | undefined
   database: Database
   mail: MailOptions
-  /** Sender address of ticket e-mails. */
+  /** Sender address of e-mails. */
   mailFrom: string
   /** Password of Postmark's delivery and bounce webhooks. Undefined: they are not accepted. */
   postmarkWebhookSecret: string | undefined
@@ -157,7 +157,7 @@ export type Config = {
   webhooksToLoopback: boolean
   /** WEBHOOKS_TO_LOOPBACK as it was set. Undefined: not set. */
   webhooksToLoopbackSetting: boolean | undefined
-  /** Whether `usher start` delivers webhooks and ticket e-mails, or leaves them to `usher courier`. */
+  /** Whether `usher start` delivers webhooks and e-mails, or leaves them to `usher courier`. */
   deliveries: boolean
   /** For the command line: Postgres as the role `postgres`. Undefined: that of the embedded stack. */
   databaseUrl: string | undefined
@@ -202,7 +202,7 @@ export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'pub
   return database.kind === 'embedded' && isLoopback(host) && !isPublished
 }
 
-/** Without a mail service, ticket e-mails are written to files in the data directory. */
+/** Without a mail service, e-mails are written to files in the data directory. */
 function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {
   if (env.POSTMARK_SERVER_TOKEN !== undefined && env.SMTP_URL !== undefined) {
     throw new ConfigError('POSTMARK_SERVER_TOKEN and SMTP_URL are both set: keep one of them.')

@@ -28,7 +28,7 @@ export type Running = {
   url: string
   /** Base of every link: PUBLIC_URL, or the listening address. */
   publicUrl: string
-  /** Page of the ticket e-mails that are written to files. Undefined: they are sent, or not shown. */
+  /** Page of the e-mails that are written to files. Undefined: they are sent, or not shown. */
   mailPreviewUrl: string | undefined
   /** Base URL of /metrics; undefined unless METRICS_PORT is set. */
   metricsUrl: string | undefined

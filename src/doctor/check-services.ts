@@ -15,7 +15,7 @@ export async function checkMail(
   postmark: { requestHost?: string; useHttps?: boolean } = {},
 ): Promise<Finding> {
   if ('directory' in mail) {
-    const message = `Ticket e-mails are written to ${mail.directory}, not sent.`
+    const message = `E-mails are written to ${mail.directory}, not sent.`
     if (database.kind === 'embedded') return ok('mail', message)
     return warning('mail', message, 'Set POSTMARK_SERVER_TOKEN or SMTP_URL, and MAIL_FROM.')
   }

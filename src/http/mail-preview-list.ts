@@ -25,7 +25,7 @@ export function mailPreviewList(emails: ListedEmail[], total: number): string {
         <h1>Mail preview</h1>
         <a href="/mail">Reload</a>
       </div>
-      <p class="soft">No mail service is configured: ticket e-mails are written to files, not sent. To send them, set <code>SMTP_URL</code>
+      <p class="soft">No mail service is configured: e-mails are written to files, not sent. To send them, set <code>SMTP_URL</code>
       or <code>POSTMARK_SERVER_TOKEN</code>.</p>
       ${emails.length === 0 ? nothingYet : table(emails, total)}
     </main>
@@ -38,7 +38,7 @@ const nothingYet = html`<div class="card">
         <p>Register a person for a published event; <a href="/docs#/Orders/register_attendee">the documentation</a> lets you
         try it with your API key:</p>
         <p><code>POST /api/v1/events/{event_id}/registrations</code></p>
-        <p>Once the order is complete, its ticket e-mails are listed here. Reload this page to see them.</p>
+        <p>The e-mails that follow are listed here. Reload this page to see them.</p>
       </div>`
 
 // Explicit roles: in some browsers an element that is not displayed as a table loses its implicit one.

@@ -1,4 +1,4 @@
-// The mail preview at /mail: ticket e-mails that were written to files. Embedded mode only, and for this machine only, since a
+// The mail preview at /mail: e-mails that were written to files. Embedded mode only, and for this machine only, since a
 // ticket admits its holder. Must never serve another file.
 
 import { readdir, readFile } from 'node:fs/promises'

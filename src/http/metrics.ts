@@ -48,7 +48,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     registers,
   })
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['kind'], registers })
-  const pending = gauge('usher_outbox_owed', 'Webhooks and ticket e-mails that are pending, retries included.')
+  const pending = gauge('usher_outbox_owed', 'Webhooks and e-mails that are pending, retries included.')
   const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.')
   const late = gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.')
 

@@ -163,7 +163,7 @@ describe('a production installation', () => {
       spawnInstalled(['start'], apiDir, settings({ PORT: String(port), DELIVERIES: 'false' })),
     )
     await waitFor(() => apis.every((api) => api.stdout().includes('Usher is ready')))
-    for (const api of apis) expect(api.stderr()).not.toContain('Ticket e-mails')
+    for (const api of apis) expect(api.stderr()).not.toContain('E-mails are')
     const urls = ports.map((port) => `http://127.0.0.1:${port}`)
     const pages = ['/health', '/docs', '/openapi.json'].map(async (path) => (await fetch(urls[0] + path)).status)
     expect(await Promise.all(pages)).toEqual([200, 200, 200])
