@@ -136,7 +136,7 @@ function argumentsOf(operation: Operation): Record<string, null> {
 function checkDeliveries(depth: unknown): Finding {
   const kinds = Array.isArray(depth) ? (depth as { kind: string; late_seconds: number }[]) : []
   const late = kinds.filter(({ late_seconds }) => late_seconds > lateSeconds)
-  if (late.length === 0) return ok('deliveries', 'No webhook or ticket e-mail is overdue.')
+  if (late.length === 0) return ok('deliveries', 'No webhook or e-mail is overdue.')
   const described = late.map(({ kind, late_seconds }) => `${kind} for ${Math.round(late_seconds / 60)} minutes`)
   return warning(
     'deliveries',
