@@ -26,6 +26,9 @@ export type TicketPageParts = {
   mailFrom: string
 }
 
+// refresh.ts and service-worker.ts go by it: an answer without it, such as the 404 of a proxy, says nothing of the ticket.
+const verdictHeader = 'Usher-Ticket'
+
 // An open page asks three times a minute. One ticket must not keep the database busy; each process counts for itself.
 const opensPerMinute = 120
 
@@ -64,7 +67,7 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
     // Addresses in the page are relative, for a proxy may strip a path.
     if (req.path.endsWith('/')) return void res.redirect(301, `../${req.params.token}`)
     const etag = etagOf(page)
-    res.set('ETag', etag)
+    res.set({ ETag: etag, [verdictHeader]: 'found' })
     // A proxy that compresses makes the ETag a weak one.
     if (req.get('If-None-Match')?.replace(/^W\//, '') === etag) return void res.status(304).end()
     const { ticket_code } = page.attendee
@@ -137,5 +140,6 @@ const answerError: ErrorRequestHandler = (error, req, res, _next) => {
   // Of which event it is nobody knows.
   const words = wordsOf(req.acceptsLanguages(Object.keys(languages)) || undefined)
   res.status(isUnknown ? 404 : answer.status)
+  if (isUnknown) res.set(verdictHeader, 'unknown')
   send(res, noTicketPage(isUnknown ? 'unknown' : 'busy', words))
 }

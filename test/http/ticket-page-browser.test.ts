@@ -176,6 +176,18 @@ test.skipIf(!hasBrowser)(
     await wake(page)
     await page.getByText('There is no connection.').waitFor({ state: 'hidden' })
 
+    // As proxies answer while nothing is behind them.
+    for (const status of [404, 200]) {
+      await context.route(link, (route) => route.fulfill({ status, contentType: 'text/html', body: 'Back soon' }))
+      await wake(page)
+      await page.getByText('There is no connection.').waitFor()
+      await page.reload()
+      await page.locator('main.checked_in').waitFor()
+      await context.unroute(link)
+      await wake(page)
+      await page.getByText('There is no connection.').waitFor({ state: 'hidden' })
+    }
+
     await studio.query('update public.check_ins set undone_at = now() where attendee_id = $1', [guest.attendeeId])
     await studio.query('update public.attendees set ticket_code = null where id = $1', [guest.attendeeId])
     await wake(page)

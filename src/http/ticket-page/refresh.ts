@@ -19,14 +19,15 @@ async function refresh(): Promise<void> {
   try {
     const headers: HeadersInit = etag === null ? {} : { 'If-None-Match': etag }
     const answer = await fetch(path, { headers, cache: 'no-store', credentials: 'omit', redirect: 'error' })
-    if (answer.status === 429 || answer.status >= 500) throw new Error(answer.statusText)
+    const verdict = answer.headers.get('Usher-Ticket')
+    if (verdict === null) throw new Error(answer.statusText)
     tell('')
     if (answer.status !== 304) {
       await keep(answer.clone())
       etag = answer.headers.get('ETag')
       show(await answer.text())
     }
-    if (answer.status === 404) return stop()
+    if (verdict === 'unknown') return stop()
   } catch {
     tell(live.dataset.outdated ?? '', true)
   } finally {

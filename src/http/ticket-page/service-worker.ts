@@ -22,8 +22,9 @@ async function open(request: Request, path: string): Promise<Response> {
   if (kept === undefined) return fetch(request)
   try {
     const answer = await fetch(request, { signal: AbortSignal.timeout(patienceMs) })
-    if (answer.status === 404) await cache.delete(path)
-    return answer.status < 500 && answer.status !== 429 ? answer : kept
+    const verdict = answer.headers.get('Usher-Ticket')
+    if (verdict === 'unknown') await cache.delete(path)
+    return verdict !== null || answer.type === 'opaqueredirect' ? answer : kept
   } catch {
     return kept
   }
