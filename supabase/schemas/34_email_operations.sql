@@ -1,15 +1,20 @@
 -- The courier's side of e-mails, of every kind, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
--- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are.
+-- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are. Only
+-- one index has the order that is asked for.
 create function private.organisations_with_queued_emails() returns uuid[]
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
 as $$
 begin
   return array(
     with recursive queued as (
       (
-        select e.organisation_id from public.emails e where e.status = 'queued' order by e.organisation_id limit 1
+        select e.organisation_id
+        from public.emails e
+        where e.status = 'queued'
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
+        limit 1
       )
       union all
       select n.organisation_id
@@ -18,7 +23,7 @@ begin
         select e.organisation_id
         from public.emails e
         where e.status = 'queued' and e.organisation_id > q.organisation_id
-        order by e.organisation_id
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
         limit 1
       ) n
     )
@@ -140,8 +145,8 @@ end
 $$;
 
 -- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
--- the one served longest ago, and of each its oldest e-mail. One courier claims at a time: two would not count each other's
--- claims. No backlog is read: of each organisation at most "limit" rows.
+-- the one served longest ago, and of each its oldest e-mail; whoever registers does not wait for a mailing. One courier claims at a time: two would not count each other's
+-- claims. No backlog is read: of each organisation at most "limit" rows, and as many of a mailing.
 -- Security definer, as 32_courier.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
@@ -166,7 +171,7 @@ begin
       select
         d.id,
         d.next_attempt_at,
-        u.in_flight + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
+        u.in_flight + row_number() over (partition by o.organisation_id order by d.is_mailing, d.next_attempt_at, d.id) as turn,
         l.last_attempt_at
       from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
@@ -181,11 +186,15 @@ begin
         order by e.organisation_id desc, e.last_attempt_at desc
         limit 1
       ) l on true
+      cross join (values (false), (true)) m (is_mailing)
       cross join lateral (
-        select e.id, e.next_attempt_at
+        select e.id, e.is_mailing, e.next_attempt_at
         from public.emails e
-        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= v_now
-        order by e.organisation_id, e.next_attempt_at
+        where e.organisation_id = o.organisation_id
+          and e.status = 'queued'
+          and e.is_mailing = m.is_mailing
+          and e.next_attempt_at <= v_now
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
         limit claim_ticket_emails."limit"
       ) d
     )
