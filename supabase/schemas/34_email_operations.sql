@@ -32,6 +32,19 @@ begin
 end
 $$;
 
+-- Whether the person that it is for was erased.
+create function private.is_erased(email public.emails) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
+    or exists (select from public.orders o where o.id = email.order_id and o.email = 'erased@erased.invalid')
+    or exists (
+      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = 'erased@erased.invalid'
+    );
+end
+$$;
+
 -- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
 create function private.is_moot(email public.emails) returns boolean
 language plpgsql stable security definer set search_path = ''
@@ -42,19 +55,19 @@ declare
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = email.order_id;
-  if v_order.email = 'erased@erased.invalid' then
+  if private.is_erased(email) then
     return true;
   end if;
   return case email.kind
     when 'ticket' then v_attendee.status <> 'active'
-    when 'ticket_cancelled' then v_attendee.status <> 'cancelled' or v_attendee.erased_at is not null
-    when 'event_cancelled' then v_attendee.erased_at is not null
-    when 'event_changed' then v_attendee.status = 'cancelled' or v_attendee.erased_at is not null or (
+    when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
+    when 'event_changed' then v_attendee.status = 'cancelled' or (
       select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
     when 'order_confirmation' then v_order.status = 'cancelled'
     -- A deadline that was moved or cleared since is not the one that it reminds of.
-    when 'payment_reminder' then v_order.status <> 'pending' or v_order.payment_reminded_at is null
+    when 'payment_reminder' then
+      v_order.status <> 'pending' or v_order.payment_reminded_at is null or v_order.payment_due_at <= now()
     when 'order_expired' then v_order.status <> 'cancelled'
     when 'waiting_list_offer' then (
       select w.status <> 'offered' or w.offer_expires_at <= now()
@@ -328,7 +341,6 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_email public.emails;
-  v_is_erased boolean;
   v_claim constant uuid := gen_random_uuid();
 begin
   if ticket_email_id is not null then
@@ -340,7 +352,7 @@ begin
     return;
   end if;
   -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
-  select a.erased_at is not null into v_is_erased from public.attendees a where a.id = v_email.attendee_id for no key update;
+  perform from public.attendees a where a.id = v_email.attendee_id for no key update;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.emails e set claim = v_claim
@@ -355,7 +367,7 @@ begin
   update public.emails e
   -- The error often has the address in it.
   set status = record_ticket_email_event.status,
-    last_error = case when not v_is_erased then record_ticket_email_event.error end
+    last_error = case when not private.is_erased(e) then record_ticket_email_event.error end
   where e.id = v_email.id
     and e.status in ('sent', 'delivered')
     and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)

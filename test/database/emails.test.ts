@@ -236,24 +236,53 @@ test('an e-mail that has become untrue is not sent', async () => {
   })
 })
 
-test('a bounce of any kind is notified of', async () => {
+test('a bounce of any kind is notified of, with what the mail service says', async () => {
   const { organisation, invoice } = await arrange()
   const { orderId } = await invoice('buyer@example.com')
-  await studio.query(
-    "update public.emails set status = 'bounced', next_attempt_at = null, sent_to = 'buyer@example.com', last_error = 'No such mailbox' where order_id = $1",
-    [orderId],
-  )
-  const { rows } = await studio.query(
-    "select data from public.notifications where organisation_id = $1 and type = 'email.bounced'",
-    [organisation.id],
-  )
-  expect(rows.map(({ data }) => data)).toMatchObject([
-    {
-      kind: 'order_confirmation',
-      order_id: orderId,
-      attendee_id: null,
-      to: 'buyer@example.com',
-      error: 'No such mailbox',
-    },
-  ])
+  await rolledBack(async (client, asCourier) => {
+    const sent = await client.query(
+      `update public.emails
+       set status = 'sent', attempts = 1, next_attempt_at = null, sent_to = 'buyer@example.com', message_id = 'its-id'
+       where order_id = $1 returning id`,
+      [orderId],
+    )
+    await asCourier("select api.record_ticket_email_event('its-id', 'bounced', 'No such mailbox', $1, 1)", [
+      sent.rows[0].id,
+    ])
+    const { rows } = await client.query(
+      "select data from public.notifications where organisation_id = $1 and type = 'email.bounced'",
+      [organisation.id],
+    )
+    expect(rows.map(({ data }) => data)).toMatchObject([
+      {
+        kind: 'order_confirmation',
+        order_id: orderId,
+        attendee_id: null,
+        to: 'buyer@example.com',
+        error: 'No such mailbox',
+      },
+    ])
+  })
+})
+
+test('what becomes of an e-mail in flight to somebody who is erased is not recorded', async () => {
+  const { invoice } = await arrange()
+  const { attendeeId, orderId } = await invoice('ada@example.com')
+  await rolledBack(async (client, asCourier) => {
+    const { rows } = await client.query(
+      `update public.emails set claim = gen_random_uuid(), claimed_until = now(), attempts = 1, sent_to = 'ada@example.com'
+       where order_id = $1 returning id, claim`,
+      [orderId],
+    )
+    await client.query('select public.erase_attendee($1)', [attendeeId])
+    await asCourier("select api.settle_ticket_email($1, $2, error => '550 ada@example.com', permanent => true)", [
+      rows[0].id,
+      rows[0].claim,
+    ])
+    await asCourier("select api.record_ticket_email_event('m', 'bounced', '550 ada@example.com', $1, 1)", [rows[0].id])
+    const after = await client.query('select status, sent_to, last_error from public.emails where order_id = $1', [
+      orderId,
+    ])
+    expect(after.rows).toEqual([{ status: 'cancelled', sent_to: null, last_error: null }])
+  })
 })
