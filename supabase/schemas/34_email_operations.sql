@@ -234,6 +234,24 @@ begin
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     for no key update skip locked
   );
+  -- One e-mail tells all tickets of an address: where its own was cancelled since, it tells another.
+  update public.emails e
+  set attendee_id = coalesce(
+    (
+      select a.id
+      from public.attendees c
+      join public.attendees a
+        on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
+      where c.id = e.attendee_id
+        and a.status <> 'cancelled'
+        and (select o.send_email from public.orders o where o.id = a.order_id)
+      limit 1
+    ),
+    e.attendee_id
+  )
+  where e.id = any (v_candidates)
+    and e.kind = 'event_changed'
+    and (select a.status from public.attendees a where a.id = e.attendee_id) = 'cancelled';
   update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
   where e.id = any (v_candidates) and private.is_moot(e);
   -- An order that has no tickets yet is confirmed when it has.
