@@ -10,7 +10,9 @@ create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
-  is_mailing boolean not null generated always as (kind in ('event_changed', 'event_cancelled')) stored,
+  is_mailing boolean not null generated always as (
+    kind in ('event_changed', 'event_cancelled', 'payment_reminder', 'order_expired')
+  ) stored,
   attendee_id uuid,
   order_id uuid,
   payment_id uuid,
@@ -47,7 +49,7 @@ comment on table public.emails is 'E-mails to attendees and buyers, pending and 
 comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
-comment on column public.emails.is_mailing is 'Whether all attendees of an event get it. These wait for whatever else the organisation sends. Generated.';
+comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
 comment on column public.emails.payment_id is 'The payment that was received.';
