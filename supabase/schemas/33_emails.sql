@@ -278,6 +278,8 @@ begin
           )
       )
     );
+  elsif v_event.status <> 'published' then
+    return 0;
   end if;
 
   delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;

@@ -158,8 +158,9 @@ end
 $$;
 
 -- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
--- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One courier claims at a time: two would not count each other's
--- claims. No backlog is read: of each organisation at most "limit" rows, and as many of a mailing.
+-- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One
+-- courier claims at a time: two would not count each other's claims. No backlog is read: of each organisation at most "limit"
+-- rows, and as many of a mailing.
 -- Security definer, as 32_courier.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json

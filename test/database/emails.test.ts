@@ -197,6 +197,16 @@ test('whoever holds a place is told of the cancellation of the event, once for e
   ])
 })
 
+test('of an event that is completed nobody is told any more', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await send('PATCH', `/events/${event.id}`, { name: 'Another' })
+  await send('POST', `/events/${event.id}/complete`)
+  const told = await send('PATCH', `/events/${event.id}`, { notify_attendees: true })
+  expect(told.body.effect).toMatchObject({ attendees: 1, emails: 0 })
+  expect(await emailsOf(organisation)).toEqual([])
+})
+
 test('the holders of cancelled tickets are told if asked for', async () => {
   const { organisation, send, register } = await arrange()
   const group = await register('ada@example.com', {
