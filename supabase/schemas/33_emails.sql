@@ -222,7 +222,7 @@ create table private.unannounced_changes (
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.unannounced_changes is 'Published events that changed since their attendees were last told, with what these know.';
+comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
@@ -235,13 +235,17 @@ end
 $$;
 create trigger events_500_note_change after update on public.events
   for each row when (
-    new.status = 'published' and old.status = 'published'
+    old.status = 'published'
     and (
-      new.name, new.starts_at, new.ends_at, new.timezone, new.venue_name, new.venue_address, new.venue_city, new.venue_postcode,
-      new.venue_country, new.online_url
-    ) is distinct from (
-      old.name, old.starts_at, old.ends_at, old.timezone, old.venue_name, old.venue_address, old.venue_city, old.venue_postcode,
-      old.venue_country, old.online_url
+      new.status = 'cancelled'
+      or new.status = 'published'
+      and (
+        new.name, new.starts_at, new.ends_at, new.timezone, new.venue_name, new.venue_address, new.venue_city, new.venue_postcode,
+        new.venue_country, new.online_url
+      ) is distinct from (
+        old.name, old.starts_at, old.ends_at, old.timezone, old.venue_name, old.venue_address, old.venue_city, old.venue_postcode,
+        old.venue_country, old.online_url
+      )
     )
   )
   execute function private.tg_events__note_change();
@@ -260,6 +264,13 @@ declare
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if v_event.status not in ('published', 'cancelled') then
+    return 0;
+  end if;
+  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
+  if not found then
+    return 0;
+  end if;
   if v_event.status = 'cancelled' then
     return private.queue_attendee_emails(
       'event_cancelled',
@@ -267,25 +278,11 @@ begin
         select a.id
         from public.ticket_types t
         join public.attendees a on a.ticket_type_id = t.id
-        where t.event_id = v_event.id
-          and a.cancelled_at = v_event.cancelled_at
-          and a.email_lower not in (
-            select p.email_lower
-            from public.ticket_types t
-            join public.attendees p on p.ticket_type_id = t.id
-            join public.emails e on e.attendee_id = p.id
-            where t.event_id = v_event.id and e.kind = 'event_cancelled'
-          )
+        where t.event_id = v_event.id and a.cancelled_at = v_event.cancelled_at
       )
     );
-  elsif v_event.status <> 'published' then
-    return 0;
   end if;
 
-  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
-  if not found then
-    return 0;
-  end if;
   v_attendees := array(
     select a.id
     from public.ticket_types t

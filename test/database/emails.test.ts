@@ -195,6 +195,11 @@ test('whoever holds a place is told of the cancellation of the event, once for e
     'event_cancelled ada@example.com',
     'event_cancelled buyer@example.com',
   ])
+  // Nor does it once the e-mails are older than their retention.
+  await studio.query("delete from public.emails where organisation_id = $1 and kind = 'event_cancelled'", [
+    organisation.id,
+  ])
+  expect(await notify()).toBe(0)
 })
 
 test('of an event that is completed nobody is told any more', async () => {
