@@ -10,6 +10,9 @@ create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
+  is_mailing boolean not null generated always as (
+    kind in ('event_changed', 'event_cancelled', 'payment_reminder', 'order_expired')
+  ) stored,
   attendee_id uuid,
   order_id uuid,
   payment_id uuid,
@@ -46,6 +49,7 @@ comment on table public.emails is 'E-mails to attendees and buyers, pending and 
 comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
+comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
 comment on column public.emails.payment_id is 'The payment that was received.';
@@ -66,7 +70,7 @@ comment on column public.emails.sent_code is 'Of a ticket: the code when it was 
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
-create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, next_attempt_at)
+create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
   where status = 'queued';
 create index emails_organisation_id_claimed_idx on public.emails (organisation_id) where claimed_until is not null;
 create index emails_organisation_id_last_attempt_at_idx on public.emails (organisation_id, last_attempt_at)
@@ -218,7 +222,7 @@ create table private.unannounced_changes (
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.unannounced_changes is 'Published events that changed since their attendees were last told, with what these know.';
+comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
@@ -231,13 +235,17 @@ end
 $$;
 create trigger events_500_note_change after update on public.events
   for each row when (
-    new.status = 'published' and old.status = 'published'
+    old.status = 'published'
     and (
-      new.name, new.starts_at, new.ends_at, new.timezone, new.venue_name, new.venue_address, new.venue_city, new.venue_postcode,
-      new.venue_country, new.online_url
-    ) is distinct from (
-      old.name, old.starts_at, old.ends_at, old.timezone, old.venue_name, old.venue_address, old.venue_city, old.venue_postcode,
-      old.venue_country, old.online_url
+      new.status = 'cancelled'
+      or new.status = 'published'
+      and (
+        new.name, new.starts_at, new.ends_at, new.timezone, new.venue_name, new.venue_address, new.venue_city, new.venue_postcode,
+        new.venue_country, new.online_url
+      ) is distinct from (
+        old.name, old.starts_at, old.ends_at, old.timezone, old.venue_name, old.venue_address, old.venue_city, old.venue_postcode,
+        old.venue_country, old.online_url
+      )
     )
   )
   execute function private.tg_events__note_change();
@@ -256,6 +264,13 @@ declare
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if v_event.status not in ('published', 'cancelled') then
+    return 0;
+  end if;
+  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
+  if not found then
+    return 0;
+  end if;
   if v_event.status = 'cancelled' then
     return private.queue_attendee_emails(
       'event_cancelled',
@@ -263,23 +278,11 @@ begin
         select a.id
         from public.ticket_types t
         join public.attendees a on a.ticket_type_id = t.id
-        where t.event_id = v_event.id
-          and a.cancelled_at = v_event.cancelled_at
-          and a.email_lower not in (
-            select p.email_lower
-            from public.ticket_types t
-            join public.attendees p on p.ticket_type_id = t.id
-            join public.emails e on e.attendee_id = p.id
-            where t.event_id = v_event.id and e.kind = 'event_cancelled'
-          )
+        where t.event_id = v_event.id and a.cancelled_at = v_event.cancelled_at
       )
     );
   end if;
 
-  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
-  if not found then
-    return 0;
-  end if;
   v_attendees := array(
     select a.id
     from public.ticket_types t

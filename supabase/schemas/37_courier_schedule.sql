@@ -24,9 +24,13 @@ begin
     )
     and not exists (
       select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+      cross join (values (false), (true)) m (is_mailing)
       cross join lateral (
         select from public.emails e
-        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
+        where e.organisation_id = o.organisation_id
+          and e.status = 'queued'
+          and e.is_mailing = m.is_mailing
+          and e.next_attempt_at <= now()
         limit 1
       ) e
     )

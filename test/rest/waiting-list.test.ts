@@ -297,6 +297,11 @@ test('whoever accepted and is erased is erased from the waiting list as well', a
   )
   expect(rows).toHaveLength(4)
   for (const { kept } of rows) expect(kept).not.toMatch(/ann/i)
+  const offer = await row<{ id: string; erased: string[] }>(
+    'select e.id, api.erased_ticket_emails(array[e.id]) as erased from public.emails e where e.waiting_list_entry_id = $1',
+    [ann],
+  )
+  expect(offer.erased).toEqual([offer.id])
 })
 
 test.each([

@@ -165,7 +165,10 @@ function bodyToBuyer(pending: PendingToBuyer, facts: Facts): Pick<Content, 'bloc
               date: dayOf(received_at, pending.event.timezone, words.locale),
               name,
             }),
-            order.amount_due > 0 ? fill(incomplete, { amount: due }) : complete,
+            // Of an order that was cancelled since, nothing is due and no ticket is sent.
+            ...(order.status === 'cancelled'
+              ? []
+              : [order.amount_due > 0 ? fill(incomplete, { amount: due }) : complete]),
           ),
           details,
           amounts,
