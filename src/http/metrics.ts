@@ -36,7 +36,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   })
   const deliveries = new Counter({
     name: 'usher_deliveries_total',
-    help: 'Attempts to deliver, by kind (webhooks, ticket_emails) and outcome.',
+    help: 'Attempts to deliver, by kind (webhooks, ticket_emails, logos) and outcome.',
     labelNames: ['kind', 'outcome'],
     registers,
   })
@@ -48,7 +48,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     registers,
   })
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['kind'], registers })
-  const pending = gauge('usher_outbox_owed', 'Webhooks and ticket e-mails that are pending, retries included.')
+  const pending = gauge('usher_outbox_owed', 'Webhooks and e-mails that are pending, retries included.')
   const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.')
   const late = gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.')
 
