@@ -44,7 +44,7 @@ export type AppParts = {
   postmark?: { secret: string; rpc: CourierRpc }
   /** The folder that e-mails are written to, for the mail preview. */
   mailFolder?: string
-  /** Sender of ticket e-mails, and so the organiser of a calendar entry where the organisation has no address. */
+  /** Sender of e-mails, and so the organiser of a calendar entry where the organisation has no address. */
   mailFrom: string
   /** What calls of the documentation page are about. */
   demo?: Demo
