@@ -10,6 +10,9 @@ create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
+  is_mailing boolean not null generated always as (
+    kind in ('event_changed', 'event_cancelled', 'payment_reminder', 'order_expired')
+  ) stored,
   attendee_id uuid,
   order_id uuid,
   payment_id uuid,
@@ -46,6 +49,7 @@ comment on table public.emails is 'E-mails to attendees and buyers, pending and 
 comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
+comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
 comment on column public.emails.payment_id is 'The payment that was received.';
@@ -66,7 +70,7 @@ comment on column public.emails.sent_code is 'Of a ticket: the code when it was 
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
-create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, next_attempt_at)
+create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
   where status = 'queued';
 create index emails_organisation_id_claimed_idx on public.emails (organisation_id) where claimed_until is not null;
 create index emails_organisation_id_last_attempt_at_idx on public.emails (organisation_id, last_attempt_at)
@@ -274,6 +278,8 @@ begin
           )
       )
     );
+  elsif v_event.status <> 'published' then
+    return 0;
   end if;
 
   delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;

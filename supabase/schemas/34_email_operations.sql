@@ -1,15 +1,20 @@
 -- The courier's side of e-mails, of every kind, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
--- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are.
+-- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are. Only
+-- one index has the order that is asked for.
 create function private.organisations_with_queued_emails() returns uuid[]
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
 as $$
 begin
   return array(
     with recursive queued as (
       (
-        select e.organisation_id from public.emails e where e.status = 'queued' order by e.organisation_id limit 1
+        select e.organisation_id
+        from public.emails e
+        where e.status = 'queued'
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
+        limit 1
       )
       union all
       select n.organisation_id
@@ -18,12 +23,25 @@ begin
         select e.organisation_id
         from public.emails e
         where e.status = 'queued' and e.organisation_id > q.organisation_id
-        order by e.organisation_id
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
         limit 1
       ) n
     )
     select queued.organisation_id from queued
   );
+end
+$$;
+
+-- Whether the person that it is for was erased.
+create function private.is_erased(email public.emails) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
+    or exists (select from public.orders o where o.id = email.order_id and o.email = 'erased@erased.invalid')
+    or exists (
+      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = 'erased@erased.invalid'
+    );
 end
 $$;
 
@@ -37,19 +55,19 @@ declare
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = email.order_id;
-  if v_order.email = 'erased@erased.invalid' then
+  if private.is_erased(email) then
     return true;
   end if;
   return case email.kind
     when 'ticket' then v_attendee.status <> 'active'
-    when 'ticket_cancelled' then v_attendee.status <> 'cancelled' or v_attendee.erased_at is not null
-    when 'event_cancelled' then v_attendee.erased_at is not null
-    when 'event_changed' then v_attendee.status = 'cancelled' or v_attendee.erased_at is not null or (
+    when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
+    when 'event_changed' then v_attendee.status = 'cancelled' or (
       select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
     when 'order_confirmation' then v_order.status = 'cancelled'
     -- A deadline that was moved or cleared since is not the one that it reminds of.
-    when 'payment_reminder' then v_order.status <> 'pending' or v_order.payment_reminded_at is null
+    when 'payment_reminder' then
+      v_order.status <> 'pending' or v_order.payment_reminded_at is null or v_order.payment_due_at <= now()
     when 'order_expired' then v_order.status <> 'cancelled'
     when 'waiting_list_offer' then (
       select w.status <> 'offered' or w.offer_expires_at <= now()
@@ -140,8 +158,9 @@ end
 $$;
 
 -- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
--- the one served longest ago, and of each its oldest e-mail. One courier claims at a time: two would not count each other's
--- claims. No backlog is read: of each organisation at most "limit" rows.
+-- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One
+-- courier claims at a time: two would not count each other's claims. No backlog is read: of each organisation at most "limit"
+-- rows, and as many of a mailing.
 -- Security definer, as 32_courier.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
@@ -166,7 +185,7 @@ begin
       select
         d.id,
         d.next_attempt_at,
-        u.in_flight + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
+        u.in_flight + row_number() over (partition by o.organisation_id order by d.is_mailing, d.next_attempt_at, d.id) as turn,
         l.last_attempt_at
       from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
@@ -181,11 +200,15 @@ begin
         order by e.organisation_id desc, e.last_attempt_at desc
         limit 1
       ) l on true
+      cross join (values (false), (true)) m (is_mailing)
       cross join lateral (
-        select e.id, e.next_attempt_at
+        select e.id, e.is_mailing, e.next_attempt_at
         from public.emails e
-        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= v_now
-        order by e.organisation_id, e.next_attempt_at
+        where e.organisation_id = o.organisation_id
+          and e.status = 'queued'
+          and e.is_mailing = m.is_mailing
+          and e.next_attempt_at <= v_now
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
         limit claim_ticket_emails."limit"
       ) d
     )
@@ -212,6 +235,24 @@ begin
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     for no key update skip locked
   );
+  -- One e-mail tells all tickets of an address: where its own was cancelled since, it tells another.
+  update public.emails e
+  set attendee_id = coalesce(
+    (
+      select a.id
+      from public.attendees c
+      join public.attendees a
+        on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
+      where c.id = e.attendee_id
+        and a.status <> 'cancelled'
+        and (select o.send_email from public.orders o where o.id = a.order_id)
+      limit 1
+    ),
+    e.attendee_id
+  )
+  where e.id = any (v_candidates)
+    and e.kind = 'event_changed'
+    and (select a.status from public.attendees a where a.id = e.attendee_id) = 'cancelled';
   update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
   where e.id = any (v_candidates) and private.is_moot(e);
   -- An order that has no tickets yet is confirmed when it has.
@@ -319,7 +360,6 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_email public.emails;
-  v_is_erased boolean;
   v_claim constant uuid := gen_random_uuid();
 begin
   if ticket_email_id is not null then
@@ -331,7 +371,7 @@ begin
     return;
   end if;
   -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
-  select a.erased_at is not null into v_is_erased from public.attendees a where a.id = v_email.attendee_id for no key update;
+  perform from public.attendees a where a.id = v_email.attendee_id for no key update;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.emails e set claim = v_claim
@@ -346,7 +386,7 @@ begin
   update public.emails e
   -- The error often has the address in it.
   set status = record_ticket_email_event.status,
-    last_error = case when not v_is_erased then record_ticket_email_event.error end
+    last_error = case when not private.is_erased(e) then record_ticket_email_event.error end
   where e.id = v_email.id
     and e.status in ('sent', 'delivered')
     and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)

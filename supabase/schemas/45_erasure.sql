@@ -97,7 +97,11 @@ begin
   update public.webhook_deliveries d set last_response_body = null, claim = null
   where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
   get diagnostics v_deliveries = row_count;
-  update public.emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id or e.order_id = v_order_id;
+  -- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
+  update public.emails e
+  set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
+    status = case e.status when 'queued' then 'cancelled' else e.status end
+  where e.attendee_id = v_attendee.id or e.order_id = v_order_id;
   get diagnostics v_emails = row_count;
   update public.audit_entries e
   set changes = (
@@ -200,11 +204,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
-    select e.id from public.emails e
-    where e.id = any (ids) and (
-      exists (select from public.attendees a where a.id = e.attendee_id and a.erased_at is not null)
-      or exists (select from public.orders o where o.id = e.order_id and o.email = 'erased@erased.invalid')
-    )
+    select e.id from public.emails e where e.id = any (ids) and private.is_erased(e)
   );
 end
 $$;

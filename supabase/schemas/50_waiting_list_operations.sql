@@ -390,7 +390,10 @@ begin
     where n.id = any (v_notification_ids);
     update public.webhook_deliveries d set last_response_body = null, claim = null
     where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
-    update public.emails e set sent_to = null, last_error = null where e.waiting_list_entry_id = v_entry.id;
+    update public.emails e
+    set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
+      status = case e.status when 'queued' then 'cancelled' else e.status end
+    where e.waiting_list_entry_id = v_entry.id;
     update public.audit_entries e
     set changes = (
       select jsonb_object_agg(

@@ -109,6 +109,9 @@ test('a receipt says what is left, and what follows', async () => {
   const all = await text(ofBuyer('payment_received', { amount_due: 0, amount_paid: 13_700 }))
   expect(all).toContain('The order is paid.')
   expect(all).not.toContain('Still to be paid')
+  const cancelled = await text(ofBuyer('payment_received', { status: 'cancelled', amount_due: 0 }))
+  expect(cancelled).toContain('We received €40.00')
+  expect(cancelled).not.toMatch(/The order is paid|still to be paid/)
 })
 
 test('a change shows what was, beside what is, and nothing that stayed', async () => {

@@ -111,7 +111,8 @@ test('nobody is told of a change unless somebody asks', async () => {
 
 test('changes within ten minutes are one e-mail for each address, with the first old and the last new', async () => {
   const { organisation, event, send, register } = await arrange()
-  for (const email of ['ada@example.com', 'Ada@Example.com', 'bob@example.com']) await register(email)
+  const first = await register('ada@example.com')
+  for (const email of ['Ada@Example.com', 'bob@example.com']) await register(email)
   const cancelled = await register('gone@example.com')
   await send('POST', `/attendees/${cancelled.attendeeId}/cancel`)
   const change = (changes: object) => send('PATCH', `/events/${event.id}`, changes)
@@ -157,11 +158,12 @@ test('changes within ten minutes are one e-mail for each address, with the first
       }[]
       return all.filter((email) => email.event.id === event.id && email.kind === 'event_changed')
     }
-    // Ada's second ticket is not told, but Eve's is no more: what she was told is again true.
+    // Ada is told although she cancelled one of her tickets; Eve is not any more: what she was told is again true.
     await client.query("update public.events set name = 'Third' where id = $1", [event.id])
+    await client.query("update public.attendees set status = 'cancelled' where id = $1", [first.attendeeId])
     const claimed = await claim()
     expect(claimed.map(({ attendee, previous, event }) => [attendee.email, previous.name, event.name]).sort()).toEqual([
-      ['ada@example.com', 'Test event', 'Third'],
+      ['Ada@Example.com', 'Test event', 'Third'],
       ['bob@example.com', 'Test event', 'Third'],
     ])
     // What changes while they are on their way is another e-mail.
@@ -193,6 +195,16 @@ test('whoever holds a place is told of the cancellation of the event, once for e
     'event_cancelled ada@example.com',
     'event_cancelled buyer@example.com',
   ])
+})
+
+test('of an event that is completed nobody is told any more', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await send('PATCH', `/events/${event.id}`, { name: 'Another' })
+  await send('POST', `/events/${event.id}/complete`)
+  const told = await send('PATCH', `/events/${event.id}`, { notify_attendees: true })
+  expect(told.body.effect).toMatchObject({ attendees: 1, emails: 0 })
+  expect(await emailsOf(organisation)).toEqual([])
 })
 
 test('the holders of cancelled tickets are told if asked for', async () => {
@@ -236,24 +248,53 @@ test('an e-mail that has become untrue is not sent', async () => {
   })
 })
 
-test('a bounce of any kind is notified of', async () => {
+test('a bounce of any kind is notified of, with what the mail service says', async () => {
   const { organisation, invoice } = await arrange()
   const { orderId } = await invoice('buyer@example.com')
-  await studio.query(
-    "update public.emails set status = 'bounced', next_attempt_at = null, sent_to = 'buyer@example.com', last_error = 'No such mailbox' where order_id = $1",
-    [orderId],
-  )
-  const { rows } = await studio.query(
-    "select data from public.notifications where organisation_id = $1 and type = 'email.bounced'",
-    [organisation.id],
-  )
-  expect(rows.map(({ data }) => data)).toMatchObject([
-    {
-      kind: 'order_confirmation',
-      order_id: orderId,
-      attendee_id: null,
-      to: 'buyer@example.com',
-      error: 'No such mailbox',
-    },
-  ])
+  await rolledBack(async (client, asCourier) => {
+    const sent = await client.query(
+      `update public.emails
+       set status = 'sent', attempts = 1, next_attempt_at = null, sent_to = 'buyer@example.com', message_id = 'its-id'
+       where order_id = $1 returning id`,
+      [orderId],
+    )
+    await asCourier("select api.record_ticket_email_event('its-id', 'bounced', 'No such mailbox', $1, 1)", [
+      sent.rows[0].id,
+    ])
+    const { rows } = await client.query(
+      "select data from public.notifications where organisation_id = $1 and type = 'email.bounced'",
+      [organisation.id],
+    )
+    expect(rows.map(({ data }) => data)).toMatchObject([
+      {
+        kind: 'order_confirmation',
+        order_id: orderId,
+        attendee_id: null,
+        to: 'buyer@example.com',
+        error: 'No such mailbox',
+      },
+    ])
+  })
+})
+
+test('what becomes of an e-mail in flight to somebody who is erased is not recorded', async () => {
+  const { invoice } = await arrange()
+  const { attendeeId, orderId } = await invoice('ada@example.com')
+  await rolledBack(async (client, asCourier) => {
+    const { rows } = await client.query(
+      `update public.emails set claim = gen_random_uuid(), claimed_until = now(), attempts = 1, sent_to = 'ada@example.com'
+       where order_id = $1 returning id, claim`,
+      [orderId],
+    )
+    await client.query('select public.erase_attendee($1)', [attendeeId])
+    await asCourier("select api.settle_ticket_email($1, $2, error => '550 ada@example.com', permanent => true)", [
+      rows[0].id,
+      rows[0].claim,
+    ])
+    await asCourier("select api.record_ticket_email_event('m', 'bounced', '550 ada@example.com', $1, 1)", [rows[0].id])
+    const after = await client.query('select status, sent_to, last_error from public.emails where order_id = $1', [
+      orderId,
+    ])
+    expect(after.rows).toEqual([{ status: 'cancelled', sent_to: null, last_error: null }])
+  })
 })

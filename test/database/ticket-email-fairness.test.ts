@@ -16,11 +16,12 @@ async function queue(
   attendeeId: string,
   emails: number,
   since: number,
+  kind = 'ticket',
 ) {
   await client.query(
-    `insert into public.emails (organisation_id, attendee_id, next_attempt_at)
-     select $1, $2, now() - make_interval(secs => $4 + 1.0 / i) from generate_series(1, $3::integer) i`,
-    [organisation.id, attendeeId, emails, since],
+    `insert into public.emails (organisation_id, attendee_id, next_attempt_at, kind)
+     select $1, $2, now() - make_interval(secs => $4 + 1.0 / i), $5 from generate_series(1, $3::integer) i`,
+    [organisation.id, attendeeId, emails, since, kind],
   )
 }
 
@@ -66,6 +67,16 @@ test('one e-mail of an organisation is claimed next, whatever another has queued
     await queue(client, one.organisation, one.attendeeId, 1, 0)
     await settle(client, first as Pending)
     expect(names(await claim(asCourier, 1))).toEqual([one.organisation.slug])
+  })
+})
+
+test('a ticket does not wait for what all attendees of the organisation are told', async () => {
+  await among(1, async (client, asCourier, [one]) => {
+    if (!one) throw new Error('one was made')
+    await queue(client, one.organisation, one.attendeeId, 8, 600, 'event_cancelled')
+    await queue(client, one.organisation, one.attendeeId, 1, 0)
+    const claimed = (await claim(asCourier, 4)) as (Pending & { kind: string })[]
+    expect(claimed.map(({ kind }) => kind).sort()).toEqual([...Array(3).fill('event_cancelled'), 'ticket'])
   })
 })
 

@@ -173,7 +173,10 @@ function paymentReceived(pending: Of<'payment_received'>, facts: Facts): Body {
     facts,
     [
       fill(received, { amount: money(payment.amount), date, name: oneLine(order.name) }),
-      order.amount_due > 0 ? fill(incomplete, { amount: money(order.amount_due) }) : complete,
+      // Of an order that was cancelled since, nothing is due and no ticket is sent.
+      ...(order.status === 'cancelled'
+        ? []
+        : [order.amount_due > 0 ? fill(incomplete, { amount: money(order.amount_due) }) : complete]),
     ],
     order.amount_due > 0 ? paymentInstructions(pending, facts) : [],
   )
