@@ -1879,7 +1879,7 @@ begin
       venue_country = v_new.venue_country,
       online_url = v_new.online_url,
       capacity = v_new.capacity,
-      waiting_list_offer_hours = v_new.waiting_list_offer_hours,
+    waiting_list_offer_hours = v_new.waiting_list_offer_hours,
       currency = v_new.currency,
       payment_due_days = v_new.payment_due_days,
       external_id = v_new.external_id,
@@ -10782,8 +10782,8 @@ begin
 end
 $$;
 
--- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue
--- orders does not hold up the others.
+-- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue orders
+-- does not hold up the others.
 create function api.enforce_payment_deadlines("limit" integer default 100) returns json
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
@@ -12197,6 +12197,7 @@ begin
         'name', g.name,
         'reply_to', g.reply_to_email,
         'accent_colour', g.accent_colour,
+        'payment_instructions', null,
         'logo_version', private.logo_version(g.id)
       ),
       'event', private.event_json(e),
