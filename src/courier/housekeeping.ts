@@ -1,6 +1,6 @@
-// What the courier does on a schedule. Every ten seconds: payment deadlines, and those of offers of the waiting list. Every ten minutes: purges rows that are older than the
-// retention time, and e-mails kept as files of people who were erased. A backlog is worked off in batches with a pause in between, so
-// that no other query has to wait for it.
+// What the courier does on a schedule. Every ten seconds: payment deadlines, and those of offers of the waiting list. Every ten minutes:
+// purges rows that are older than the retention time, and e-mails kept as files of people who were erased. A backlog is worked off in
+// batches with a pause in between, so that no other query has to wait for it.
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from './courier-rpc.ts'

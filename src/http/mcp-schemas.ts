@@ -46,7 +46,7 @@ export function toolInput(input: z.ZodObject, shown = new Set<string>()): Tool['
 function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
   const form = nonNull(schema)
   const { enum: values = [], properties, required, items } = form
-  const isNew = values.length <= longEnum || !isSubset(values, shown)
+  const isNew = values.length <= longEnum || !isKnown(values, shown)
   if (values.length > longEnum) for (const value of values) shown.add(`${value}`)
   return {
     ...typeOf(schema),
@@ -58,8 +58,8 @@ function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
   }
 }
 
-// All but one: webhook_endpoint.test, which nobody subscribes to.
-const isSubset = (values: Value[], shown: Set<string>) => values.filter((value) => !shown.has(`${value}`)).length <= 1
+// All but one at most: webhook_endpoint.test is in one of two lists of types.
+const isKnown = (values: Value[], shown: Set<string>) => values.filter((value) => !shown.has(`${value}`)).length <= 1
 
 // What people and calls refer to an object by, and its statuses; and what all objects have.
 const essential = /^(id|name|email|code|reference|url|type)$|status$/

@@ -2,14 +2,15 @@
 
 import type * as z from 'zod'
 import { calendarOf } from '../courier/emails/calendar.ts'
-import { type Facts, factsOf, spacedCode } from '../courier/emails/facts.ts'
+import { type Facts, factsOf, type Subject, spacedCode } from '../courier/emails/facts.ts'
 import type { PendingTicket } from '../courier/emails/pending.ts'
 import { momentOf } from '../courier/event-time.ts'
 import { oneLine } from '../courier/plain-text.ts'
 import type { AttendeeSchema } from '../operations/attendees.ts'
 
 /** As `api.get_ticket_page` returns it. `ticket_code` is null while it does not admit. */
-export type TicketPage = Pick<PendingTicket, 'organisation' | 'event' | 'ticket_type' | 'order'> & {
+export type TicketPage = Pick<PendingTicket, 'event' | 'ticket_type' | 'order'> & {
+  organisation: Subject['organisation'] & Pick<PendingTicket['organisation'], 'id' | 'logo_version'>
   attendee: Pick<z.infer<typeof AttendeeSchema>, 'id' | 'name' | 'company' | 'status' | 'ticket_code' | 'checked_in_at'>
 }
 
@@ -30,7 +31,7 @@ export type PageFacts = Facts & {
 
 export function pageFacts(page: TicketPage): PageFacts {
   const { event, attendee } = page
-  const facts = factsOf(asPending(page))
+  const facts = factsOf(page)
   return {
     ...facts,
     attendee: oneLine(attendee.name),
@@ -51,8 +52,7 @@ export function pageFacts(page: TicketPage): PageFacts {
 /** The calendar file. Undefined while the event has no start time, and for a ticket that is not valid. */
 export function pageCalendar(page: TicketPage, mailFrom: string): string | undefined {
   if (isCancelled(page)) return undefined
-  const pending = asPending(page)
-  return calendarOf(pending, factsOf(pending), mailFrom)
+  return calendarOf(page, factsOf(page), mailFrom)
 }
 
 export const isCancelled = ({ event, attendee }: TicketPage): boolean =>
@@ -63,21 +63,6 @@ function stateOf({ event, attendee }: TicketPage): PageFacts['state'] {
   if (attendee.status !== 'active') return attendee.status
   return attendee.checked_in_at === null ? 'valid' : 'checked_in'
 }
-
-const asPending = ({ attendee, ...page }: TicketPage): PendingTicket => ({
-  ...page,
-  kind: 'ticket',
-  id: '',
-  claim: '',
-  attempt: 0,
-  attendee: {
-    ...attendee,
-    email: '',
-    ticket_url: null,
-    has_another_ticket: false,
-    ticket_code: attendee.ticket_code ?? '',
-  },
-})
 
 // Documented, without a key: https://developers.google.com/maps/documentation/urls/get-started
 const mapUrl = (query: string): string =>

@@ -157,7 +157,7 @@ export const updateAttendee = {
   title: 'Change an attendee',
   summary: 'Correct an attendee, or transfer their ticket to another person.',
   description:
-    'Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: a new code is e-mailed, if those of the order are, and the old one stops working. On ticket_not_reissuable it was used or cancelled; on version_mismatch read the attendee again.',
+    'Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: a new code is e-mailed, if those of the order are, and the old one stops working. On ticket_not_reissuable it was used or cancelled; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   errors: ['not_found', 'attendee_erased', 'ticket_not_reissuable', 'already_exists', 'version_mismatch'],

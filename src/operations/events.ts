@@ -264,12 +264,10 @@ export const updateEvent = {
     event_id: id('event'),
     changes: changesOf({
       ...eventFields,
-      notify_attendees: notifyAttendees
-        .unwrap()
-        .describe(
-          'true: tell the attendees in ten minutes what changed since they were last told (name, dates, venue, online_url); further changes until then join the same e-mail. Ask the person first.',
-        ),
-      dry_run: dryRun.unwrap().describe(dryRun.description ?? ''),
+      notify_attendees: notifyAttendees.describe(
+        'true: tell the attendees in ten minutes what changed since they were last told (name, dates, venue, online_url); further changes until then join the same e-mail. Ask the person first.',
+      ),
+      dry_run: dryRun,
     }),
     if_version: ifVersions,
   }),

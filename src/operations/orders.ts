@@ -164,7 +164,7 @@ export const updateOrder = {
   title: 'Change the payment deadline of an order',
   summary: 'Set, move or clear the payment deadline of an order that is not paid yet.',
   description:
-    'Changes payment_due_at of a pending order; null clears it. One in the past is due now: the order expires in seconds and the buyer is told, so confirm it with the person.',
+    'Changes payment_due_at of a pending order; null clears it. The buyer is reminded three days before it. One in the past is due now: the order expires in seconds and the buyer is told, so confirm it with the person.',
   method: 'PATCH',
   path: '/orders/{order_id}',
   errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
@@ -204,7 +204,7 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order. Partial payments add up; once nothing is due the order completes and its tickets become valid and are e-mailed. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired it came too late. Send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due the order completes and its tickets are valid and e-mailed. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired it came too late. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],

@@ -36,7 +36,7 @@ const Registration = z.strictObject({
     .optional()
     .describe('Left out: complimentary. Given, usually invoice: the order is pending until it is paid.'),
   promo_code: line(50).optional().describe('For a discount; needs a payment_method.'),
-  send_email: z.boolean('must be true or false').optional().describe('false: the tickets are not e-mailed.'),
+  send_email: z.boolean('must be true or false').optional().describe('false: nothing is e-mailed.'),
   external_id: externalIdInput.optional().describe('Your own identifier of the order, and of a single attendee.'),
   metadata: metadataInput.optional().describe('Your own flat object on the order, and on a single attendee.'),
 })
@@ -54,7 +54,7 @@ export const registerAttendee = {
   title: 'Register attendees',
   summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
-    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, and are valid and e-mailed once record_invoice_payment covers the order. Answers the order; each attendee has a ticket_code. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list; on quantity_not_allowed another number of tickets. Send an idempotency_key, so that a repeated call registers nobody twice.',
+    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, the buyer gets a confirmation, and they are valid and e-mailed once record_invoice_payment covers the order. Answers the order; each attendee has a ticket_code. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list; on quantity_not_allowed another number of tickets. Send an idempotency_key, so that a repeated call registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   errors: [

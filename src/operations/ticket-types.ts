@@ -127,7 +127,7 @@ export const updateTicketType = {
   title: 'Change a ticket type',
   summary: 'Change or archive a ticket type; fields left out are unchanged, null clears.',
   description:
-    'Changes a ticket type; price is in minor units. status archived stops issuing it; its tickets stay valid. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
+    'Changes a ticket type; price is in minor units. status archived stops issuing it; its tickets stay valid. More places are offered by e-mail to whoever waits. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/ticket-types/{ticket_type_id}',
   errors: ['not_found', 'quantity_below_sold', 'already_exists', 'version_mismatch'],
@@ -141,5 +141,5 @@ export const updateTicketType = {
     if_version: ifVersions,
   }),
   output: one(TicketTypeSchema),
-  hints: { destructive: true, idempotent: true, openWorld: false },
+  hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation

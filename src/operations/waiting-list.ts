@@ -142,7 +142,7 @@ export const updateWaitingListEntry = {
     if_version: ifVersions,
   }),
   output: one(WaitingListEntrySchema),
-  hints: { destructive: true, idempotent: true, openWorld: false },
+  hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
 
 export const acceptWaitingListOffer = {
@@ -150,7 +150,7 @@ export const acceptWaitingListOffer = {
   title: 'Accept an offer of a waiting list',
   summary: 'Register the person whom the waiting list offers a place.',
   description:
-    'Registers the person whom the waiting list offers a place, as register_attendee does: complimentary without payment_method. Answers the order. On not_offered they still have to wait; on offer_expired they may join again.',
+    'Registers the person whom the waiting list offers a place, as register_attendee does, with the same e-mails: complimentary without payment_method. On not_offered they still have to wait; on offer_expired they may join again.',
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/accept',
   errors: [
@@ -179,7 +179,8 @@ export const cancelWaitingListEntry = {
   name: 'cancel_waiting_list_entry',
   title: 'Leave a waiting list',
   summary: 'Take a person off the waiting list; a place offered to them goes to the next.',
-  description: 'Takes a person off the waiting list for good; a place that is offered to them goes to the next.',
+  description:
+    'Takes a person off the waiting list for good; an offered place goes to the next. Confirm with the person first.',
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/cancel',
   errors: ['not_found', 'invalid_transition'],

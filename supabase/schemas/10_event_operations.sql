@@ -239,7 +239,7 @@ begin
       venue_country = v_new.venue_country,
       online_url = v_new.online_url,
       capacity = v_new.capacity,
-    waiting_list_offer_hours = v_new.waiting_list_offer_hours,
+      waiting_list_offer_hours = v_new.waiting_list_offer_hours,
       currency = v_new.currency,
       payment_due_days = v_new.payment_due_days,
       external_id = v_new.external_id,

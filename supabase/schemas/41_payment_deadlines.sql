@@ -161,8 +161,8 @@ begin
 end
 $$;
 
--- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue orders
--- does not hold up the others.
+-- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue
+-- orders does not hold up the others.
 create function api.enforce_payment_deadlines("limit" integer default 100) returns json
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off

@@ -33,7 +33,6 @@ begin
         'name', g.name,
         'reply_to', g.reply_to_email,
         'accent_colour', g.accent_colour,
-        'payment_instructions', null,
         'logo_version', private.logo_version(g.id)
       ),
       'event', private.event_json(e),

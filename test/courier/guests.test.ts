@@ -1,6 +1,7 @@
 // The story of an invoice order that nobody pays in time: confirmation, reminder, expiry, a payment that comes too late, the place offered
 // to whoever waits, and their registration; over REST and in Studio. Every e-mail that it makes is read. Where time must pass, dates
-// are set in the past, as an organiser could; the courier of this stack does the rest.
+// are set in the past, as an organiser could; the courier of this stack does the rest, and what it does every ten seconds a second one does
+// as it starts.
 
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +9,11 @@ import pg from 'pg'
 import PostalMime, { type Email } from 'postal-mime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
+import { createCourierRpc } from '../../src/courier/courier-rpc.ts'
+import { startHousekeeping } from '../../src/courier/housekeeping.ts'
 import { findRunningStack } from '../../src/embedded/stack.ts'
+import { createDataApi } from '../../src/gateway/data-api.ts'
+import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
 import { type Running, start } from '../../src/start.ts'
 import { makeDataDirectory } from '../support/data-directory.ts'
@@ -19,15 +24,26 @@ let usher: Running
 let dataDir: string
 let send: ReturnType<typeof rest>
 let studio: pg.Client
+let anotherCourierStarts: () => void
+let housekeeping: { stop(): void } | undefined
 beforeAll(async () => {
   dataDir = await makeDataDirectory()
-  usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent'), () => {})
+  const [config, log] = [readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('silent')]
+  usher = await start(config, log, () => {})
   if (usher.demo === null) throw new Error('a first start has a demo')
   send = rest(usher.demo.key, usher.url)
-  studio = new pg.Client({ connectionString: (await findRunningStack(dataDir))?.databaseUrl })
+  const stack = await findRunningStack(dataDir)
+  if (stack === null) throw new Error('the stack runs')
+  studio = new pg.Client({ connectionString: stack.databaseUrl })
   await studio.connect()
+  const rpc = createCourierRpc(createDataApi(stack.dataApiUrl), await createTokens({ secret: stack.jwtSecret }))
+  anotherCourierStarts = () => {
+    housekeeping?.stop()
+    housekeeping = startHousekeeping(rpc, config, log)
+  }
 })
 afterAll(async () => {
+  housekeeping?.stop()
   await studio?.end()
   await usher.stop()
   await rm(dataDir, { recursive: true, force: true })
@@ -115,12 +131,14 @@ test('an order that is not paid in time, and the place that it gives back', { ti
 
   // The deadline comes near.
   await send('PATCH', `/orders/${orderId}`, { payment_due_at: inDays(1) })
+  anotherCourierStarts()
   const reminder = await next(buyer)
   expect(reminder.subject).toMatch(/^Please pay by .+: Night of Numbers$/)
   expect(reminder.text).toContain('€49.00 is still to be paid')
 
   // It passes, and the place is held for whoever waits.
   await sql("update public.orders set payment_due_at = now() - interval '1 minute' where id = $1", [orderId])
+  anotherCourierStarts()
   const expired = await next(buyer)
   expect(expired.subject).toBe('Your order was cancelled: Night of Numbers')
   expect(expired.text).toContain('Please do not pay it any more.')

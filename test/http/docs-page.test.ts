@@ -65,6 +65,8 @@ test.skipIf(!hasBrowser)('on a phone a guest is registered at the first click, a
 
   const operation = page.locator('#operations-Orders-register_attendee')
   await operation.locator('.opblock-summary-control').click()
+  // Where the mail preview leads.
+  await page.waitForURL('**/docs#/Orders/register_attendee')
   await operation.getByRole('button', { name: 'Execute' }).click()
   const answer = operation.locator('.live-responses-table .response')
   await answer.waitFor()
@@ -75,9 +77,18 @@ test.skipIf(!hasBrowser)('on a phone a guest is registered at the first click, a
   expect(await errors.count()).toBeGreaterThan(5)
   for (const { height } of await boxesOf(errors)) expect(height).toBeLessThan(400)
   await expectFitting(page)
+  await page.evaluate(keepOneOfEachMethod)
   await expectReadable(page)
   expect(complaints).toEqual([])
 })
+
+// axe takes four times as long for all of them, which are alike.
+const keepOneOfEachMethod = `
+  const kept = new Set()
+  for (const operation of document.querySelectorAll('.opblock:not(.is-open)')) {
+    if (kept.has(operation.className)) operation.remove()
+    kept.add(operation.className)
+  }`
 
 const boxesOf = async (rows: Locator) =>
   (await Promise.all((await rows.all()).map((row) => row.boundingBox()))).map((box) => box ?? { height: Number.NaN })

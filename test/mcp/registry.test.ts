@@ -205,6 +205,7 @@ test('every tool says what it changes: only what the database calls stable is re
 // What the examples do not show.
 const sendsAtTimes: Record<string, string> = {
   update_order: 'the courier reminds of the deadline and cancels after it',
+  update_ticket_type: 'places that become free are offered to whoever waits',
   record_invoice_payment: 'the payment that covers the order completes it',
   resend_ticket: 'the ticket of the example is to be e-mailed already',
   update_webhook_endpoint: 'an endpoint that is enabled again is sent what was pending',

@@ -7,15 +7,19 @@ import type { Facts } from './facts.ts'
 import type { PendingToAttendee } from './pending.ts'
 import { fill } from './words/index.ts'
 
-/** Undefined while the event has no start time, which an entry needs, and where a mailbox keeps another ticket of the event. */
-export function calendarOf(pending: PendingToAttendee, facts: Facts, from: string): string | undefined {
-  const { event, kind } = pending
-  const isCancelled = kind === 'event_cancelled' || kind === 'ticket_cancelled'
-  if (event.starts_at === null || (isCancelled && pending.attendee.has_another_ticket)) return undefined
+/** Undefined while the event has no start time, which an entry needs. */
+export function calendarOf(
+  { event, ticket_type }: Pick<PendingToAttendee, 'event' | 'ticket_type'>,
+  facts: Facts,
+  from: string,
+  method: 'PUBLISH' | 'CANCEL' = 'PUBLISH',
+): string | undefined {
+  if (event.starts_at === null) return undefined
+  const isCancelled = method === 'CANCEL'
   const updated = new Date(event.updated_at)
   const calendar = ical({
     prodId: { company: 'Usher', product: 'Tickets' },
-    method: isCancelled ? ICalCalendarMethod.CANCEL : ICalCalendarMethod.PUBLISH,
+    method: ICalCalendarMethod[method],
   })
   calendar.createEvent({
     // One entry per event, however many of its tickets a mailbox gets. A higher sequence replaces the entry when the event changes.
@@ -28,7 +32,7 @@ export function calendarOf(pending: PendingToAttendee, facts: Facts, from: strin
     start: new Date(event.starts_at),
     end: event.ends_at === null ? null : new Date(event.ends_at),
     summary: facts.event,
-    description: descriptionOf(facts, pending.ticket_type.name),
+    description: descriptionOf(facts, ticket_type.name),
     location: facts.venue.join(', ') || facts.onlineUrl || null,
     url: facts.onlineUrl ? unescapable(facts.onlineUrl) : null,
     organizer: { name: quotable(facts.organisation) || 'Organiser', email: unescapable(facts.replyTo ?? from) },

@@ -68,9 +68,12 @@ function logoFile(logo: Logo | undefined, cid: string): Attachment[] {
 }
 
 function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attachment[] {
-  const calendar = isToAttendee(pending) ? calendarOf(pending, facts, from) : undefined
+  if (!isToAttendee(pending)) return []
+  const method = pending.kind === 'event_cancelled' || pending.kind === 'ticket_cancelled' ? 'CANCEL' : 'PUBLISH'
+  // The entry stays in the calendar for the other ticket.
+  if (method === 'CANCEL' && pending.attendee.has_another_ticket) return []
+  const calendar = calendarOf(pending, facts, from, method)
   if (calendar === undefined) return []
-  const method = /^METHOD:(\w+)/m.exec(calendar)?.[1]
   return [
     {
       filename: `${fileName(pending)}.ics`,

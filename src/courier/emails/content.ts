@@ -3,7 +3,14 @@
 import { dayOf, type EventTime, momentOf } from '../event-time.ts'
 import { linesOf, oneLine } from '../plain-text.ts'
 import { amountOf, announcedFacts, type Facts, spacedCode } from './facts.ts'
-import { isToBuyer, type OrderLine, type PendingEmail, type PendingToAttendee, type PendingToBuyer } from './pending.ts'
+import {
+  type EmailKind,
+  isToBuyer,
+  type PendingEmail,
+  type PendingTicket,
+  type PendingToAttendee,
+  type PendingToBuyer,
+} from './pending.ts'
 import { fill } from './words/index.ts'
 
 /** Lines under a label; the first one is set off. */
@@ -43,179 +50,181 @@ export function contentOf(pending: PendingEmail, facts: Facts): Content {
   }
 }
 
-function bodyOf(pending: PendingEmail, facts: Facts): Pick<Content, 'blocks' | 'closing'> {
-  const { words } = facts
-  const { kinds } = words
+type Of<Kind extends EmailKind> = Extract<PendingEmail, { kind: Kind }>
+type Body = Pick<Content, 'blocks' | 'closing'>
+
+function bodyOf(pending: PendingEmail, facts: Facts): Body {
   switch (pending.kind) {
-    case 'ticket': {
-      const { attendee, ticket_type } = pending
-      return {
-        blocks: [
-          whenAndWhere(facts),
-          {
-            type: 'ticket',
-            code: spacedCode(attendee.ticket_code),
-            holder: oneLine(attendee.name),
-            company: oneLine(attendee.company ?? '') || undefined,
-          },
-          ...ticketLink(pending, facts),
-          ticketAndOrder(ticket_type.name, facts),
-        ],
-        closing: [
-          facts.venue.length === 0 && facts.onlineUrl !== undefined ? words.keepAtHand : words.showAtTheDoor,
-          facts.time ? words.attachedWithDate : words.attached,
-          contact(facts),
-        ],
-      }
-    }
-    case 'event_changed': {
-      const before = announcedFacts(pending.previous, words)
-      const rows = [
-        { label: words.event, before: [before.event], now: [facts.event] },
-        { label: words.when, before: whenLines(before.time, facts), now: whenLines(facts.time, facts) },
-        { label: words.where, before: whereLines(before, facts), now: whereLines(facts, facts) },
-        { label: words.online, before: onlineLines(before), now: onlineLines(facts) },
-      ]
-      return {
-        blocks: [
-          { type: 'sentences', sentences: [kinds.event_changed.note] },
-          { type: 'changes', changes: rows.filter((row) => row.before.join('\n') !== row.now.join('\n')) },
-          { type: 'sentences', sentences: [kinds.event_changed.valid] },
-          ...ticketLink(pending, facts),
-          ticketAndOrder(pending.ticket_type.name, facts),
-        ],
-        closing: [...(facts.time ? [words.calendarUpdates] : []), contact(facts)],
-      }
-    }
+    case 'ticket':
+      return ticket(pending, facts)
+    case 'event_changed':
+      return eventChanged(pending, facts)
     case 'event_cancelled':
     case 'ticket_cancelled':
-      return {
-        blocks: [
-          { type: 'sentences', sentences: [kinds[pending.kind].invalid] },
-          whenAndWhere(facts),
-          ticketAndOrder(pending.ticket_type.name, facts),
-        ],
-        closing: [
-          ...(facts.time && !pending.attendee.has_another_ticket ? [words.calendarRemoves] : []),
-          contact(facts),
-        ],
-      }
-    case 'waiting_list_offer': {
-      const { name, ticket_type, offer_expires_at } = pending.waiting_list_entry
-      const { offer, reply, ask, after } = kinds.waiting_list_offer
-      const date = momentOf(offer_expires_at, pending.event.timezone, words.locale)
-      return {
-        blocks: [
-          {
-            type: 'sentences',
-            sentences: [
-              fill(offer, { name: oneLine(name), date }),
-              fill(facts.replyTo ? reply : ask, { organisation: facts.organisation }),
-              after,
-            ],
-          },
-          whenAndWhere(facts),
-          { type: 'details', details: [{ label: words.ticket, lines: [oneLine(ticket_type.name)] }] },
-        ],
-        closing: [contact(facts)],
-      }
-    }
-    default:
-      return bodyToBuyer(pending, facts)
+      return cancelled(pending, facts)
+    case 'order_confirmation':
+      return orderConfirmation(pending, facts)
+    case 'payment_received':
+      return paymentReceived(pending, facts)
+    case 'payment_reminder':
+      return paymentReminder(pending, facts)
+    case 'order_expired':
+      return orderExpired(pending, facts)
+    case 'waiting_list_offer':
+      return waitingListOffer(pending, facts)
   }
 }
 
-function bodyToBuyer(pending: PendingToBuyer, facts: Facts): Pick<Content, 'blocks' | 'closing'> {
-  const { words, reference } = facts
-  const { kinds } = words
-  const { order, lines } = pending
-  const money = (amount: number) => amountOf(amount, order.currency, words)
-  const amounts: Block = { type: 'amounts', rows: amountRows(lines, pending, money, facts) }
-  const name = oneLine(order.name)
-  const due = money(order.amount_due)
+function ticket(pending: PendingTicket, facts: Facts): Body {
+  const { words } = facts
+  const { attendee, ticket_type } = pending
+  return {
+    blocks: [
+      whenAndWhere(facts),
+      {
+        type: 'ticket',
+        code: spacedCode(attendee.ticket_code),
+        holder: oneLine(attendee.name),
+        company: oneLine(attendee.company ?? '') || undefined,
+      },
+      ...ticketLink(pending, facts),
+      ticketAndOrder(ticket_type.name, facts),
+    ],
+    closing: [
+      facts.venue.length === 0 && facts.onlineUrl !== undefined ? words.keepAtHand : words.showAtTheDoor,
+      facts.time ? words.attachedWithDate : words.attached,
+      contact(facts),
+    ],
+  }
+}
+
+function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
+  const { words } = facts
+  const { note, valid } = words.kinds.event_changed
+  const before = announcedFacts(pending.previous, words)
+  const rows = [
+    { label: words.event, before: [before.event], now: [facts.event] },
+    { label: words.when, before: whenLines(before.time, facts), now: whenLines(facts.time, facts) },
+    { label: words.where, before: whereLines(before, facts), now: whereLines(facts, facts) },
+    { label: words.online, before: onlineLines(before), now: onlineLines(facts) },
+  ]
+  return {
+    blocks: [
+      sentences(note),
+      { type: 'changes', changes: rows.filter((row) => row.before.join('\n') !== row.now.join('\n')) },
+      sentences(valid),
+      ...ticketLink(pending, facts),
+      ticketAndOrder(pending.ticket_type.name, facts),
+    ],
+    closing: [...(facts.time ? [words.calendarUpdates] : []), contact(facts)],
+  }
+}
+
+function cancelled(pending: Of<'event_cancelled' | 'ticket_cancelled'>, facts: Facts): Body {
+  const { words } = facts
+  return {
+    blocks: [
+      sentences(words.kinds[pending.kind].invalid),
+      whenAndWhere(facts),
+      ticketAndOrder(pending.ticket_type.name, facts),
+    ],
+    closing: [...(facts.time && !pending.attendee.has_another_ticket ? [words.calendarRemoves] : []), contact(facts)],
+  }
+}
+
+function waitingListOffer({ waiting_list_entry: entry, event }: Of<'waiting_list_offer'>, facts: Facts): Body {
+  const { words, organisation, replyTo } = facts
+  const { offer, reply, ask, after } = words.kinds.waiting_list_offer
+  const date = momentOf(entry.offer_expires_at, event.timezone, words.locale)
+  return {
+    blocks: [
+      sentences(fill(offer, { name: oneLine(entry.name), date }), fill(replyTo ? reply : ask, { organisation }), after),
+      whenAndWhere(facts),
+      { type: 'details', details: [{ label: words.ticket, lines: [oneLine(entry.ticket_type.name)] }] },
+    ],
+    closing: [contact(facts)],
+  }
+}
+
+function orderConfirmation(pending: PendingToBuyer, facts: Facts): Body {
+  const { order } = pending
+  const { thanks, pay, payBy, ticketsFollow, nothingDue } = facts.words.kinds.order_confirmation
+  const { reference } = facts
+  const amount = moneyOf(pending, facts)(order.amount_due)
   const date = deadlineOf(pending, facts)
-  const instructions: Block[] = [paymentInstructions(pending, facts)].filter((block) => block !== undefined)
-  const said = (...sentences: string[]): Block => ({ type: 'sentences', sentences })
-  const closing = [contact(facts)]
-  const details = whenAndWhere(facts)
-  const orderDetail: Block = { type: 'details', details: [{ label: words.order, lines: [reference] }] }
-  switch (pending.kind) {
-    case 'order_confirmation': {
-      const { thanks, pay, payBy, ticketsFollow, nothingDue } = kinds.order_confirmation
-      const request = date ? fill(payBy, { amount: due, date, reference }) : fill(pay, { amount: due, reference })
-      return {
-        blocks: [
-          said(fill(thanks, { name })),
-          details,
-          amounts,
-          ...(order.amount_due > 0 ? [said(request, ticketsFollow), ...instructions] : [said(nothingDue)]),
-          orderDetail,
-        ],
-        closing,
-      }
-    }
-    case 'payment_received': {
-      const { received, complete, incomplete } = kinds.payment_received
-      const { amount, received_at } = pending.payment
-      return {
-        blocks: [
-          said(
-            fill(received, {
-              amount: money(amount),
-              date: dayOf(received_at, pending.event.timezone, words.locale),
-              name,
-            }),
-            // Of an order that was cancelled since, nothing is due and no ticket is sent.
-            ...(order.status === 'cancelled'
-              ? []
-              : [order.amount_due > 0 ? fill(incomplete, { amount: due }) : complete]),
-          ),
-          details,
-          amounts,
-          ...(order.amount_due > 0 ? instructions : []),
-          orderDetail,
-        ],
-        closing,
-      }
-    }
-    case 'payment_reminder': {
-      const { reminder, consequence } = kinds.payment_reminder
-      return {
-        blocks: [
-          said(fill(reminder, { amount: due, date: date ?? '', reference }), consequence),
-          details,
-          amounts,
-          ...instructions,
-          orderDetail,
-        ],
-        closing,
-      }
-    }
-    case 'order_expired': {
-      const { expired, doNotPay, refund } = kinds.order_expired
-      return {
-        blocks: [
-          said(
-            expired,
-            doNotPay,
-            ...(order.amount_refundable > 0 ? [fill(refund, { amount: money(order.amount_refundable) })] : []),
-          ),
-          details,
-          amounts,
-          orderDetail,
-        ],
-        closing,
-      }
-    }
+  const request = date ? fill(payBy, { amount, date, reference }) : fill(pay, { amount, reference })
+  return toBuyer(
+    pending,
+    facts,
+    [fill(thanks, { name: oneLine(order.name) })],
+    order.amount_due > 0
+      ? [sentences(request, ticketsFollow), ...paymentInstructions(pending, facts)]
+      : [sentences(nothingDue)],
+  )
+}
+
+function paymentReceived(pending: Of<'payment_received'>, facts: Facts): Body {
+  const { order, payment, event } = pending
+  const { received, complete, incomplete } = facts.words.kinds.payment_received
+  const money = moneyOf(pending, facts)
+  const date = dayOf(payment.received_at, event.timezone, facts.words.locale)
+  return toBuyer(
+    pending,
+    facts,
+    [
+      fill(received, { amount: money(payment.amount), date, name: oneLine(order.name) }),
+      // Of an order that was cancelled since, nothing is due and no ticket is sent.
+      ...(order.status === 'cancelled'
+        ? []
+        : [order.amount_due > 0 ? fill(incomplete, { amount: money(order.amount_due) }) : complete]),
+    ],
+    order.amount_due > 0 ? paymentInstructions(pending, facts) : [],
+  )
+}
+
+function paymentReminder(pending: PendingToBuyer, facts: Facts): Body {
+  const { reminder, consequence } = facts.words.kinds.payment_reminder
+  const { reference } = facts
+  const amount = moneyOf(pending, facts)(pending.order.amount_due)
+  const date = deadlineOf(pending, facts) ?? ''
+  return toBuyer(
+    pending,
+    facts,
+    [fill(reminder, { amount, date, reference }), consequence],
+    paymentInstructions(pending, facts),
+  )
+}
+
+function orderExpired(pending: PendingToBuyer, facts: Facts): Body {
+  const { expired, doNotPay, refund } = facts.words.kinds.order_expired
+  const { amount_refundable } = pending.order
+  const amount = moneyOf(pending, facts)(amount_refundable)
+  return toBuyer(pending, facts, [expired, doNotPay, ...(amount_refundable > 0 ? [fill(refund, { amount })] : [])])
+}
+
+/** @param payment blocks about paying, after the amounts. */
+function toBuyer(pending: PendingToBuyer, facts: Facts, said: string[], payment: Block[] = []): Body {
+  return {
+    blocks: [
+      sentences(...said),
+      whenAndWhere(facts),
+      { type: 'amounts', rows: amountRows(pending, facts) },
+      ...payment,
+      { type: 'details', details: [{ label: facts.words.order, lines: [facts.reference] }] },
+    ],
+    closing: [contact(facts)],
   }
 }
 
-function amountRows(
-  lines: OrderLine[],
-  { order }: PendingToBuyer,
-  money: (amount: number) => string,
-  { words }: Facts,
-) {
+const moneyOf =
+  ({ order }: PendingToBuyer, { words }: Facts) =>
+  (amount: number) =>
+    amountOf(amount, order.currency, words)
+
+function amountRows(pending: PendingToBuyer, facts: Facts) {
+  const { order, lines } = pending
+  const { words } = facts
+  const money = moneyOf(pending, facts)
   const row = (label: string, amount: number) => ({ label, amount: money(amount) })
   return [
     ...lines.map(({ quantity, name, price }) =>
@@ -228,9 +237,9 @@ function amountRows(
   ]
 }
 
-function paymentInstructions(pending: PendingEmail, { words }: Facts): Block | undefined {
-  const lines = linesOf(pending.organisation.payment_instructions ?? '')
-  return lines.length > 0 ? { type: 'details', details: [{ label: words.howToPay, lines }] } : undefined
+function paymentInstructions({ organisation }: PendingToBuyer, { words }: Facts): Block[] {
+  const lines = linesOf(organisation.payment_instructions ?? '')
+  return lines.length > 0 ? [{ type: 'details', details: [{ label: words.howToPay, lines }] }] : []
 }
 
 /** When an order is to be paid, in the zone of its event. */
@@ -238,6 +247,8 @@ function deadlineOf(pending: PendingEmail, facts: Facts): string | undefined {
   const due = isToBuyer(pending) ? pending.order.payment_due_at : undefined
   return due ? momentOf(due, pending.event.timezone, facts.words.locale) : undefined
 }
+
+const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences: said })
 
 const contact = ({ words, replyTo, organisation }: Facts) => fill(replyTo ? words.reply : words.ask, { organisation })
 

@@ -1,11 +1,17 @@
-// What every e-mail shows of the event and its organiser, shared by the HTML, the text and the calendar, so that all of them say the
-// same. Every value is ready to be shown, but not escaped for HTML.
+// What e-mails, calendar files and ticket pages show of an event and its organiser, worked out once, so that all of them say the same. Every value is ready to be shown, but not escaped for HTML.
 
 import { type Palette, paletteOf } from '../colours.ts'
 import { type EventTime, eventTime } from '../event-time.ts'
 import { linesOf, oneLine } from '../plain-text.ts'
 import type { Announced, PendingEmail } from './pending.ts'
 import { type Words, wordsOf } from './words/index.ts'
+
+/** What facts are made from: every e-mail and ticket page has it. */
+export type Subject = {
+  organisation: Pick<PendingEmail['organisation'], 'name' | 'reply_to' | 'accent_colour'>
+  event: PendingEmail['event']
+  order?: { reference: string | null }
+}
 
 export type Facts = {
   words: Words
@@ -22,15 +28,14 @@ export type Facts = {
   palette: Palette
 }
 
-export function factsOf(pending: PendingEmail): Facts {
-  const { organisation, event } = pending
+export function factsOf({ organisation, event, order }: Subject): Facts {
   const words = wordsOf(event.locale)
   return {
     words,
     organisation: oneLine(organisation.name),
     replyTo: replyAddress(organisation.reply_to),
     ...announcedFacts(event, words),
-    reference: pending.kind === 'waiting_list_offer' ? '' : oneLine(pending.order.reference),
+    reference: oneLine(order?.reference ?? ''),
     palette: paletteOf(organisation.accent_colour),
   }
 }

@@ -1,4 +1,4 @@
-// The logos that e-mails show, asked for once as long as many e-mails of one organisation are sent.
+// The stored logos that e-mails and ticket pages show, each asked for once while its organisation is among the last ten.
 
 import type { CourierRpc } from '../courier-rpc.ts'
 import type { Logo, PendingEmail } from './pending.ts'
@@ -6,7 +6,9 @@ import type { Logo, PendingEmail } from './pending.ts'
 // Of at most 350 kB each.
 const most = 10
 
-export function logosOf(rpc: CourierRpc): (organisation: PendingEmail['organisation']) => Promise<Logo | undefined> {
+type LogoVersion = Pick<PendingEmail['organisation'], 'id' | 'logo_version'>
+
+export function logosOf(rpc: CourierRpc): (organisation: LogoVersion) => Promise<Logo | undefined> {
   const known = new Map<string, Promise<Logo | undefined>>()
   return async ({ id, logo_version }) => {
     if (logo_version === null) return undefined

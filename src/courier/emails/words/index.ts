@@ -1,5 +1,7 @@
-// The languages of e-mails. To add one, write its file and name it here, and in the enum public.locale.
+// The languages of e-mails and ticket pages. To add one, name it in src/operations/locales.ts and the enum public.locale, and write its
+// file.
 
+import type { Locale } from '../../../operations/locales.ts'
 import { de } from './de.ts'
 import { en, type Words } from './en.ts'
 import { es } from './es.ts'
@@ -8,7 +10,7 @@ import { nl } from './nl.ts'
 
 export type { Words } from './en.ts'
 
-export const languages: Record<string, Words> = { en, de, fr, es, nl }
+export const languages: Record<string, Words> = { en, de, fr, es, nl } satisfies Record<Locale, Words>
 
 /** @param locale of the event; of one that is not known, English. */
 export const wordsOf = (locale: string | undefined): Words => languages[locale ?? 'en'] ?? en
