@@ -204,6 +204,7 @@ begin
     where e.id = any (ids) and (
       exists (select from public.attendees a where a.id = e.attendee_id and a.erased_at is not null)
       or exists (select from public.orders o where o.id = e.order_id and o.email = 'erased@erased.invalid')
+      or exists (select from public.waiting_list_entries w where w.id = e.waiting_list_entry_id and w.email = 'erased@erased.invalid')
     )
   );
 end

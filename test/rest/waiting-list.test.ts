@@ -297,6 +297,29 @@ test('whoever accepted and is erased is erased from the waiting list as well', a
   )
   expect(rows).toHaveLength(4)
   for (const { kept } of rows) expect(kept).not.toMatch(/ann/i)
+  // The offer's e-mail too, where the courier keeps it as a file.
+  const { offers, erased } = await row<{ offers: string[]; erased: string[] }>(
+    `select array_agg(id) as offers, api.erased_ticket_emails(array_agg(id)) as erased
+     from public.emails where waiting_list_entry_id = $1`,
+    [ann],
+  )
+  expect(offers).toHaveLength(1)
+  expect(erased).toEqual(offers)
+})
+
+test('a capacity is not set below the places that a raised quantity offers at the same moment', async () => {
+  const { event, joined, statuses } = await soldOut({ capacity: 5, quantity: 2 })
+  await joined('Ann')
+  const lowered = await during(async (organiser) => {
+    await organiser.query('update public.ticket_types set quantity = 3 where id = $1', [event.ticketTypeId])
+    const waiting = refusalOf(edit('events', event.id, 'capacity = 2'))
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    await organiser.query('commit')
+    return waiting
+  })
+  expect(lowered).toMatchObject({ code: 'capacity_below_sold', details: { places_taken: 3 } })
+  expect(await statuses()).toEqual(['Ann offered'])
+  expect(await brokenRules(event.id)).toEqual([])
 })
 
 test.each([
