@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { brokenRules } from '../properties/invariants.ts'
-import { refusalOf, row, studio } from '../support/database.ts'
+import { during, refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 import { edit } from '../support/studio.ts'
