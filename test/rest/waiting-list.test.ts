@@ -230,6 +230,23 @@ test('whoever can register, waits already or is too late cannot join', async () 
   expect((await join('Bea')).body.error.code).toBe('event_not_published')
 })
 
+test('a quantity that is raised by hand gives way to whoever is giving a place back', async () => {
+  const { event, guests, joined, statuses } = await soldOut()
+  for (const name of ['Ann', 'Bea', 'Cay']) await joined(name)
+  const raise = () => edit('ticket_types', event.ticketTypeId, 'quantity = 3')
+  const raised = await during(async (leaving) => {
+    await leaving.query('select private.lock_event_capacity($1)', [event.id])
+    const waiting = refusalOf(raise())
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    await leaving.query("update public.attendees set status = 'cancelled' where id = $1", [guests[0]?.attendeeId])
+    await leaving.query('commit')
+    return waiting
+  })
+  expect(raised).toMatchObject({ sqlstate: 'PT503', code: 'temporarily_unavailable' })
+  await raise()
+  expect(await statuses()).toEqual(['Ann offered', 'Bea offered', 'Cay waiting 1'])
+})
+
 test('nobody waits for an event that is cancelled', async () => {
   const { event, send, guests, joined, statuses } = await soldOut()
   await joined('Ann')
