@@ -163,6 +163,26 @@ test('an offer that is not accepted goes to the next, after its deadline or when
   })
 })
 
+test('an offer that somebody edits at this moment holds up no other that expires', async () => {
+  const lists = [await soldOut(), await soldOut()]
+  const entries: string[] = []
+  for (const [i, { event, send, guests, joined }] of lists.entries()) {
+    const id = await joined('Ann')
+    await edit('attendees', guests[0]?.attendeeId ?? '', "status = 'cancelled'")
+    await send('PATCH', `/waiting-list-entries/${id}`, { offer_expires_at: `200${i}-01-01T00:00:00Z` })
+    entries.push(id)
+    expect(await counters(event)).toMatchObject({ held: 1 })
+  }
+  await during(async (editor) => {
+    await editor.query("update public.waiting_list_entries set company = 'IBM' where id = $1", [entries[0]])
+    await expire()
+    expect(await lists[0]?.statuses()).toEqual(['Ann offered'])
+    expect(await lists[1]?.statuses()).toEqual(['Ann expired'])
+  })
+  await expire()
+  expect(await lists[0]?.statuses()).toEqual(['Ann expired'])
+})
+
 test('more places, of a ticket type or of the event, are offered at once, in the order of joining', async () => {
   const { event, send, joined, statuses } = await soldOut({ capacity: 2 })
   const other = await event.ticketType({ quantity: 1 })
