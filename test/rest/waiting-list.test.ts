@@ -50,10 +50,16 @@ const notified = async (organisationId: string) =>
     )
   ).rows.map(({ told }) => told)
 
-/** What the courier does; the deadlines of other tests are as good as ours. */
-async function expire(): Promise<void> {
-  type Done = { done: { has_more: boolean } }
-  while ((await row<Done>('select api.expire_waiting_list_offers() as done')).done.has_more);
+/** What the courier does, until no offer of the event is overdue: other tests do the same, and leave out what is locked. */
+async function expire(event: TestEvent): Promise<void> {
+  for (let i = 0; i < 20; i++) {
+    await studio.query('select api.expire_waiting_list_offers()')
+    const { rowCount } = await studio.query(
+      "select from public.waiting_list_entries where event_id = $1 and status = 'offered' and offer_expires_at <= now()",
+      [event.id],
+    )
+    if (rowCount === 0) return
+  }
 }
 
 test('a place that is given back is offered to whoever came first, and held for them until they accept', async () => {
@@ -112,7 +118,7 @@ test('an offer that is not accepted goes to the next, after its deadline or when
     status: 409,
     body: { error: { code: 'offer_expired', details: { offer_expires_at: '2026-01-01T00:00:00.000Z' } } },
   })
-  await expire()
+  await expire(event)
   expect(await statuses()).toEqual(['Ann expired', 'Bea offered', 'Cay waiting 1'])
   expect((await send('POST', `/waiting-list-entries/${ann}/accept`)).body.error.code).toBe('offer_expired')
 
@@ -164,9 +170,9 @@ test('an offer that is not accepted goes to the next, after its deadline or when
 })
 
 test('an offer that somebody edits at this moment holds up no other that expires', async () => {
-  const lists = [await soldOut(), await soldOut()]
+  const [edited, other] = [await soldOut(), await soldOut()]
   const entries: string[] = []
-  for (const [i, { event, send, guests, joined }] of lists.entries()) {
+  for (const [i, { event, send, guests, joined }] of [edited, other].entries()) {
     const id = await joined('Ann')
     await edit('attendees', guests[0]?.attendeeId ?? '', "status = 'cancelled'")
     await send('PATCH', `/waiting-list-entries/${id}`, { offer_expires_at: `200${i}-01-01T00:00:00Z` })
@@ -175,12 +181,12 @@ test('an offer that somebody edits at this moment holds up no other that expires
   }
   await during(async (editor) => {
     await editor.query("update public.waiting_list_entries set company = 'IBM' where id = $1", [entries[0]])
-    await expire()
-    expect(await lists[0]?.statuses()).toEqual(['Ann offered'])
-    expect(await lists[1]?.statuses()).toEqual(['Ann expired'])
+    await expire(other.event)
+    expect(await edited.statuses()).toEqual(['Ann offered'])
+    expect(await other.statuses()).toEqual(['Ann expired'])
   })
-  await expire()
-  expect(await lists[0]?.statuses()).toEqual(['Ann expired'])
+  await expire(edited.event)
+  expect(await edited.statuses()).toEqual(['Ann expired'])
 })
 
 test('more places, of a ticket type or of the event, are offered at once, in the order of joining', async () => {
