@@ -169,24 +169,26 @@ test('an offer that is not accepted goes to the next, after its deadline or when
   })
 })
 
-test('an offer that somebody edits at this moment holds up no other that expires', async () => {
-  const [edited, other] = [await soldOut(), await soldOut()]
-  const entries: string[] = []
-  for (const [i, { event, send, guests, joined }] of [edited, other].entries()) {
+test('an event that somebody changes at this moment holds up no offer of another that expires', async () => {
+  const [changed, other] = [await soldOut(), await soldOut()]
+  const offered = async ({ guests, joined }: typeof other) => {
     const id = await joined('Ann')
     await edit('attendees', guests[0]?.attendeeId ?? '', "status = 'cancelled'")
-    await send('PATCH', `/waiting-list-entries/${id}`, { offer_expires_at: `200${i}-01-01T00:00:00Z` })
-    entries.push(id)
-    expect(await counters(event)).toMatchObject({ held: 1 })
+    return id
   }
+  const end = (id: string, at: string) =>
+    studio.query('update public.waiting_list_entries set offer_expires_at = $2 where id = $1', [id, at])
+  const [first, second] = [await offered(changed), await offered(other)]
   await during(async (editor) => {
-    await editor.query("update public.waiting_list_entries set company = 'IBM' where id = $1", [entries[0]])
+    await editor.query('select private.lock_event_exclusive($1)', [changed.event.id])
+    await end(first, '2000-01-01T00:00:00Z')
+    await end(second, '2001-01-01T00:00:00Z')
     await expire(other.event)
-    expect(await edited.statuses()).toEqual(['Ann offered'])
+    expect(await changed.statuses()).toEqual(['Ann offered'])
     expect(await other.statuses()).toEqual(['Ann expired'])
   })
-  await expire(edited.event)
-  expect(await edited.statuses()).toEqual(['Ann expired'])
+  await expire(changed.event)
+  expect(await changed.statuses()).toEqual(['Ann expired'])
 })
 
 test('more places, of a ticket type or of the event, are offered at once, in the order of joining', async () => {
