@@ -683,7 +683,7 @@ comment on column public.organisations.created_at is 'When the row was added.';
 comment on column public.organisations.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.organisations.reply_to_email is 'Where answers to ticket e-mails go.';
 comment on column public.organisations.accent_colour is 'Colour of its e-mails and ticket pages, such as #26306b. Empty: that of Usher.';
-comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched once; set it again to fetch it anew.';
+comment on column public.organisations.logo_url is 'Where its logo is: PNG or JPEG, at most 256 KiB and 2000 by 2000 pixels. Fetched when it changes.';
 comment on column public.organisations.logo_error is 'What is wrong with the logo. Empty: nothing. Kept by Usher.';
 comment on column public.organisations.payment_instructions is 'How to pay an invoice, for the buyer: account, deadline, reference.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: lower-case letters, digits and hyphens.';
@@ -1465,11 +1465,15 @@ begin
       perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
     end if;
 
-    if new.capacity is distinct from old.capacity and new.capacity > 0 and new.capacity < private.places_taken(new.id) then
-      perform private.refuse(
-        409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
-        jsonb_build_object('places_taken', private.places_taken(new.id))
-      );
+    if new.capacity is distinct from old.capacity then
+      -- A raised quantity is offered to the waiting list without the event lock.
+      perform private.lock_event_capacity(new.id);
+      if new.capacity > 0 and new.capacity < private.places_taken(new.id) then
+        perform private.refuse(
+          409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+          jsonb_build_object('places_taken', private.places_taken(new.id))
+        );
+      end if;
     end if;
   end if;
 
@@ -1879,7 +1883,7 @@ begin
       venue_country = v_new.venue_country,
       online_url = v_new.online_url,
       capacity = v_new.capacity,
-    waiting_list_offer_hours = v_new.waiting_list_offer_hours,
+      waiting_list_offer_hours = v_new.waiting_list_offer_hours,
       currency = v_new.currency,
       payment_due_days = v_new.payment_due_days,
       external_id = v_new.external_id,
@@ -8903,6 +8907,9 @@ create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
+  is_mailing boolean not null generated always as (
+    kind in ('event_changed', 'event_cancelled', 'payment_reminder', 'order_expired')
+  ) stored,
   attendee_id uuid,
   order_id uuid,
   payment_id uuid,
@@ -8939,6 +8946,7 @@ comment on table public.emails is 'E-mails to attendees and buyers, pending and 
 comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
 comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
+comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
 comment on column public.emails.payment_id is 'The payment that was received.';
@@ -8959,7 +8967,7 @@ comment on column public.emails.sent_code is 'Of a ticket: the code when it was 
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
-create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, next_attempt_at)
+create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
   where status = 'queued';
 create index emails_organisation_id_claimed_idx on public.emails (organisation_id) where claimed_until is not null;
 create index emails_organisation_id_last_attempt_at_idx on public.emails (organisation_id, last_attempt_at)
@@ -9111,7 +9119,7 @@ create table private.unannounced_changes (
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.unannounced_changes is 'Published events that changed since their attendees were last told, with what these know.';
+comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
@@ -9124,13 +9132,17 @@ end
 $$;
 create trigger events_500_note_change after update on public.events
   for each row when (
-    new.status = 'published' and old.status = 'published'
+    old.status = 'published'
     and (
-      new.name, new.starts_at, new.ends_at, new.timezone, new.venue_name, new.venue_address, new.venue_city, new.venue_postcode,
-      new.venue_country, new.online_url
-    ) is distinct from (
-      old.name, old.starts_at, old.ends_at, old.timezone, old.venue_name, old.venue_address, old.venue_city, old.venue_postcode,
-      old.venue_country, old.online_url
+      new.status = 'cancelled'
+      or new.status = 'published'
+      and (
+        new.name, new.starts_at, new.ends_at, new.timezone, new.venue_name, new.venue_address, new.venue_city, new.venue_postcode,
+        new.venue_country, new.online_url
+      ) is distinct from (
+        old.name, old.starts_at, old.ends_at, old.timezone, old.venue_name, old.venue_address, old.venue_city, old.venue_postcode,
+        old.venue_country, old.online_url
+      )
     )
   )
   execute function private.tg_events__note_change();
@@ -9149,6 +9161,13 @@ declare
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if v_event.status not in ('published', 'cancelled') then
+    return 0;
+  end if;
+  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
+  if not found then
+    return 0;
+  end if;
   if v_event.status = 'cancelled' then
     return private.queue_attendee_emails(
       'event_cancelled',
@@ -9156,23 +9175,11 @@ begin
         select a.id
         from public.ticket_types t
         join public.attendees a on a.ticket_type_id = t.id
-        where t.event_id = v_event.id
-          and a.cancelled_at = v_event.cancelled_at
-          and a.email_lower not in (
-            select p.email_lower
-            from public.ticket_types t
-            join public.attendees p on p.ticket_type_id = t.id
-            join public.emails e on e.attendee_id = p.id
-            where t.event_id = v_event.id and e.kind = 'event_cancelled'
-          )
+        where t.event_id = v_event.id and a.cancelled_at = v_event.cancelled_at
       )
     );
   end if;
 
-  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
-  if not found then
-    return 0;
-  end if;
   v_attendees := array(
     select a.id
     from public.ticket_types t
@@ -9300,16 +9307,21 @@ grant select (
 
 -- The courier's side of e-mails, of every kind, as 32_courier.sql for webhooks: claim, settle, and record later reports.
 
--- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are.
+-- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are. Only
+-- one index has the order that is asked for.
 create function private.organisations_with_queued_emails() returns uuid[]
 language plpgsql stable set search_path = ''
-set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
 as $$
 begin
   return array(
     with recursive queued as (
       (
-        select e.organisation_id from public.emails e where e.status = 'queued' order by e.organisation_id limit 1
+        select e.organisation_id
+        from public.emails e
+        where e.status = 'queued'
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
+        limit 1
       )
       union all
       select n.organisation_id
@@ -9318,12 +9330,25 @@ begin
         select e.organisation_id
         from public.emails e
         where e.status = 'queued' and e.organisation_id > q.organisation_id
-        order by e.organisation_id
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
         limit 1
       ) n
     )
     select queued.organisation_id from queued
   );
+end
+$$;
+
+-- Whether the person that it is for was erased.
+create function private.is_erased(email public.emails) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
+    or exists (select from public.orders o where o.id = email.order_id and o.email = 'erased@erased.invalid')
+    or exists (
+      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = 'erased@erased.invalid'
+    );
 end
 $$;
 
@@ -9337,19 +9362,19 @@ declare
 begin
   select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
   select o.* into v_order from public.orders o where o.id = email.order_id;
-  if v_order.email = 'erased@erased.invalid' then
+  if private.is_erased(email) then
     return true;
   end if;
   return case email.kind
     when 'ticket' then v_attendee.status <> 'active'
-    when 'ticket_cancelled' then v_attendee.status <> 'cancelled' or v_attendee.erased_at is not null
-    when 'event_cancelled' then v_attendee.erased_at is not null
-    when 'event_changed' then v_attendee.status = 'cancelled' or v_attendee.erased_at is not null or (
+    when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
+    when 'event_changed' then v_attendee.status = 'cancelled' or (
       select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
     when 'order_confirmation' then v_order.status = 'cancelled'
     -- A deadline that was moved or cleared since is not the one that it reminds of.
-    when 'payment_reminder' then v_order.status <> 'pending' or v_order.payment_reminded_at is null
+    when 'payment_reminder' then
+      v_order.status <> 'pending' or v_order.payment_reminded_at is null or v_order.payment_due_at <= now()
     when 'order_expired' then v_order.status <> 'cancelled'
     when 'waiting_list_offer' then (
       select w.status <> 'offered' or w.offer_expires_at <= now()
@@ -9440,8 +9465,9 @@ end
 $$;
 
 -- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
--- the one served longest ago, and of each its oldest e-mail. One courier claims at a time: two would not count each other's
--- claims. No backlog is read: of each organisation at most "limit" rows.
+-- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One
+-- courier claims at a time: two would not count each other's claims. No backlog is read: of each organisation at most "limit"
+-- rows, and as many of a mailing.
 -- Security definer, as 32_courier.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
@@ -9466,7 +9492,7 @@ begin
       select
         d.id,
         d.next_attempt_at,
-        u.in_flight + row_number() over (partition by o.organisation_id order by d.next_attempt_at, d.id) as turn,
+        u.in_flight + row_number() over (partition by o.organisation_id order by d.is_mailing, d.next_attempt_at, d.id) as turn,
         l.last_attempt_at
       from unnest(private.organisations_with_queued_emails()) o (organisation_id)
       cross join lateral (
@@ -9481,11 +9507,15 @@ begin
         order by e.organisation_id desc, e.last_attempt_at desc
         limit 1
       ) l on true
+      cross join (values (false), (true)) m (is_mailing)
       cross join lateral (
-        select e.id, e.next_attempt_at
+        select e.id, e.is_mailing, e.next_attempt_at
         from public.emails e
-        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= v_now
-        order by e.organisation_id, e.next_attempt_at
+        where e.organisation_id = o.organisation_id
+          and e.status = 'queued'
+          and e.is_mailing = m.is_mailing
+          and e.next_attempt_at <= v_now
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
         limit claim_ticket_emails."limit"
       ) d
     )
@@ -9512,6 +9542,24 @@ begin
     where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
     for no key update skip locked
   );
+  -- One e-mail tells all tickets of an address: where its own was cancelled since, it tells another.
+  update public.emails e
+  set attendee_id = coalesce(
+    (
+      select a.id
+      from public.attendees c
+      join public.attendees a
+        on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
+      where c.id = e.attendee_id
+        and a.status <> 'cancelled'
+        and (select o.send_email from public.orders o where o.id = a.order_id)
+      limit 1
+    ),
+    e.attendee_id
+  )
+  where e.id = any (v_candidates)
+    and e.kind = 'event_changed'
+    and (select a.status from public.attendees a where a.id = e.attendee_id) = 'cancelled';
   update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
   where e.id = any (v_candidates) and private.is_moot(e);
   -- An order that has no tickets yet is confirmed when it has.
@@ -9619,7 +9667,6 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_email public.emails;
-  v_is_erased boolean;
   v_claim constant uuid := gen_random_uuid();
 begin
   if ticket_email_id is not null then
@@ -9631,7 +9678,7 @@ begin
     return;
   end if;
   -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
-  select a.erased_at is not null into v_is_erased from public.attendees a where a.id = v_email.attendee_id for no key update;
+  perform from public.attendees a where a.id = v_email.attendee_id for no key update;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.emails e set claim = v_claim
@@ -9646,7 +9693,7 @@ begin
   update public.emails e
   -- The error often has the address in it.
   set status = record_ticket_email_event.status,
-    last_error = case when not v_is_erased then record_ticket_email_event.error end
+    last_error = case when not private.is_erased(e) then record_ticket_email_event.error end
   where e.id = v_email.id
     and e.status in ('sent', 'delivered')
     and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)
@@ -9872,9 +9919,13 @@ begin
     )
     and not exists (
       select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+      cross join (values (false), (true)) m (is_mailing)
       cross join lateral (
         select from public.emails e
-        where e.organisation_id = o.organisation_id and e.status = 'queued' and e.next_attempt_at <= now()
+        where e.organisation_id = o.organisation_id
+          and e.status = 'queued'
+          and e.is_mailing = m.is_mailing
+          and e.next_attempt_at <= now()
         limit 1
       ) e
     )
@@ -10782,8 +10833,8 @@ begin
 end
 $$;
 
--- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue orders
--- does not hold up the others.
+-- For the courier, every ten seconds. Organisations take turns, each with what has been due longest, so that one with thousands of overdue
+-- orders does not hold up the others.
 create function api.enforce_payment_deadlines("limit" integer default 100) returns json
 language plpgsql volatile security definer set search_path = ''
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
@@ -11759,7 +11810,11 @@ begin
   update public.webhook_deliveries d set last_response_body = null, claim = null
   where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
   get diagnostics v_deliveries = row_count;
-  update public.emails e set sent_to = null, last_error = null where e.attendee_id = v_attendee.id or e.order_id = v_order_id;
+  -- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
+  update public.emails e
+  set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
+    status = case e.status when 'queued' then 'cancelled' else e.status end
+  where e.attendee_id = v_attendee.id or e.order_id = v_order_id;
   get diagnostics v_emails = row_count;
   update public.audit_entries e
   set changes = (
@@ -11862,11 +11917,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return array(
-    select e.id from public.emails e
-    where e.id = any (ids) and (
-      exists (select from public.attendees a where a.id = e.attendee_id and a.erased_at is not null)
-      or exists (select from public.orders o where o.id = e.order_id and o.email = 'erased@erased.invalid')
-    )
+    select e.id from public.emails e where e.id = any (ids) and private.is_erased(e)
   );
 end
 $$;
@@ -12197,7 +12248,6 @@ begin
         'name', g.name,
         'reply_to', g.reply_to_email,
         'accent_colour', g.accent_colour,
-        'payment_instructions', null,
         'logo_version', private.logo_version(g.id)
       ),
       'event', private.event_json(e),
@@ -12472,7 +12522,9 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
-  v_entry record;
+  v_places_left bigint;
+  v_offered uuid[];
+  v_entry_id uuid;
 begin
   if not exists (
     select from public.waiting_list_entries w where w.event_id = offer_places.event_id and w.status = 'waiting'
@@ -12484,28 +12536,42 @@ begin
     return;
   end if;
 
-  while v_event.capacity is null or private.places_taken(event_id) < v_event.capacity loop
-    select w.id, t.id as ticket_type_id, t.sales_start_at, t.sales_end_at into v_entry
-    from public.waiting_list_entries w
-    join public.ticket_types t on t.id = w.ticket_type_id
-    where w.event_id = offer_places.event_id
-      and w.status = 'waiting'
-      and t.status = 'active'
-      and (t.sales_end_at is null or t.sales_end_at > now())
-      and (t.quantity is null or t.quantity_sold + t.quantity_held < t.quantity)
-    order by w.id
-    limit 1
-    for no key update of w;
-    exit when not found;
-    update public.ticket_types t set quantity_held = t.quantity_held + 1 where t.id = v_entry.ticket_type_id;
+  v_places_left := v_event.capacity - private.places_taken(event_id);
+  if v_places_left <= 0 then
+    return;
+  end if;
+
+  -- Of each ticket type as many as there are places left, and of these as many as the event has. No limit is null.
+  v_offered := array(
+    select l.id
+    from public.ticket_types t
+    cross join lateral (
+      select w.id
+      from public.waiting_list_entries w
+      where w.ticket_type_id = t.id and w.status = 'waiting'
+      order by w.id
+      limit least(t.quantity - t.quantity_sold - t.quantity_held, v_places_left)
+      for no key update
+    ) l
+    where t.event_id = offer_places.event_id and t.status = 'active' and (t.sales_end_at is null or t.sales_end_at > now())
+    order by l.id
+    limit v_places_left
+  );
+  update public.ticket_types t set quantity_held = t.quantity_held + o.places
+  from (
+    select w.ticket_type_id, count(*) as places from public.waiting_list_entries w where w.id = any (v_offered) group by w.ticket_type_id
+  ) o
+  where t.id = o.ticket_type_id;
+  -- One by one: they are told in the order of the list.
+  foreach v_entry_id in array v_offered loop
     update public.waiting_list_entries w
     set status = 'offered',
       offered_at = now(),
       offer_expires_at = least(
-        greatest(now(), v_entry.sales_start_at) + make_interval(hours => v_event.waiting_list_offer_hours),
-        v_entry.sales_end_at, v_event.ends_at
+        greatest(now(), t.sales_start_at) + make_interval(hours => v_event.waiting_list_offer_hours), t.sales_end_at, v_event.ends_at
       )
-    where w.id = v_entry.id;
+    from public.ticket_types t
+    where w.id = v_entry_id and t.id = w.ticket_type_id;
   end loop;
 end
 $$;
@@ -12593,9 +12659,11 @@ create trigger waiting_list_entries_500_release after update on public.waiting_l
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_waiting_list_entries__release();
 
--- More places of a ticket type, or its sale goes on. The row is locked, so nobody joins its waiting list meanwhile.
+-- More places of a ticket type, or its sale goes on. The row is locked, so nobody joins its waiting list meanwhile. Operations have the
+-- capacity lock by now; an edit by hand does not, and whoever has it may wait for the row. So the edit gives way, before Postgres ends
+-- one of the two as a deadlock, after a second.
 create function private.tg_ticket_types__offer() returns trigger
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms'
 as $$
 begin
   if exists (select from public.waiting_list_entries w where w.ticket_type_id = new.id and w.status = 'waiting') then
@@ -12603,6 +12671,10 @@ begin
     perform private.offer_places(new.event_id);
   end if;
   return null;
+exception when lock_not_available then
+  perform private.refuse(
+    503, 'temporarily_unavailable', 'Tickets of this event are issued or given back at this very moment.', hint => 'Save it again.'
+  );
 end
 $$;
 create trigger ticket_types_500_offer after update of quantity, status, sales_end_at on public.ticket_types
@@ -12955,7 +13027,7 @@ comment on function api.cancel_waiting_list_entry(uuid, text, text) is
 grant execute on function api.cancel_waiting_list_entry(uuid, text, text) to scope_attendees_write;
 
 -- Expires offers of one event after their deadline, which offers the places to whoever waits next: { expired, has_more }. One event at
--- a time, for its locks.
+-- a time, for its locks; an event or an entry that another transaction has locked is left for later, and holds up nobody else.
 create function api.expire_waiting_list_offers() returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -12964,13 +13036,15 @@ declare
   v_event_id uuid;
   v_expired integer := 0;
 begin
-  select w.event_id into v_event_id
-  from public.waiting_list_entries w
-  where w.status = 'offered' and w.offer_expires_at <= now()
-  order by w.offer_expires_at
-  limit 1;
-  if found then
-    perform private.lock_event_shared(v_event_id);
+  for v_event_id in
+    select w.event_id
+    from public.waiting_list_entries w
+    where w.status = 'offered' and w.offer_expires_at <= now()
+    group by w.event_id
+    order by min(w.offer_expires_at)
+  loop
+    -- As private.lock_event_shared, without waiting.
+    continue when not pg_try_advisory_xact_lock_shared(1, hashtext(v_event_id::text));
     update public.waiting_list_entries w set status = 'expired'
     where w.id = any (array(
       select d.id
@@ -12981,7 +13055,8 @@ begin
       for no key update skip locked
     ));
     get diagnostics v_expired = row_count;
-  end if;
+    exit when v_expired > 0;
+  end loop;
   return json_build_object(
     'expired', v_expired,
     'has_more', v_expired > 0 and exists (
@@ -13031,7 +13106,10 @@ begin
     where n.id = any (v_notification_ids);
     update public.webhook_deliveries d set last_response_body = null, claim = null
     where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
-    update public.emails e set sent_to = null, last_error = null where e.waiting_list_entry_id = v_entry.id;
+    update public.emails e
+    set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
+      status = case e.status when 'queued' then 'cancelled' else e.status end
+    where e.waiting_list_entry_id = v_entry.id;
     update public.audit_entries e
     set changes = (
       select jsonb_object_agg(

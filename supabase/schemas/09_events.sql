@@ -198,11 +198,15 @@ begin
       perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
     end if;
 
-    if new.capacity is distinct from old.capacity and new.capacity > 0 and new.capacity < private.places_taken(new.id) then
-      perform private.refuse(
-        409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
-        jsonb_build_object('places_taken', private.places_taken(new.id))
-      );
+    if new.capacity is distinct from old.capacity then
+      -- A raised quantity is offered to the waiting list without the event lock.
+      perform private.lock_event_capacity(new.id);
+      if new.capacity > 0 and new.capacity < private.places_taken(new.id) then
+        perform private.refuse(
+          409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+          jsonb_build_object('places_taken', private.places_taken(new.id))
+        );
+      end if;
     end if;
   end if;
 

@@ -245,7 +245,9 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
-  v_entry record;
+  v_places_left bigint;
+  v_offered uuid[];
+  v_entry_id uuid;
 begin
   if not exists (
     select from public.waiting_list_entries w where w.event_id = offer_places.event_id and w.status = 'waiting'
@@ -257,28 +259,42 @@ begin
     return;
   end if;
 
-  while v_event.capacity is null or private.places_taken(event_id) < v_event.capacity loop
-    select w.id, t.id as ticket_type_id, t.sales_start_at, t.sales_end_at into v_entry
-    from public.waiting_list_entries w
-    join public.ticket_types t on t.id = w.ticket_type_id
-    where w.event_id = offer_places.event_id
-      and w.status = 'waiting'
-      and t.status = 'active'
-      and (t.sales_end_at is null or t.sales_end_at > now())
-      and (t.quantity is null or t.quantity_sold + t.quantity_held < t.quantity)
-    order by w.id
-    limit 1
-    for no key update of w;
-    exit when not found;
-    update public.ticket_types t set quantity_held = t.quantity_held + 1 where t.id = v_entry.ticket_type_id;
+  v_places_left := v_event.capacity - private.places_taken(event_id);
+  if v_places_left <= 0 then
+    return;
+  end if;
+
+  -- Of each ticket type as many as there are places left, and of these as many as the event has. No limit is null.
+  v_offered := array(
+    select l.id
+    from public.ticket_types t
+    cross join lateral (
+      select w.id
+      from public.waiting_list_entries w
+      where w.ticket_type_id = t.id and w.status = 'waiting'
+      order by w.id
+      limit least(t.quantity - t.quantity_sold - t.quantity_held, v_places_left)
+      for no key update
+    ) l
+    where t.event_id = offer_places.event_id and t.status = 'active' and (t.sales_end_at is null or t.sales_end_at > now())
+    order by l.id
+    limit v_places_left
+  );
+  update public.ticket_types t set quantity_held = t.quantity_held + o.places
+  from (
+    select w.ticket_type_id, count(*) as places from public.waiting_list_entries w where w.id = any (v_offered) group by w.ticket_type_id
+  ) o
+  where t.id = o.ticket_type_id;
+  -- One by one: they are told in the order of the list.
+  foreach v_entry_id in array v_offered loop
     update public.waiting_list_entries w
     set status = 'offered',
       offered_at = now(),
       offer_expires_at = least(
-        greatest(now(), v_entry.sales_start_at) + make_interval(hours => v_event.waiting_list_offer_hours),
-        v_entry.sales_end_at, v_event.ends_at
+        greatest(now(), t.sales_start_at) + make_interval(hours => v_event.waiting_list_offer_hours), t.sales_end_at, v_event.ends_at
       )
-    where w.id = v_entry.id;
+    from public.ticket_types t
+    where w.id = v_entry_id and t.id = w.ticket_type_id;
   end loop;
 end
 $$;
@@ -366,9 +382,11 @@ create trigger waiting_list_entries_500_release after update on public.waiting_l
   referencing old table as old_rows new table as new_rows
   for each statement execute function private.tg_waiting_list_entries__release();
 
--- More places of a ticket type, or its sale goes on. The row is locked, so nobody joins its waiting list meanwhile.
+-- More places of a ticket type, or its sale goes on. The row is locked, so nobody joins its waiting list meanwhile. Operations have the
+-- capacity lock by now; an edit by hand does not, and whoever has it may wait for the row. So the edit gives way, before Postgres ends
+-- one of the two as a deadlock, after a second.
 create function private.tg_ticket_types__offer() returns trigger
-language plpgsql volatile security definer set search_path = ''
+language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms'
 as $$
 begin
   if exists (select from public.waiting_list_entries w where w.ticket_type_id = new.id and w.status = 'waiting') then
@@ -376,6 +394,10 @@ begin
     perform private.offer_places(new.event_id);
   end if;
   return null;
+exception when lock_not_available then
+  perform private.refuse(
+    503, 'temporarily_unavailable', 'Tickets of this event are issued or given back at this very moment.', hint => 'Save it again.'
+  );
 end
 $$;
 create trigger ticket_types_500_offer after update of quantity, status, sales_end_at on public.ticket_types

@@ -314,7 +314,7 @@ comment on function api.cancel_waiting_list_entry(uuid, text, text) is
 grant execute on function api.cancel_waiting_list_entry(uuid, text, text) to scope_attendees_write;
 
 -- Expires offers of one event after their deadline, which offers the places to whoever waits next: { expired, has_more }. One event at
--- a time, for its locks.
+-- a time, for its locks; an event or an entry that another transaction has locked is left for later, and holds up nobody else.
 create function api.expire_waiting_list_offers() returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -323,13 +323,15 @@ declare
   v_event_id uuid;
   v_expired integer := 0;
 begin
-  select w.event_id into v_event_id
-  from public.waiting_list_entries w
-  where w.status = 'offered' and w.offer_expires_at <= now()
-  order by w.offer_expires_at
-  limit 1;
-  if found then
-    perform private.lock_event_shared(v_event_id);
+  for v_event_id in
+    select w.event_id
+    from public.waiting_list_entries w
+    where w.status = 'offered' and w.offer_expires_at <= now()
+    group by w.event_id
+    order by min(w.offer_expires_at)
+  loop
+    -- As private.lock_event_shared, without waiting.
+    continue when not pg_try_advisory_xact_lock_shared(1, hashtext(v_event_id::text));
     update public.waiting_list_entries w set status = 'expired'
     where w.id = any (array(
       select d.id
@@ -340,7 +342,8 @@ begin
       for no key update skip locked
     ));
     get diagnostics v_expired = row_count;
-  end if;
+    exit when v_expired > 0;
+  end loop;
   return json_build_object(
     'expired', v_expired,
     'has_more', v_expired > 0 and exists (
