@@ -8,8 +8,8 @@ import { ApiError, tooManyFailures } from '../gateway/api-error.ts'
 import type { Caller } from '../gateway/calls.ts'
 import type { Principal, Principals } from '../gateway/principals.ts'
 import type { Source } from '../gateway/tokens.ts'
+import { type Attempts, addressOf, failuresPerMinute } from './attempts.ts'
 import { bearerOf } from './bearer.ts'
-import { type Attempts, addressOf, failuresPerMinute } from './key-attempts.ts'
 
 /** @param attempts shared by REST and MCP. */
 export function authenticate(principals: Principals, source: Source, attempts: Attempts<Principal>): RequestHandler {

@@ -4,16 +4,15 @@
 import { createHash } from 'node:crypto'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import { LRUCache } from 'lru-cache'
-import { createCourierRpc } from '../courier/courier-rpc.ts'
 import { logosOf } from '../courier/emails/logos.ts'
 import { languages, wordsOf } from '../courier/emails/words/index.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { qrPictures } from '../operations/ticket-qr.ts'
+import { createAttempts } from './attempts.ts'
 import type { limitFailures } from './authenticate.ts'
 import { apiErrorOfExpress, methodNotAllowed } from './errors.ts'
-import { createAttempts } from './key-attempts.ts'
 import { logError } from './log-requests.ts'
 import { pageCalendar, pageFacts, type TicketPage } from './ticket-page-facts.ts'
 import { noTicketPage, pageFiles, policyOf, type SentPage, ticketPage } from './ticket-page-html.ts'
@@ -44,7 +43,7 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
     },
     countFailure,
   )
-  const logoOf = logosOf(createCourierRpc(dataApi, tokens))
+  const logoOf = logosOf(async (fn, args) => dataApi.rpc(fn, args, await tokens.forGateway()))
   // By token, of those that were valid: invalid ones are counted by their address.
   const opened = new LRUCache<string, number>({ max: 50_000, ttl: 60_000, noUpdateTTL: true })
   const find = async (req: Request, res: Response) => {

@@ -160,5 +160,5 @@ begin
   );
 end
 $$;
-comment on function api.get_logo(uuid) is 'The logo of an organisation: { content_type, content (base64), width, height }, or null. For the courier.';
-grant execute on function api.get_logo(uuid) to courier;
+comment on function api.get_logo(uuid) is 'The logo of an organisation: { content_type, content (base64), width, height }, or null. For the courier and the ticket page.';
+grant execute on function api.get_logo(uuid) to courier, gateway;

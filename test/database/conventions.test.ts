@@ -54,7 +54,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'api.expire_waiting_list_offers': ['courier'],
     'api.fan_out_webhooks': ['courier'],
     'api.get_ticket_page': ['gateway'],
-    'api.get_logo': ['courier'],
+    'api.get_logo': ['courier', 'gateway'],
     'api.outbox_depth': ['courier'],
     'api.purge': ['courier'],
     'api.record_ticket_email_event': ['courier'],
