@@ -64,7 +64,10 @@ begin
     when 'event_changed' then v_attendee.status = 'cancelled' or (
       select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
-    when 'order_confirmation' then v_order.status = 'cancelled'
+    -- One that is left without tickets for a day is not confirmed.
+    when 'order_confirmation' then v_order.status = 'cancelled' or (
+      email.created_at < now() - interval '1 day' and not exists (select from public.attendees a where a.order_id = v_order.id)
+    )
     -- A deadline that was moved or cleared since is not the one that it reminds of.
     when 'payment_reminder' then
       v_order.status <> 'pending' or v_order.payment_reminded_at is null or v_order.payment_due_at <= now()

@@ -83,6 +83,16 @@ test('an order that is added in Studio is confirmed later, once it has its ticke
       )
     }
     expect(await due()).toEqual([])
+    // Not for ever.
+    await client.query('savepoint empty')
+    await client.query("update public.emails set created_at = now() - interval '25 hours' where order_id = $1", [
+      orderId,
+    ])
+    expect(await due()).toEqual([])
+    expect((await client.query('select status from public.emails where order_id = $1', [orderId])).rows).toEqual([
+      { status: 'cancelled' },
+    ])
+    await client.query('rollback to empty')
     await client.query(
       "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Ada', 'ada@example.com')",
       [orderId, priced],
