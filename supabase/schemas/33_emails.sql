@@ -219,17 +219,19 @@ $$;
 create table private.unannounced_changes (
   event_id uuid not null,
   previous jsonb not null,
+  changed_at timestamptz not null default now(),
   constraint unannounced_changes_pkey primary key (event_id),
   constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
 );
-comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know.';
+comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know, and when the last change was.';
 alter table private.unannounced_changes enable row level security;
 
 create function private.tg_events__note_change() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  insert into private.unannounced_changes (event_id, previous) values (new.id, private.announced(old)) on conflict do nothing;
+  insert into private.unannounced_changes (event_id, previous) values (new.id, private.announced(old))
+  on conflict on constraint unannounced_changes_pkey do update set changed_at = now();
   return null;
 end
 $$;
@@ -258,7 +260,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
-  v_previous jsonb;
+  v_change private.unannounced_changes;
   v_attendees uuid[];
   v_pending uuid[];
 begin
@@ -267,7 +269,7 @@ begin
   if v_event.status not in ('published', 'cancelled') then
     return 0;
   end if;
-  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.previous into v_previous;
+  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.* into v_change;
   if not found then
     return 0;
   end if;
@@ -287,7 +289,8 @@ begin
     select a.id
     from public.ticket_types t
     join public.attendees a on a.ticket_type_id = t.id
-    where t.event_id = v_event.id and a.status <> 'cancelled'
+    -- Whoever registered since knows nothing else.
+    where t.event_id = v_event.id and a.status <> 'cancelled' and a.created_at <= v_change.changed_at
   );
   -- Locked, so that no courier takes one with what the event was before this transaction.
   v_pending := array(
@@ -304,7 +307,7 @@ begin
       where a.id = any (v_attendees)
         and a.email_lower not in (select p.email_lower from public.attendees p where p.id = any (v_pending))
     ),
-    v_previous,
+    v_change.previous,
     now() + interval '10 minutes'
   );
 end

@@ -183,6 +183,20 @@ test('changes within ten minutes are one e-mail for each address, with the first
   })
 })
 
+test('whoever registered since a change is not told of it', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await send('PATCH', `/events/${event.id}`, { name: 'Second' })
+  await register('bob@example.com')
+  const notify = (changes: object) => send('PATCH', `/events/${event.id}`, { ...changes, notify_attendees: true })
+  expect((await notify({ description: 'Long' })).body.effect.emails).toBe(1)
+  expect((await notify({ name: 'Third' })).body.effect.emails).toBe(2)
+  expect((await emailsOf(organisation)).map(({ to, previous }) => [to, previous?.name])).toEqual([
+    ['ada@example.com', 'Test event'],
+    ['bob@example.com', 'Second'],
+  ])
+})
+
 test('whoever holds a place is told of the cancellation of the event, once for each address', async () => {
   const { organisation, event, send, register, invoice } = await arrange()
   await register('ada@example.com')
