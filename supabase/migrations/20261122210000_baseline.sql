@@ -7636,8 +7636,9 @@ create trigger attendees_600_notify_bounce after update of ticket_email_status o
   for each row when (new.ticket_email_status in ('bounced', 'failed') and new.ticket_email_status <> old.ticket_email_status)
   execute function private.tg_attendees__notify_bounce();
 
--- The last place of the ticket type itself was taken, or its quantity lowered to what is sold. An event that is full says so in
--- the sales_status of its ticket types only: counting its places here would lock the event for every registration.
+-- The last place of the ticket type itself was taken, or held for an offer of the waiting list, or its quantity lowered to what is sold.
+-- An event that is full says so in the sales_status of its ticket types only: counting its places here would lock the event for every
+-- registration.
 create function private.tg_ticket_types__notify_sold_out() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -7649,7 +7650,9 @@ end
 $$;
 create trigger ticket_types_600_notify_sold_out after update of quantity, quantity_sold on public.ticket_types
   for each row when (
-    new.quantity_sold >= new.quantity and new.quantity > 0 and (old.quantity is null or old.quantity_sold < old.quantity)
+    new.quantity > 0
+    and new.quantity_sold + new.quantity_held >= new.quantity
+    and (old.quantity is null or old.quantity_sold + old.quantity_held < old.quantity)
   )
   execute function private.tg_ticket_types__notify_sold_out();
 

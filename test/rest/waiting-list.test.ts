@@ -103,6 +103,12 @@ test('a place that is given back is offered to whoever came first, and held for 
     body: { error: { code: 'not_offered', details: { status: 'accepted' } } },
   })
   expect(await notified(organisation.id)).toEqual(['created Ann', 'created Bea', 'offered Ann', 'accepted Ann'])
+  // Once, when the second guest came: no place was on sale since.
+  const { rowCount } = await studio.query(
+    "select from public.notifications where organisation_id = $1 and type = 'ticket_type.sold_out'",
+    [organisation.id],
+  )
+  expect(rowCount).toBe(1)
 })
 
 test('an offer that is not accepted goes to the next, after its deadline or when it is declined', async () => {
