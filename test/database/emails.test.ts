@@ -1,8 +1,10 @@
 // Which e-mails there are besides tickets, to whom, and when: in the transaction of what they tell of, and only if somebody asked.
 
+import type { PoolClient } from 'pg'
 import { expect, test } from 'vitest'
 import { during, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
+import { lockOutbox } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 import { rolledBack } from './as-courier.ts'
 
@@ -41,6 +43,12 @@ async function emailsOf(organisation: TestOrganisation): Promise<Row[]> {
   return rows
 }
 
+/** Nobody else has an e-mail in this transaction: organisations take turns, and a claim has an end. */
+async function forgetOthers(client: PoolClient, organisation: TestOrganisation): Promise<void> {
+  await lockOutbox(client)
+  await client.query('delete from public.emails where organisation_id <> $1', [organisation.id])
+}
+
 const brief = (rows: Row[]) => rows.map(({ kind, to }) => `${kind} ${to}`)
 
 test('the buyer of an invoice order gets a confirmation, and a receipt for each payment', async () => {
@@ -76,6 +84,7 @@ test('an order that is added in Studio is confirmed later, once it has its ticke
   const priced = await event.ticketType({ price: 4900 })
   expect(await emailsOf(organisation)).toMatchObject([{ kind: 'order_confirmation', wait: 10 }])
   await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
     const due = async () => {
       await client.query("update public.emails set next_attempt_at = '2000-01-01' where order_id = $1", [orderId])
       return ((await asCourier('select api.claim_ticket_emails(1000)')) as { order: { id: string } }[]).filter(
@@ -155,6 +164,7 @@ test('changes within ten minutes are one e-mail for each address, with the first
   ])
 
   await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
     const claim = async () => {
       await client.query(
         "update public.emails set next_attempt_at = '2000-01-01' where organisation_id = $1 and kind = 'event_changed' and status = 'queued'",
@@ -262,6 +272,7 @@ test('an e-mail that has become untrue is not sent', async () => {
   await send('POST', `/payments/${paid.body.data.payments[0].id}/void`)
   await send('POST', `/orders/${orderId}/cancel`)
   await during(async (client) => {
+    await forgetOthers(client, organisation)
     await client.query("update public.emails set next_attempt_at = '2000-01-01' where organisation_id = $1", [
       organisation.id,
     ])
