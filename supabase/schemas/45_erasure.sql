@@ -36,6 +36,65 @@ begin
 end
 $$;
 
+-- Erases what logs and queues hold of a person since a time, and of the order whose contact they are: counts of what it changed.
+-- `person_id` is that of an attendee or of an entry of a waiting list.
+create function private.erase_copies(
+  organisation_id uuid,
+  person_id uuid,
+  order_id uuid,
+  since timestamptz,
+  out notifications integer,
+  out webhook_deliveries integer,
+  out emails integer,
+  out audit_entries integer,
+  out idempotency_records integer
+)
+language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_notification_ids uuid[];
+begin
+  v_notification_ids := array(
+    select n.id
+    from public.notifications n
+    where n.organisation_id = erase_copies.organisation_id
+      and n.created_at >= since
+      -- Not like, which takes six times as long.
+      and (strpos(n.data::text, person_id::text) > 0 or strpos(n.data::text, erase_copies.order_id::text) > 0)
+  );
+  notifications := cardinality(v_notification_ids);
+  update public.notifications n
+  set data = private.without_person(n.data::jsonb, person_id, erase_copies.order_id)::json
+  where n.id = any (v_notification_ids);
+  -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded.
+  update public.webhook_deliveries d set last_response_body = null, claim = null
+  where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
+  get diagnostics webhook_deliveries = row_count;
+  -- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
+  update public.emails e
+  set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
+    status = case e.status when 'queued' then 'cancelled' else e.status end
+  where e.attendee_id = person_id or e.waiting_list_entry_id = person_id or e.order_id = erase_copies.order_id;
+  get diagnostics emails = row_count;
+  update public.audit_entries e
+  set changes = (
+    select jsonb_object_agg(
+      f.key,
+      case when f.key in ('name', 'email', 'company', 'external_id', 'metadata') then '{}' else f.value end
+    )
+    from jsonb_each(e.changes) f
+  )
+  where e.object_id in (person_id, erase_copies.order_id)
+    and e.changes ?| array['name', 'email', 'company', 'external_id', 'metadata'];
+  get diagnostics audit_entries = row_count;
+  update private.idempotency_records r
+  set outcome = private.without_person(r.outcome::jsonb, person_id, erase_copies.order_id)::json
+  where r.organisation_id = erase_copies.organisation_id
+    and (strpos(r.outcome::text, person_id::text) > 0 or strpos(r.outcome::text, erase_copies.order_id::text) > 0);
+  get diagnostics idempotency_records = row_count;
+end
+$$;
+
 -- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as
 -- well where the person is its contact: the e-mail address or the name is theirs.
 create function private.erase_person(attendee_id uuid) returns json
@@ -45,12 +104,8 @@ declare
   v_attendee public.attendees;
   v_order public.orders;
   v_order_id uuid;
-  v_notification_ids uuid[];
   v_orders integer := 0;
-  v_deliveries integer;
-  v_emails integer;
-  v_entries integer;
-  v_records integer;
+  v_copies record;
 begin
   perform private.lock_event_shared(a.event_id) from public.attendees a where a.id = erase_person.attendee_id;
   select o.* into v_order
@@ -82,44 +137,7 @@ begin
       and (w.id = v_attendee.waiting_list_entry_id or w.email_lower = v_attendee.email_lower)
   ));
 
-  v_notification_ids := array(
-    select n.id
-    from public.notifications n
-    where n.organisation_id = v_attendee.organisation_id
-      and n.created_at >= v_order.created_at
-      -- Not like, which takes six times as long.
-      and (strpos(n.data::text, v_attendee.id::text) > 0 or strpos(n.data::text, v_order_id::text) > 0)
-  );
-  update public.notifications n
-  set data = private.without_person(n.data::jsonb, v_attendee.id, v_order_id)::json
-  where n.id = any (v_notification_ids);
-  -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded.
-  update public.webhook_deliveries d set last_response_body = null, claim = null
-  where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
-  get diagnostics v_deliveries = row_count;
-  -- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
-  update public.emails e
-  set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
-    status = case e.status when 'queued' then 'cancelled' else e.status end
-  where e.attendee_id = v_attendee.id or e.order_id = v_order_id;
-  get diagnostics v_emails = row_count;
-  update public.audit_entries e
-  set changes = (
-    select jsonb_object_agg(
-      f.key,
-      case when f.key in ('name', 'email', 'company', 'external_id', 'metadata') then '{}' else f.value end
-    )
-    from jsonb_each(e.changes) f
-  )
-  where e.object_id in (v_attendee.id, v_order_id)
-    and e.changes ?| array['name', 'email', 'company', 'external_id', 'metadata'];
-  get diagnostics v_entries = row_count;
-  update private.idempotency_records r
-  set outcome = private.without_person(r.outcome::jsonb, v_attendee.id, v_order_id)::json
-  where r.organisation_id = v_attendee.organisation_id
-    and (strpos(r.outcome::text, v_attendee.id::text) > 0 or strpos(r.outcome::text, v_order_id::text) > 0);
-  get diagnostics v_records = row_count;
-
+  v_copies := private.erase_copies(v_attendee.organisation_id, v_attendee.id, v_order_id, v_order.created_at);
   return json_build_object(
     'object', 'erasure',
     'attendee_id', v_attendee.id,
@@ -128,11 +146,11 @@ begin
     'erased_at', private.rfc3339(now()),
     'attendees', 1,
     'orders', v_orders,
-    'notifications', cardinality(v_notification_ids),
-    'webhook_deliveries', v_deliveries,
-    'ticket_emails', v_emails,
-    'audit_entries', v_entries,
-    'idempotency_records', v_records
+    'notifications', v_copies.notifications,
+    'webhook_deliveries', v_copies.webhook_deliveries,
+    'ticket_emails', v_copies.emails,
+    'audit_entries', v_copies.audit_entries,
+    'idempotency_records', v_copies.idempotency_records
   );
 end
 $$;

@@ -373,7 +373,6 @@ language plpgsql volatile security definer set search_path = '' set enable_seqsc
 as $$
 declare
   v_entry public.waiting_list_entries;
-  v_notification_ids uuid[];
 begin
   for v_entry in
     update public.waiting_list_entries w
@@ -382,32 +381,7 @@ begin
     where w.id = any (entry_ids)
     returning w.*
   loop
-    v_notification_ids := array(
-      select n.id
-      from public.notifications n
-      where n.organisation_id = v_entry.organisation_id and n.created_at >= v_entry.created_at
-        and strpos(n.data::text, v_entry.id::text) > 0
-    );
-    update public.notifications n
-    set data = private.without_person(n.data::jsonb, v_entry.id, null)::json
-    where n.id = any (v_notification_ids);
-    update public.webhook_deliveries d set last_response_body = null, claim = null
-    where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
-    update public.emails e
-    set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
-      status = case e.status when 'queued' then 'cancelled' else e.status end
-    where e.waiting_list_entry_id = v_entry.id;
-    update public.audit_entries e
-    set changes = (
-      select jsonb_object_agg(
-        f.key, case when f.key in ('name', 'email', 'company', 'external_id', 'metadata') then '{}' else f.value end
-      )
-      from jsonb_each(e.changes) f
-    )
-    where e.object_id = v_entry.id and e.changes ?| array['name', 'email', 'company', 'external_id', 'metadata'];
-    update private.idempotency_records r
-    set outcome = private.without_person(r.outcome::jsonb, v_entry.id, null)::json
-    where r.organisation_id = v_entry.organisation_id and strpos(r.outcome::text, v_entry.id::text) > 0;
+    perform private.erase_copies(v_entry.organisation_id, v_entry.id, null, v_entry.created_at);
   end loop;
 end
 $$;
