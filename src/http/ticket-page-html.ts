@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { type Palette, paletteOf } from '../courier/colours.ts'
+import { isOnlineOnly, whenLines, whereLines } from '../courier/emails/facts.ts'
 import { fill, type Words } from '../courier/emails/words/index.ts'
 import { type Html, html } from '../courier/html.ts'
 import type { PageFacts } from './ticket-page-facts.ts'
@@ -65,7 +66,7 @@ export type Pictures = {
 }
 
 export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictures): SentPage {
-  const { words, time, venue, onlineUrl, mapUrl, googleCalendarUrl } = facts
+  const { words, onlineUrl, mapUrl, googleCalendarUrl } = facts
   const main = html`<main class="ticket ${facts.state}">
       <header>
         ${logo !== undefined && html`<img class="logo" src="${logo}" alt="">`}
@@ -83,10 +84,10 @@ export function ticketPage(facts: PageFacts, token: string, { qr, logo }: Pictur
       <p class="holder" dir="auto">${facts.attendee}</p>
       ${facts.company && html`<p class="company" dir="auto">${facts.company}</p>`}
       <dl>
-        ${entry(words.when, time ? [...time.lines, time.zone] : [words.toBeAnnounced])}
+        ${entry(words.when, whenLines(facts.time, words))}
         ${entry(
           words.where,
-          venue.length > 0 ? venue : [onlineUrl === undefined ? words.toBeAnnounced : words.online],
+          whereLines(facts, words),
           onlineUrl !== undefined && html`<a href="${onlineUrl}" rel="noreferrer">${onlineUrl}</a>`,
           mapUrl !== undefined && html`<a class="action" href="${mapUrl}" rel="noreferrer">${words.page.map}</a>`,
         )}
@@ -116,9 +117,10 @@ export function noTicketPage(kind: 'unknown' | 'busy', words: Words): SentPage {
   )
 }
 
-function statusOf({ words, state, ended, checkedIn, venue, onlineUrl }: PageFacts): Html {
+function statusOf(facts: PageFacts): Html {
+  const { words, state, ended, checkedIn } = facts
   const { page } = words
-  const valid = venue.length === 0 && onlineUrl !== undefined ? page.validOnline : page.valid
+  const valid = isOnlineOnly(facts) ? page.validOnline : page.valid
   const sentence = {
     valid,
     checked_in: fill(page.checkedIn, { time: checkedIn ?? '' }),

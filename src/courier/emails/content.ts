@@ -1,8 +1,8 @@
 // What an e-mail of each kind says, as blocks that the HTML and the text part render each in its way.
 
-import { dayOf, type EventTime, momentOf } from '../event-time.ts'
+import { dayOf, momentOf } from '../event-time.ts'
 import { linesOf, oneLine } from '../plain-text.ts'
-import { amountOf, announcedFacts, type Facts, spacedCode } from './facts.ts'
+import { amountOf, announcedFacts, type Facts, isOnlineOnly, spacedCode, whenLines, whereLines } from './facts.ts'
 import {
   type EmailKind,
   isToBuyer,
@@ -91,7 +91,7 @@ function ticket(pending: PendingTicket, facts: Facts): Body {
       ticketAndOrder(ticket_type.name, facts),
     ],
     closing: [
-      facts.venue.length === 0 && facts.onlineUrl !== undefined ? words.keepAtHand : words.showAtTheDoor,
+      isOnlineOnly(facts) ? words.keepAtHand : words.showAtTheDoor,
       facts.time ? words.attachedWithDate : words.attached,
       contact(facts),
     ],
@@ -104,8 +104,8 @@ function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
   const before = announcedFacts(pending.previous, words)
   const rows = [
     { label: words.event, before: [before.event], now: [facts.event] },
-    { label: words.when, before: whenLines(before.time, facts), now: whenLines(facts.time, facts) },
-    { label: words.where, before: whereLines(before, facts), now: whereLines(facts, facts) },
+    { label: words.when, before: whenLines(before.time, words), now: whenLines(facts.time, words) },
+    { label: words.where, before: whereLines(before, words), now: whereLines(facts, words) },
     { label: words.online, before: onlineLines(before), now: onlineLines(facts) },
   ]
   return {
@@ -252,19 +252,13 @@ const sentences = (...said: string[]): Block => ({ type: 'sentences', sentences:
 
 const contact = ({ words, replyTo, organisation }: Facts) => fill(replyTo ? words.reply : words.ask, { organisation })
 
-const whenLines = (time: EventTime | undefined, { words }: Facts) =>
-  time ? [...time.lines, time.zone] : [words.toBeAnnounced]
-
-const whereLines = ({ venue, onlineUrl }: Pick<Facts, 'venue' | 'onlineUrl'>, { words }: Facts) =>
-  venue.length > 0 ? venue : [onlineUrl ? words.online : words.toBeAnnounced]
-
 const onlineLines = ({ onlineUrl }: Pick<Facts, 'onlineUrl'>) => (onlineUrl ? [onlineUrl] : [])
 
 const whenAndWhere = (facts: Facts): Block => ({
   type: 'details',
   details: [
-    { label: facts.words.when, lines: whenLines(facts.time, facts) },
-    { label: facts.words.where, lines: whereLines(facts, facts), link: facts.onlineUrl },
+    { label: facts.words.when, lines: whenLines(facts.time, facts.words) },
+    { label: facts.words.where, lines: whereLines(facts, facts.words), link: facts.onlineUrl },
   ],
 })
 
@@ -280,4 +274,4 @@ const ticketLink = ({ attendee }: PendingToAttendee, { words }: Facts): Block[] 
   attendee.ticket_url === null ? [] : [{ type: 'link', label: words.openTicket, url: attendee.ticket_url }]
 
 const previewOf = (facts: Facts): string =>
-  [facts.time?.lines.join(', ') ?? facts.words.toBeAnnounced, whereLines(facts, facts)[0]].join(', ')
+  [facts.time?.lines.join(', ') ?? facts.words.toBeAnnounced, whereLines(facts, facts.words)[0]].join(', ')

@@ -1,4 +1,5 @@
-// What e-mails, calendar files and ticket pages show of an event and its organiser, worked out once, so that all of them say the same. Every value is ready to be shown, but not escaped for HTML.
+// What e-mails, calendar files and ticket pages show of an event and its organiser, worked out once, so that all of them say the same.
+// Every value is ready to be shown, but not escaped for HTML.
 
 import { type Palette, paletteOf } from '../colours.ts'
 import { type EventTime, eventTime } from '../event-time.ts'
@@ -49,6 +50,19 @@ export function announcedFacts(event: Announced, words: Words): Pick<Facts, 'eve
     onlineUrl: webAddress(event.online_url),
   }
 }
+
+/** The lines under "When". */
+export const whenLines = (time: EventTime | undefined, words: Words): string[] =>
+  time ? [...time.lines, time.zone] : [words.toBeAnnounced]
+
+type Place = Pick<Facts, 'venue' | 'onlineUrl'>
+
+/** The lines under "Where", which the address of an online event follows. */
+export const whereLines = ({ venue, onlineUrl }: Place, words: Words): string[] =>
+  venue.length > 0 ? venue : [onlineUrl ? words.online : words.toBeAnnounced]
+
+/** There is no door at which a code is shown. */
+export const isOnlineOnly = ({ venue, onlineUrl }: Place): boolean => venue.length === 0 && onlineUrl !== undefined
 
 /** In groups of four, as it is read aloud. A check-in accepts it with or without the spaces. */
 export const spacedCode = (code: string): string => oneLine(code).replace(/(.{4})(?=.)/gu, '$1 ')
