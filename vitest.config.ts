@@ -38,8 +38,11 @@ export default defineConfig({
     // A worker imports the server once and not once for each file, which is a quarter of the CPU time. So helpers keep nothing
     // that belongs to a test, and hooks stand in test files.
     isolate: false,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Ten times what is measured on a quiet machine: a test waits for what it awaits, and on a slow or busy machine that takes long. No
+    // test has a limit of its own, but where the limit is what is tested.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: { name: 'unit', include: ['test/**/*.unit.test.ts'] } },

@@ -1,4 +1,4 @@
-// Measures how often Ctrl-C leaves a process running, and how long stopping takes: `node bench/stop-in-a-terminal.ts [checkout] [runs]`.
+// Measures how often Ctrl-C leaves a process running, and how long stopping takes: `npm run bench:stop -- [checkout] [runs]`.
 // Runs `npm start` in a pseudo-terminal, types Ctrl-C once it is ready, and counts the processes on its data directory a second after npm
 // has ended.
 
@@ -18,7 +18,7 @@ let left = 0
 for (let run = 0; run < Number(runs); run += 1) {
   const env = environment(dataDir, { PORT: String(await freePort()) })
   const terminal = openTerminal('npm start', { cwd: checkout, env })
-  await waitFor(() => terminal.screen().includes('Usher is ready'), 60_000)
+  await waitFor(() => terminal.screen().includes('Usher is ready'))
   await sleep(500)
   const typed = Date.now()
   terminal.type('\x03')

@@ -8,7 +8,7 @@ import { readConfig } from '../src/config.ts'
 import { createLog } from '../src/process/log.ts'
 import { start } from '../src/start.ts'
 import { openBrowser } from './support/browser.ts'
-import { filmTickets } from './support/ticket-film.ts'
+import { cameraArguments, filmTicket } from './support/ticket-film.ts'
 
 const folder = join(import.meta.dirname, '../docs/door')
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-picture-'))
@@ -38,7 +38,9 @@ try {
   await post(`/events/${eventId}/check-in-points`, { name: 'Main gate' })
   await mkdir(folder, { recursive: true })
 
-  const browser = await openBrowser(await filmTickets(join(dataDir, 'ticket.y4m'), mary))
+  const film = join(dataDir, 'ticket.y4m')
+  await filmTicket(film, mary)
+  const browser = await openBrowser(cameraArguments(film))
   const telephone = async (...permissions: string[]) => {
     const viewport = { width: 390, height: 780 }
     const context = await browser.newContext({ viewport, permissions, locale: 'en-GB', serviceWorkers: 'block' })

@@ -9,8 +9,14 @@ const framesPerSecond = 5
 const framesShown = 5
 const framesAway = 7
 
-/** Writes the film. @returns the arguments with which Chromium's camera shows it. */
-export async function filmTickets(file: string, code: string): Promise<string[]> {
+/** The arguments with which Chromium's camera shows a film. */
+export const cameraArguments = (file: string): string[] => [
+  '--use-fake-device-for-media-stream',
+  `--use-file-for-fake-video-capture=${file}`,
+]
+
+/** Writes the film. */
+export async function filmTicket(file: string, code: string): Promise<void> {
   const { modules } = qrcode.create(code, { errorCorrectionLevel: 'M' })
   const scale = Math.floor(size / (modules.size + 8))
   const margin = Math.floor((size - modules.size * scale) / 2)
@@ -33,5 +39,4 @@ export async function filmTickets(file: string, code: string): Promise<string[]>
       ...Array<Buffer>(framesAway).fill(nothing),
     ]),
   )
-  return ['--use-fake-device-for-media-stream', `--use-file-for-fake-video-capture=${file}`]
 }

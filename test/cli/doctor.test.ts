@@ -99,7 +99,7 @@ async function serve(environment: NodeJS.ProcessEnv): Promise<{ SUPABASE_URL: st
       ({ ok }) => ok,
       () => false,
     )
-  await expect.poll(ready, { timeout: 15_000 }).toBe(true)
+  await expect.poll(ready).toBe(true)
   const before = await startSupabaseGateway(`http://127.0.0.1:${port}`, publishableKey)
   onTestFinished(before.close)
   return { SUPABASE_URL: before.url }
@@ -272,9 +272,7 @@ describe('it finds, and says how to mend,', () => {
     ],
   ])('%s', async (_, arrange, check, fix) => {
     const changes = await arrange()
-    await expect
-      .poll(() => faults(changes), { timeout: 10_000 })
-      .toMatchObject([{ check, fix: expect.stringMatching(fix) }])
+    await expect.poll(() => faults(changes)).toMatchObject([{ check, fix: expect.stringMatching(fix) }])
   })
 })
 

@@ -2,7 +2,6 @@
 
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { prefixOf } from '../../src/gateway/api-key.ts'
@@ -25,9 +24,6 @@ import {
   waitFor,
 } from './support.ts'
 
-const timeout = 30_000
-const patience = 10_000
-
 // One data directory for all of them, as it is for a person: each test starts where the one before stopped.
 let dataDir: string
 let port: number
@@ -48,15 +44,13 @@ const start = async (options: Partial<Parameters<typeof startUsher>[0]> = {}) =>
   return last
 }
 
-/** Within the ten seconds a supervisor waits, and nothing of it is left. */
+/** Nothing of it is left. */
 async function stopWith(signal: NodeJS.Signals, started = last): Promise<void> {
   const servers = serversOf(dataDir)
   expect(servers).toHaveLength(2)
   expect(runningAmong(servers)).toHaveLength(2)
-  const began = Date.now()
   started.child.kill(signal)
   expect(await started.ended).toMatchObject({ code: 0, signal: null })
-  expect(Date.now() - began).toBeLessThan(patience)
   expect(runningAmong(servers)).toEqual([])
   expect(processesOn(dataDir)).toEqual([])
 }
@@ -86,7 +80,7 @@ async function guestOf(send: ReturnType<typeof rest>, eventId: string): Promise<
   return { ticket_type_id: body.data[0].id, name: 'Katherine Johnson', email: 'katherine@example.com' }
 }
 
-test('SIGTERM ends it with 0 and leaves no process behind', { timeout }, async () => {
+test('SIGTERM ends it with 0 and leaves no process behind', async () => {
   const { url, stdout } = await start()
   await expect.poll(stdout).toContain('usher_live_')
   const key = /usher_live_\w+/.exec(stdout())?.[0] ?? ''
@@ -104,7 +98,7 @@ test('SIGTERM ends it with 0 and leaves no process behind', { timeout }, async (
   await expect(fetch(`${url}/health`)).rejects.toThrow()
 })
 
-test('another start finds the data there, prints no new key, and Ctrl-C ends it as well', { timeout }, async () => {
+test('another start finds the data there, prints no new key, and Ctrl-C ends it as well', async () => {
   const { url, stdout } = await start()
   await expect.poll(stdout).toContain('npx usher keys create --organisation demo')
   expect(stdout()).not.toContain('usher_live_')
@@ -112,7 +106,7 @@ test('another start finds the data there, prints no new key, and Ctrl-C ends it 
   await stopWith('SIGINT')
 })
 
-test('killed outright, it starts again on what it left behind, with the data there', { timeout }, async () => {
+test('killed outright, it starts again on what it left behind, with the data there', async () => {
   const killed = await start()
   const orphans = serversOf(dataDir)
   killed.child.kill('SIGKILL')
@@ -125,13 +119,8 @@ test('killed outright, it starts again on what it left behind, with the data the
   await stopWith('SIGTERM')
 })
 
-test('a closed terminal ends it, too', { timeout }, async () => {
-  await start()
-  await stopWith('SIGHUP')
-})
-
-test('a request under way when SIGTERM comes is answered first', { timeout }, async () => {
-  const { url, child, ended } = await start()
+test('a request under way when the terminal is closed is answered first', async () => {
+  const { url, child, ended, stderr } = await start()
   const servers = serversOf(dataDir)
   const send = rest(first.key, url)
   const eventId: string = (await send('GET', '/events')).body.data[0].id
@@ -144,9 +133,11 @@ test('a request under way when SIGTERM comes is answered first', { timeout }, as
   await organiser.query('begin')
   await organiser.query('update public.events set capacity = 500 where id = $1', [eventId])
   const registration = send('POST', `/events/${eventId}/registrations`, guest, { Connection: 'close' })
-  await sleep(200)
-  child.kill('SIGTERM')
-  await sleep(200)
+  const waiting = () =>
+    organiser.query('select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))')
+  await expect.poll(async () => (await waiting()).rowCount).toBe(1)
+  child.kill('SIGHUP')
+  await waitFor(() => stderr().includes('Stopping'))
   await organiser.query('commit')
   await organiser.end()
 
@@ -155,23 +146,20 @@ test('a request under way when SIGTERM comes is answered first', { timeout }, as
   expect(runningAmong(servers)).toEqual([])
 })
 
-test.concurrent.each([
-  ['300 ms after it was spawned', 300],
-  ['600 ms after it was spawned', 600],
-  ['900 ms after it was spawned', 900],
-])('SIGTERM %s, while it is still starting, ends everything', { timeout }, async (_when, milliseconds) => {
-  const folder = join(temporaryFolder(), 'data')
-  const { child, ended } = spawnUsher(['start'], { dataDir: folder, env: { PORT: String(await freePort()) } })
-  await sleep(milliseconds)
-  const signalled = Date.now()
-  child.kill('SIGTERM')
-  await ended
-  expect(Date.now() - signalled).toBeLessThan(patience)
-  expect(processesOn(folder)).toEqual([])
-})
+test.concurrent.each(['Creating the database', 'Applying'])(
+  'SIGTERM while it says "%s" ends everything',
+  async (moment) => {
+    const folder = join(temporaryFolder(), 'data')
+    const { child, stderr, ended } = spawnUsher(['start'], { dataDir: folder, env: { PORT: String(await freePort()) } })
+    await waitFor(() => stderr().includes(moment))
+    child.kill('SIGTERM')
+    await ended
+    expect(processesOn(folder)).toEqual([])
+  },
+)
 
 // The limits are not worth a start that waits for them, nor one that cannot be interrupted.
-test('a Redis that cannot be reached does not keep it from starting, or from saying so', { timeout }, async () => {
+test('a Redis that cannot be reached does not keep it from starting, or from saying so', async () => {
   const folder = await copyDataDirectory(join(temporaryFolder(), 'data'))
   const env = {
     PORT: String(await freePort()),
@@ -181,12 +169,12 @@ test('a Redis that cannot be reached does not keep it from starting, or from say
   const { child, stdout, stderr, ended } = spawnUsher(['start'], { dataDir: folder, env })
   const isReady = () => stdout().startsWith('Usher is ready')
   const saysSo = () => child.exitCode === 1 && stderr().includes('REDIS_URL')
-  await waitFor(() => isReady() || saysSo(), patience).finally(() => child.kill('SIGTERM'))
+  await waitFor(() => isReady() || saysSo()).finally(() => child.kill('SIGTERM'))
   await ended
   expect(processesOn(folder)).toEqual([])
 })
 
-test('npm start passes SIGTERM on, and everything ends with it', { timeout }, async () => {
+test('npm start passes SIGTERM on, and everything ends with it', async () => {
   const started = await start({ command: ['npm'], args: ['start'], cwd: repository })
   const servers = serversOf(dataDir)
   const npm = identityOf(started.child)
@@ -195,6 +183,6 @@ test('npm start passes SIGTERM on, and everything ends with it', { timeout }, as
 
   started.child.kill('SIGTERM')
   await once(started.child, 'close')
-  await waitFor(() => runningAmong([npm, ...servers]).length === 0, patience)
+  await waitFor(() => runningAmong([npm, ...servers]).length === 0)
   await expect(fetch(`${started.url}/health`)).rejects.toThrow()
 })

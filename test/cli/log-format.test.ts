@@ -47,20 +47,16 @@ test('LOG_FORMAT=pretty makes it lines for a person, which are complete as well'
 })
 
 // A machine of continuous integration has to have one, or this would be skipped without anybody noticing.
-test.skipIf(!hasTerminals && process.env.CI !== 'true')(
-  'in a terminal it is lines for a person',
-  { timeout: 60_000 },
-  async () => {
-    const port = await freePort()
-    const dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
-    const env = environment(dataDir, { PORT: String(port) })
-    const terminal = openTerminal('npm start', { cwd: repository, env })
-    onTestFinished(() => end(terminal.child))
-    await waitFor(() => terminal.screen().includes('/check-ins'), 30_000)
-    await fetch(`http://127.0.0.1:${port}/health`)
-    await expect.poll(terminal.screen).toMatch(/INFO.*: .*request GET \/health 200/)
-    expect(terminal.screen()).not.toContain('{"level"')
-    terminal.type('\x03')
-    await terminal.ended
-  },
-)
+test.skipIf(!hasTerminals && process.env.CI !== 'true')('in a terminal it is lines for a person', async () => {
+  const port = await freePort()
+  const dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
+  const env = environment(dataDir, { PORT: String(port) })
+  const terminal = openTerminal('npm start', { cwd: repository, env })
+  onTestFinished(() => end(terminal.child))
+  await waitFor(() => terminal.screen().includes('/check-ins'), 30_000)
+  await fetch(`http://127.0.0.1:${port}/health`)
+  await expect.poll(terminal.screen).toMatch(/INFO.*: .*request GET \/health 200/)
+  expect(terminal.screen()).not.toContain('{"level"')
+  terminal.type('\x03')
+  await terminal.ended
+})

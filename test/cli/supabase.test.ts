@@ -16,7 +16,6 @@ import { startSupabaseGateway } from '../support/supabase-gateway.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 import { cleanUp, end, freePort, repository, spawnUsher, temporaryFolder, waitFor } from './support.ts'
 
-const timeout = 40_000
 const publishableKey = 'sb_publishable_for_the_tests'
 
 let stack: EmbeddedStack
@@ -26,12 +25,12 @@ beforeAll(async () => {
   folder = temporaryFolder()
   stack = await startEmbeddedStack({ dataDir: await copyDataDirectory(join(folder, 'project')), progress: () => {} })
   gateway = await startSupabaseGateway(stack.dataApiUrl, publishableKey)
-}, timeout)
+})
 afterAll(async () => {
   await gateway.close()
   await stack.stop()
   await cleanUp()
-}, timeout)
+})
 
 const settings = (changes: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
   SUPABASE_URL: gateway.url,
@@ -48,9 +47,6 @@ function spawnOn(command: string, env: NodeJS.ProcessEnv) {
 
 test.each(['start', 'courier'])(
   'usher %s ends with what is wrong and what mends it, as usher doctor says',
-  {
-    timeout,
-  },
   async (command) => {
     const { code, stdout, stderr } = await spawnOn(command, settings({ SUPABASE_JWT_SECRET: 'x'.repeat(40) })).ended
     expect([code, stdout]).toEqual([1, ''])
@@ -59,9 +55,7 @@ test.each(['start', 'courier'])(
   },
 )
 
-test('a project that is away is waited for: /health is 503 until it answers, and 200 from then on', {
-  timeout,
-}, async () => {
+test('a project that is away is waited for: /health is 503 until it answers, and 200 from then on', async () => {
   const [port, projectPort] = [await freePort(), await freePort()]
   const usher = spawnOn('start', settings({ PORT: String(port), SUPABASE_URL: `http://127.0.0.1:${projectPort}` }))
   const statusOf = (path: string) =>
@@ -74,16 +68,16 @@ test('a project that is away is waited for: /health is 503 until it answers, and
   expect(usher.stdout()).toBe('')
 
   const late = await startSupabaseGateway(stack.dataApiUrl, publishableKey, projectPort)
-  await expect.poll(() => statusOf('/health'), { timeout: 15_000 }).toBe(200)
+  await expect.poll(() => statusOf('/health')).toBe(200)
   await expect.poll(usher.stdout).toContain('Usher is ready')
   expect([await statusOf('/ready'), await statusOf('/api/v1/me')]).toEqual([200, 401])
 
   await late.close()
-  await expect.poll(() => statusOf('/ready'), { timeout: 10_000 }).toBe(503)
+  await expect.poll(() => statusOf('/ready')).toBe(503)
   expect(await statusOf('/health')).toBe(200)
 })
 
-test('waiting for a project that is away can be interrupted', { timeout }, async () => {
+test('waiting for a project that is away can be interrupted', async () => {
   const usher = spawnOn('start', settings({ SUPABASE_URL: `http://127.0.0.1:${await freePort()}` }))
   await waitFor(() => usher.stderr().includes('Trying again in 2 s'))
   usher.child.kill('SIGINT')
@@ -92,15 +86,13 @@ test('waiting for a project that is away can be interrupted', { timeout }, async
   expect(await usher.ended).toMatchObject({ code: 1, signal: null, stdout: '' })
 })
 
-test('PUBLIC_URL is the base of every link that is printed, and its host is one that MCP clients may use', {
-  timeout,
-}, async () => {
+test('PUBLIC_URL is the base of every link that is printed, and its host is one that MCP clients may use', async () => {
   const dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
   const port = await freePort()
   const env = { PORT: String(port), PUBLIC_URL: 'https://tickets.example.com/usher/' }
   const usher = spawnUsher(['start'], { dataDir, env })
   onTestFinished(() => end(usher.child))
-  await waitFor(() => usher.stdout().includes('/check-ins'), timeout)
+  await waitFor(() => usher.stdout().includes('/check-ins'))
   const base = 'https://tickets.example.com/usher'
   expect(usher.stdout()).toContain(
     `Usher is ready at ${base}   REST ${base}/api/v1   MCP ${base}/api/mcp   Docs ${base}/docs\n`,
@@ -153,7 +145,7 @@ describe('a production installation', () => {
     return started
   }
 
-  test('runs as two APIs that leave deliveries to two couriers, and nothing is sent twice', { timeout }, async () => {
+  test('runs as two APIs that leave deliveries to two couriers, and nothing is sent twice', async () => {
     const { key, eventId, ticketTypeId } = (await withDatabase(stack.databaseUrl, seedDemo)) as Demo
     const receiver = await startWebhookReceiver()
     onTestFinished(receiver.close)
@@ -193,7 +185,7 @@ describe('a production installation', () => {
     expect(await Promise.all(sends.map(async (send) => (await send('GET', '/me')).status))).toEqual([401, 401])
   })
 
-  test('names the optional package that a start without SUPABASE_URL needs', { timeout }, async () => {
+  test('names the optional package that a start without SUPABASE_URL needs', async () => {
     const { code, stderr } = await spawnInstalled(['start'], join(folder, 'none'), { PORT: '0' }).ended
     expect(code).toBe(1)
     expect(stderr).toMatch(

@@ -160,7 +160,7 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-export async function waitFor(isSo: () => boolean, milliseconds = 15_000): Promise<void> {
+export async function waitFor(isSo: () => boolean, milliseconds = 120_000): Promise<void> {
   const deadline = Date.now() + milliseconds
   while (!isSo()) {
     if (Date.now() > deadline) throw new Error(`not within ${milliseconds} ms`)
@@ -173,7 +173,7 @@ const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signa
 export async function end(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return
   child.kill('SIGTERM')
-  await Promise.race([once(child, 'close'), sleep(12_000)])
+  await Promise.race([once(child, 'close'), sleep(120_000)])
   child.kill('SIGKILL')
 }
 
@@ -181,6 +181,6 @@ export async function end(child: ChildProcess): Promise<void> {
 export async function cleanUp(): Promise<void> {
   for (const folder of folders) servers.push(...serversOf(join(folder, 'data')))
   for (const child of children.splice(0)) await end(child)
-  for (const server of servers.splice(0)) await stopProcess(server, [['SIGQUIT', 2000]])
+  for (const server of servers.splice(0)) await stopProcess(server, [['SIGQUIT', 20_000]])
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 }

@@ -46,7 +46,7 @@ async function endpoint(types: string[]) {
 }
 
 const arrived = async (receiver: WebhookReceiver, n: number) => {
-  await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(n)
+  await expect.poll(() => receiver.received.length).toBeGreaterThanOrEqual(n)
   return receiver.received
 }
 
@@ -54,9 +54,7 @@ const deliveriesOf = async (id: string) =>
   (await send('GET', `/webhook-deliveries?webhook_endpoint_id=${id}`)).body.data as { id: string; status: string }[]
 
 const settled = async (id: string) => {
-  await expect
-    .poll(async () => (await deliveriesOf(id)).map((d) => d.status), { timeout: 10_000 })
-    .not.toContain('pending')
+  await expect.poll(async () => (await deliveriesOf(id)).map((d) => d.status)).not.toContain('pending')
   return deliveriesOf(id)
 }
 
@@ -111,7 +109,7 @@ test('what the endpoint answers is in the log, and a failure is tried again', as
   await register()
   await arrived(receiver, 1)
   await expect
-    .poll(async () => (await deliveriesOf(id))[0], { timeout: 10_000 })
+    .poll(async () => (await deliveriesOf(id))[0])
     .toMatchObject({ status: 'pending', attempts: 1, last_response: { status: 503, body: 'Busy' } })
   const [{ next_attempt_at: next } = { next_attempt_at: '' }] = (await deliveriesOf(id)) as never as {
     next_attempt_at: string
@@ -125,7 +123,7 @@ test('an endpoint that is gone is disabled, and says why', async () => {
   await register()
   await arrived(receiver, 1)
   await expect
-    .poll(async () => (await send('GET', `/webhook-endpoints/${id}`)).body.data, { timeout: 10_000 })
+    .poll(async () => (await send('GET', `/webhook-endpoints/${id}`)).body.data)
     .toMatchObject({ status: 'disabled', disabled_reason: 'It answered 410 Gone.' })
 })
 
@@ -133,7 +131,7 @@ test('a ticket is e-mailed, and its code, scanned from the attached picture, let
   const order = await register(guest('Dorothy Vaughan'))
   const [attendee] = order.attendees
   await expect
-    .poll(async () => (await send('GET', `/attendees/${attendee.id}`)).body.data.ticket_email, { timeout: 10_000 })
+    .poll(async () => (await send('GET', `/attendees/${attendee.id}`)).body.data.ticket_email)
     .toMatchObject({ status: 'sent', last_error: null })
 
   const listed = await (await fetch(`${usher.url}/mail`)).text()
@@ -163,7 +161,7 @@ test.skipIf(!hasBrowser)(
       (await readdir(join(dataDir, 'mail'))).find((name) =>
         readFileSync(join(dataDir, 'mail', name), 'utf8').includes('Goble'),
       )
-    await expect.poll(sent, { timeout: 10_000 }).toBeDefined()
+    await expect.poll(sent).toBeDefined()
     const browser = await openBrowser()
     onTestFinished(() => browser.close())
     for (const [width, colorScheme] of [

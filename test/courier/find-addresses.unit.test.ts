@@ -2,6 +2,7 @@
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { askNameServers } from '../../src/courier/find-addresses.ts'
 import { createWebhookSender } from '../../src/courier/send-webhook.ts'
@@ -20,16 +21,13 @@ test('names whose servers do not answer hold up no other webhook', async () => {
   const receiver = await startWebhookReceiver()
   onTestFinished(() => receiver.close())
   const { find: findAddresses } = askNameServers([await silentNameServer()])
-  const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 1_500, findAddresses })
-  onTestFinished(() => sender.close())
+  const sender = createWebhookSender({ allowLoopback: true, timeoutMs: 1_000_000, findAddresses })
 
   const dead = Array.from({ length: 12 }, (_, i) => sender.send(pendingWebhook(`https://dead-${i}.example.com/`)))
-  const good = await sender.send(pendingWebhook(`http://localhost:${receiver.port}/`))
-  expect(good).toMatchObject({ kind: 'answered', status: 204 })
-  expect(good.milliseconds).toBeLessThan(1_000)
-  for (const result of await Promise.all(dead)) {
-    expect(result).toMatchObject({ kind: 'unanswered', error: 'No answer within 1.5 s.' })
-  }
+  const good = sender.send(pendingWebhook(`http://localhost:${receiver.port}/`))
+  expect(await Promise.race([good, ...dead])).toMatchObject({ kind: 'answered', status: 204 })
+  sender.close()
+  for (const result of await Promise.all(dead)) expect(result).toMatchObject({ kind: 'abandoned' })
 })
 
 test('whoever has time is told that nobody could be asked', async () => {
@@ -43,9 +41,11 @@ test('nobody is asked for localhost', async () => {
 
 test('whoever stops does not wait for an answer', async () => {
   const { find, cancel } = askNameServers([await silentNameServer()])
-  const startedAt = performance.now()
-  const found = expect(find('hooks.example.com')).rejects.toThrow()
+  const events: string[] = []
+  const found = find('hooks.example.com').catch(() => events.push('told'))
+  // As long as the server has for an answer.
+  const waited = sleep(2_000).then(() => events.push('waited'))
   cancel()
-  await found
-  expect(performance.now() - startedAt).toBeLessThan(1_500)
+  await Promise.all([found, waited])
+  expect(events).toEqual(['told', 'waited'])
 })

@@ -67,13 +67,10 @@ const read: Record<string, string[]> = {}
 async function next(address: string): Promise<Email> {
   let found: Email | undefined
   await expect
-    .poll(
-      async () => {
-        found = (await mailbox(address)).find(({ messageId }) => !read[address]?.includes(`${messageId}`))
-        return found
-      },
-      { timeout: 20_000 },
-    )
+    .poll(async () => {
+      found = (await mailbox(address)).find(({ messageId }) => !read[address]?.includes(`${messageId}`))
+      return found
+    })
     .toBeDefined()
   const email = found as unknown as Email
   read[address] = [...(read[address] ?? []), `${email.messageId}`]
@@ -82,7 +79,7 @@ async function next(address: string): Promise<Email> {
 
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
 
-test('an order that is not paid in time, and the place that it gives back', { timeout: 120_000 }, async () => {
+test('an order that is not paid in time, and the place that it gives back', async () => {
   const [buyer, waiting] = ['accounts@buyer.example', 'katherine@nasa.example']
   await sql(
     `update public.organisations set payment_instructions = E'DE75 5121 0800 1245 1261 99\\nBIC SOGEDEFF', accent_colour = '#8A1C3B'

@@ -17,13 +17,11 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const OWN = "The address is not allowed: it is Usher's own."
 const NOT_HTTPS = 'The address is not allowed: it must begin with https.'
-const timeout = 60_000
-
 let dataDir: string
 let key: string
 beforeAll(async () => {
   dataDir = await makeDataDirectory()
-}, timeout)
+})
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
 const config = (environment: NodeJS.ProcessEnv = {}) =>
@@ -52,7 +50,7 @@ async function sendTo(apiUrl: string, urls: string[]): Promise<(string | null)[]
     return delivery.last_response === null && delivery.last_error === null ? undefined : delivery.last_error
   }
   const outcomes = () => Promise.all(ids.map(outcome))
-  await expect.poll(outcomes, { timeout: 15_000 }).not.toContain(undefined)
+  await expect.poll(outcomes).not.toContain(undefined)
   const became = await outcomes()
   for (const id of ids) await send('DELETE', `/webhook-endpoints/${id}`)
   return became
@@ -63,7 +61,7 @@ const everywhere = (port: number) =>
     ['127.0.0.1', 'localhost', '[::1]'].map((host) => `${scheme}://${host}:${port}/`),
   )
 
-test('an Usher that only this machine reaches sends webhooks here, but not to itself', { timeout }, async () => {
+test('an Usher that only this machine reaches sends webhooks here, but not to itself', async () => {
   const said: string[] = []
   const usher = await start(config({ METRICS_PORT: '0' }), createLog('silent'), (message) => said.push(message))
   onTestFinished(usher.stop)
@@ -80,7 +78,7 @@ test('an Usher that only this machine reaches sends webhooks here, but not to it
   expect(said.join()).not.toContain('WEBHOOKS_TO_LOOPBACK')
 })
 
-test('an Usher that others reach sends none here, unless it is told to', { timeout }, async () => {
+test('an Usher that others reach sends none here, unless it is told to', async () => {
   const said: string[] = []
   const usher = await start(config({ HOST: '0.0.0.0' }), createLog('silent'), (message) => said.push(message))
   try {
@@ -102,9 +100,7 @@ test('an Usher that others reach sends none here, unless it is told to', { timeo
   expect(await sendTo(warned.url, urls)).toEqual([null, OWN, OWN])
 })
 
-test('a courier beside a running Usher keeps away from its ports, and sends here only if all of it is for this machine', {
-  timeout,
-}, async () => {
+test('a courier beside a running Usher keeps away from its ports, and sends here only if all of it is for this machine', async () => {
   const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
   onTestFinished(stack.stop)
   const log = createLog('silent')

@@ -57,11 +57,11 @@ describe('what is sent', () => {
   })
 
   test('is dated by the attempt, while the body says when it happened', async () => {
+    const before = Math.floor(Date.now() / 1000)
     await send({ timestamp: '2020-02-20T20:20:20.000Z' })
     const [webhook] = receiver.received
-    const age = Date.now() / 1000 - Number(webhook?.headers['webhook-timestamp'])
-    expect(age).toBeGreaterThanOrEqual(0)
-    expect(age).toBeLessThan(10)
+    const attempted = Number(webhook?.headers['webhook-timestamp'])
+    expect([attempted >= before, attempted <= Date.now() / 1000]).toEqual([true, true])
     expect(JSON.parse(webhook?.body as string).timestamp).toBe('2020-02-20T20:20:20.000Z')
   })
 
@@ -182,11 +182,11 @@ describe('connections', () => {
 
   test('are tried at another address at once when one refuses', async () => {
     const other = await listen((socket) => socket.end(), { host: '::1' })
-    const findAddresses = async () => ['127.0.0.1', '::1']
-    const patient = createWebhookSender({ allowLoopback: true, findAddresses })
-    const { milliseconds } = await send({ url: `https://hooks.example.com:${other.port}/` }, patient)
+    const findAddresses = async () => ['127.0.0.1', '127.0.0.1', '127.0.0.1', '::1']
+    // Less than the three seconds after which the last is tried in any case.
+    const hurried = createWebhookSender({ allowLoopback: true, timeoutMs: 2_500, findAddresses })
+    await send({ url: `https://hooks.example.com:${other.port}/` }, hurried)
     expect(other.accepted()).toBe(1)
-    expect(milliseconds).toBeLessThan(900)
   })
 
   test('are tried at another address when one says nothing, long before the time is up', async () => {
@@ -195,7 +195,7 @@ describe('connections', () => {
     const findAddresses = async () => ['127.0.0.1', '::1']
     const patient = createWebhookSender({ allowLoopback: true, timeoutMs: 2_500, findAddresses })
     const sent = send({ url: `https://hooks.example.com:${silent.port}/` }, patient)
-    await expect.poll(other.accepted, { timeout: 2_000 }).toBe(1)
+    await expect.poll(other.accepted).toBe(1)
     expect(await sent).toMatchObject({ kind: 'unanswered', error: 'No answer within 2.5 s.' })
     await expect.poll(silent.open).toBe(0)
   })
@@ -250,11 +250,13 @@ describe('an answer', () => {
   ])('may ask to wait: %s', async (_, header, seconds) => {
     for (const code of [429, 410]) {
       receiver.answerWith(status(code, { 'Retry-After': header() }))
+      const asked = Date.now()
       const result = (await send()) as Extract<WebhookResult, { kind: 'answered' }>
       expect(result.status).toBe(code)
       // A date is of whole seconds, and some time has passed since.
-      expect(seconds - (result.retryAfterSeconds ?? Number.NaN)).toBeGreaterThanOrEqual(0)
-      expect(seconds - (result.retryAfterSeconds ?? Number.NaN)).toBeLessThan(5)
+      const passed = seconds - (result.retryAfterSeconds ?? Number.NaN)
+      expect(passed).toBeGreaterThanOrEqual(0)
+      expect(passed).toBeLessThanOrEqual((Date.now() - asked) / 1000 + 2)
     }
   })
 
@@ -295,9 +297,9 @@ describe('of a body', () => {
         floodWith('z'.repeat(64 * 1024))(response, webhook)
       })
     })
-    const result = await send()
+    const patient = createWebhookSender({ allowLoopback: true, timeoutMs: 1_000_000 })
+    const result = await send({}, patient)
     expect(result).toMatchObject({ kind: 'answered', status: 200, body: 'z'.repeat(1024) })
-    expect(result.milliseconds).toBeLessThan(5_000)
     await closed
   })
 
@@ -357,7 +359,6 @@ describe('no answer', () => {
     const result = await send({}, hasty)
     expect(result).toEqual(unansweredWith('No answer within 0.25 s.'))
     expect(result.milliseconds).toBeGreaterThanOrEqual(240)
-    expect(result.milliseconds).toBeLessThan(5_000)
   })
 
   test('is waited for no longer while a name is looked up', async () => {
@@ -368,7 +369,6 @@ describe('no answer', () => {
     })
     const result = await send({ url: 'https://hooks.example.com/' }, waiting)
     expect(result).toEqual(unansweredWith('No answer within 0.25 s.'))
-    expect(result.milliseconds).toBeLessThan(5_000)
   })
 
   test('is waited for no longer while TLS is agreed on', async () => {
@@ -378,7 +378,6 @@ describe('no answer', () => {
     const { port } = silent.address() as { port: number }
     const result = await send({ url: `https://127.0.0.1:${port}/` }, hasty)
     expect(result).toEqual(unansweredWith('No answer within 0.25 s.'))
-    expect(result.milliseconds).toBeLessThan(5_000)
   })
 
   test('is waited for no longer while there are only interim ones', async () => {
@@ -394,7 +393,6 @@ describe('no answer', () => {
     const result = await send({}, hasty)
     expect(result).toMatchObject({ kind: 'answered', status: 200, body: expect.stringMatching(/^\.{1,15}$/) })
     expect(result.milliseconds).toBeGreaterThanOrEqual(240)
-    expect(result.milliseconds).toBeLessThan(5_000)
   })
 })
 

@@ -1,5 +1,5 @@
 // A stop in the middle of sending: a delivery that an endpoint has not answered is released, not counted as a failed attempt, and
-// sent by the next courier at once; and the stop ends in time.
+// sent by the next courier at once.
 
 import { rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -35,21 +35,17 @@ test('what a stop breaks off is sent again by the next start, as if it had not b
   const endpoint = (await rest(demo.key, url)('POST', '/webhook-endpoints', hooks)).body.data
   const guest = { ticket_type_id: demo.ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
   await rest(demo.key, url)('POST', `/events/${demo.eventId}/registrations`, guest)
-  await expect.poll(() => receiver.received.length, { timeout: 5_000 }).toBe(1)
+  await expect.poll(() => receiver.received.length).toBe(1)
 
-  const stoppingAt = performance.now()
+  // Had it waited for the endpoint, which may take fifteen seconds, there would be an attempt that failed.
   await end()
-  // As long as a supervisor waits; the endpoint could have taken fifteen seconds.
-  expect(performance.now() - stoppingAt).toBeLessThan(10_000)
 
   receiver.answerWith(status(204))
   const again = await begin()
   const send = rest(demo.key, again.url)
-  await expect.poll(() => receiver.received.length, { timeout: 5_000 }).toBe(2)
+  await expect.poll(() => receiver.received.length).toBe(2)
   const deliveries = async () => (await send('GET', `/webhook-deliveries?webhook_endpoint_id=${endpoint.id}`)).body.data
-  await expect
-    .poll(deliveries, { timeout: 5_000 })
-    .toMatchObject([{ status: 'delivered', attempts: 1, last_error: null }])
+  await expect.poll(deliveries).toMatchObject([{ status: 'delivered', attempts: 1, last_error: null }])
   expect((await send('GET', `/webhook-endpoints/${endpoint.id}`)).body.data).toMatchObject({ failing_since: null })
   const [one, two] = receiver.received
   expect(two?.headers['webhook-id']).toBe(one?.headers['webhook-id'])

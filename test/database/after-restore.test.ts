@@ -5,9 +5,7 @@ import { expect, test } from 'vitest'
 import { applyMigrations } from '../../src/embedded/migrate.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
 
-test('after a restore the courier stops until it is acknowledged, and then no webhook is lost', {
-  timeout: 60_000,
-}, async () => {
+test('after a restore the courier stops until it is acknowledged, and then no webhook is lost', async () => {
   const database = await startScratchDatabase(new AbortController().signal)
   const client = new pg.Client({ connectionString: database.databaseUrl })
   const one = async (sql: string) => Object.values((await client.query(sql)).rows[0] ?? {})[0]

@@ -405,9 +405,10 @@ describe('the workspace settings', () => {
   })
 
   test('a row without an organisation gets the only one of the member', async () => {
-    const add = (role: Role) => as(role)('POST', '/events', { name: 'Mine', slug: `mine-${randomUUID()}` })
+    const slug = `mine-${randomUUID()}`
+    const add = (role: Role) => as(role)('POST', '/events', { name: 'Mine', slug })
     expect((await add('manager')).status).toBe(201)
-    const { rows } = await studio.query('select organisation_id from public.events order by id desc limit 1')
+    const { rows } = await studio.query('select organisation_id from public.events where slug = $1', [slug])
     expect(rows).toEqual([{ organisation_id: tenant.id }])
     const newcomer = await createOrganisation()
     await joinAs(newcomer.id, people.manager, 'manager')

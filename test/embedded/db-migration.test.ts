@@ -73,9 +73,7 @@ grant select on public.sleepy_toys to courier;
 comment on view public.sleepy_toys is 'Toys that are not to be woken.';
 `
 
-test('db:migration writes what db:verify accepts: a body, arguments, a column, an enum value, a policy, a view', {
-  timeout: 60_000,
-}, async () => {
+test('db:migration writes what db:verify accepts: a body, arguments, a column, an enum value, a policy, a view', async () => {
   const { project, schemas } = toyProject(base + toys, ['config.toml'])
   writeFileSync(schemas, base + changedToys + newObjects)
   const { files, warnings, differences } = await writeMigration(project, 'toys_at_rest')
@@ -108,7 +106,7 @@ test('db:migration writes what db:verify accepts: a body, arguments, a column, a
   expect(readdirSync(join(project, 'supabase', 'migrations'))).toEqual(all)
 })
 
-test('db:migration says what loses data, and what is to be added by hand', { timeout: 60_000 }, async () => {
+test('db:migration says what loses data, and what is to be added by hand', async () => {
   const alone = base + toys
   const { project, schemas } = toyProject(`${alone}alter table public.toys add column size int;`, ['config.toml'])
   writeFileSync(schemas, `${alone}insert into public.toys (name) values ('bear');`)

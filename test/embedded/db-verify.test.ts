@@ -37,7 +37,7 @@ comment on table public.toys is 'Toys';
 alter table public.toys drop constraint toys_name_is_not_blank;
 `
 
-test('db:verify finds what a migration does that the schemas do not say', { timeout: 20_000 }, async () => {
+test('db:verify finds what a migration does that the schemas do not say', async () => {
   const project = toyProject({ '20250101000000_toys.sql': schema, '20250102000000_drift.sql': drift })
   const { differences } = await verifyMigrations(project)
   const objects = differences.split('\n').filter((line) => /^(.) \S/.test(line) || /^ {2}\S/.test(line))
@@ -56,7 +56,7 @@ test('db:verify finds what a migration does that the schemas do not say', { time
   expect(differences).toContain('+   comment: Toys')
 })
 
-test('db:verify agrees when migrations reach the schemas by another way', { timeout: 20_000 }, async () => {
+test('db:verify agrees when migrations reach the schemas by another way', async () => {
   const project = toyProject({
     '20250101000000_toys.sql': schema.replace("'calm', 'glad'", "'calm'").replace(/create policy.*\n/, ''),
     '20250102000000_more.sql': `
@@ -68,7 +68,7 @@ test('db:verify agrees when migrations reach the schemas by another way', { time
   expect(objects).toBeGreaterThan(10)
 })
 
-test('a mistake in a schema file is reported with its file and line', { timeout: 20_000 }, async () => {
+test('a mistake in a schema file is reported with its file and line', async () => {
   const project = toyProject({}, `${schema}\ncreate tabel public.typo ();\n`)
   await expect(verifyMigrations(project)).rejects.toThrow(/schemas\/01_toys\.sql:\d+: syntax error at or near "tabel"/)
 })

@@ -1,5 +1,6 @@
 // The embedded stack from outside: real Postgres, real PostgREST, real signals.
 
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
   existsSync,
@@ -21,6 +22,7 @@ import { withClient } from '../../src/embedded/database.ts'
 import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { StartError } from '../../src/start-error.ts'
 import { processesOn } from '../cli/support.ts'
+import { copyDataDirectory } from '../support/data-directory.ts'
 import {
   cleanUp,
   copyOf,
@@ -34,32 +36,32 @@ import {
   temporaryFolder,
 } from './support.ts'
 
-const timeout = 20_000
-
-// A data directory after its first start, made once and copied by every test that can begin from there.
+// A data directory after its first start, copied by every test that can begin from there.
 let home: string
-let firstStart: { dataDir: string; messages: string[] }
+let firstStart: { dataDir: string }
 // The stack of that first start's data, for tests that only look.
 let shared: EmbeddedStack
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'usher embedded home-'))
-  const dataDir = join(privateFolder(home, 'private parent'), 'not there', 'data')
-  const messages: string[] = []
-  const stack = await start(dataDir, messages)
+  const dataDir = await copyDataDirectory(join(home, 'first'))
+  const stack = await start(dataDir)
   await query(stack.databaseUrl, "create table public.kept (note text); insert into public.kept values ('still here')")
   await stack.stop()
-  firstStart = { dataDir, messages }
+  firstStart = { dataDir }
   const copy = copyOf(dataDir, home)
   // Its own port, so that the one of the original stays free for the other copies.
   unlinkSync(join(copy, 'postgres.port'))
   shared = await startEmbeddedStack({ dataDir: copy, progress: () => {} })
-}, timeout)
-afterEach(cleanUp, timeout)
+})
+afterEach(cleanUp)
 afterAll(async () => {
   await shared.stop()
   rmSync(home, { recursive: true, force: true })
-}, timeout)
+})
+
+/** Resolves at once when it has ended already. */
+const ended = (child: ChildProcess) => child.exitCode ?? child.signalCode ?? once(child, 'close')
 
 async function query(databaseUrl: string, sql: string): Promise<unknown[]> {
   return withClient(databaseUrl, async (client) => {
@@ -68,11 +70,33 @@ async function query(databaseUrl: string, sql: string): Promise<unknown[]> {
   })
 }
 
-test('the first start makes a database and a Data API, under a private folder with spaces in its name', async () => {
-  expect(firstStart.messages[0]).toBe('Creating the database (first start) …')
-  expect(firstStart.messages.at(-1)).toBe('Starting PostgREST …')
-  expect(await query(shared.databaseUrl, 'select current_user::text as role')).toEqual([{ role: 'postgres' }])
-  const { status } = await fetch(`${shared.dataApiUrl}/rpc/there_is_no_such_function`)
+test('a first start makes a database and a Data API, however often it was raced, killed or interrupted before', async () => {
+  const dataDir = join(privateFolder(home, 'private parent'), 'not there', 'data')
+  const racers = [startElsewhere(dataDir), startElsewhere(dataDir)]
+  const said = await Promise.all(racers.map(({ line }) => line(/Creating the database|already running/)))
+  expect(said.filter((sentence) => sentence.includes('already running'))).toHaveLength(1)
+  const killed = racers[said.findIndex((sentence) => sentence.startsWith('Creating'))]
+  killed?.child.kill('SIGKILL')
+  await Promise.all(racers.map(({ child }) => ended(child)))
+  expect(existsSync(join(dataDir, 'database'))).toBe(false)
+
+  const interrupted = startElsewhere(dataDir)
+  await interrupted.line(/Applying/)
+  const servers = serversOf(dataDir)
+  interrupted.child.kill('SIGINT')
+  await interrupted.line(/Interrupted; everything begun was stopped/)
+  await ended(interrupted.child)
+  expect(servers).toHaveLength(1)
+  expect(runningAmong(servers)).toEqual([])
+
+  const messages: string[] = []
+  const starts = await Promise.allSettled([start(dataDir, messages), start(dataDir, messages)])
+  const [stack] = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  expect(starts.filter(({ status }) => status === 'rejected')).toHaveLength(1)
+  expect(messages.at(-1)).toBe('Starting PostgREST …')
+  expect(readdirSync(dataDir).filter((name) => name.includes('partial'))).toEqual([])
+  expect(await query(stack?.databaseUrl ?? '', 'select current_user::text as role')).toEqual([{ role: 'postgres' }])
+  const { status } = await fetch(`${stack?.dataApiUrl}/rpc/there_is_no_such_function`)
   expect([401, 404]).toContain(status)
 })
 
@@ -83,9 +107,7 @@ test('secrets are readable by their owner alone, and so is the data directory', 
   for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(32)
 })
 
-test('a restart keeps the data, the connection string and the token secret, and takes no new migrations', {
-  timeout,
-}, async () => {
+test('a restart keeps the data, the connection string and the token secret, and takes no new migrations', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const first = await start(dataDir)
   await first.stop()
@@ -97,7 +119,7 @@ test('a restart keeps the data, the connection string and the token secret, and 
   expect(messages).toEqual(['Starting Postgres …', 'Starting PostgREST …'])
 })
 
-test('a restart finds another port when another program took the old one', { timeout }, async () => {
+test('a restart finds another port when another program took the old one', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const port = Number(readFileSync(join(dataDir, 'postgres.port'), 'utf8'))
   const squatter = createServer().listen(port, '127.0.0.1')
@@ -108,7 +130,7 @@ test('a restart finds another port when another program took the old one', { tim
   expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
 })
 
-test('the command line finds the database while a server runs, and nothing before or after', { timeout }, async () => {
+test('the command line finds the database while a server runs, and nothing before or after', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   expect(await findRunningStack(join(dataDir, 'nowhere'))).toBeNull()
   expect(await findRunningStack(dataDir)).toBeNull()
@@ -122,7 +144,7 @@ test('the command line finds the database while a server runs, and nothing befor
   expect(await findRunningStack(dataDir)).toBeNull()
 })
 
-test('stop leaves no process behind, may be called twice, and is no failure', { timeout }, async () => {
+test('stop leaves no process behind, may be called twice, and is no failure', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const stack = await start(dataDir)
   const servers = serversOf(dataDir)
@@ -182,9 +204,7 @@ test('auth.uid(), auth.role() and auth.jwt() read the claims of the request', as
   expect(seen).toEqual({ id, role: 'authenticated', email: 'someone@example.com' })
 })
 
-test('a second start on the same folder is refused with the number of the process that has it', {
-  timeout,
-}, async () => {
+test('a second start on the same folder is refused with the number of the process that has it', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const other = startElsewhere(dataDir)
   await other.line(/databaseUrl/)
@@ -197,21 +217,7 @@ test('a second start on the same folder is refused with the number of the proces
   expect(runningAmong(serversOf(dataDir))).toHaveLength(2)
 })
 
-test('of several starts in the same instant, on a folder that is not there yet, one succeeds', {
-  timeout,
-}, async () => {
-  const dataDir = join(temporaryFolder(), 'data')
-  const elsewhere = [startElsewhere(dataDir), startElsewhere(dataDir)]
-  const outcomes = await Promise.allSettled([
-    start(dataDir),
-    start(dataDir),
-    ...elsewhere.map((other) => other.line(/databaseUrl/)),
-  ])
-  expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1)
-  expect(runningAmong(serversOf(dataDir))).toHaveLength(2)
-})
-
-test('a killed Usher leaves its servers running, and the next start takes their place', { timeout }, async () => {
+test('a killed Usher leaves its servers running, and the next start takes their place', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const killed = startElsewhere(dataDir)
   await killed.line(/databaseUrl/)
@@ -225,9 +231,7 @@ test('a killed Usher leaves its servers running, and the next start takes their 
   expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
 })
 
-test('orphans are recognised by their command line, and others at work on the same files are not', {
-  timeout,
-}, async () => {
+test('orphans are recognised by their command line, and others at work on the same files are not', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const killed = startElsewhere(dataDir)
   await killed.line(/databaseUrl/)
@@ -242,9 +246,7 @@ test('orphans are recognised by their command line, and others at work on the sa
   for (const reader of readers) expect(reader.exitCode ?? reader.signalCode).toBeNull()
 })
 
-test('records of processes that are dead, or whose number another program has now, harm nobody', {
-  timeout,
-}, async () => {
+test('records of processes that are dead, or whose number another program has now, harm nobody', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const stranger = startStranger()
   const pid = stranger.pid ?? 0
@@ -270,20 +272,19 @@ test('records of processes that are dead, or whose number another program has no
   expect(stranger.exitCode ?? stranger.signalCode).toBeNull()
 })
 
-test.for([
-  ['Postgres', 'postgres'],
-  ['PostgREST', 'postgrest'],
-] as const)(
-  'when %s ends unasked, it is started again in its place, on the same port',
-  { timeout },
-  async ([name, part]) => {
-    const dataDir = copyOf(firstStart.dataDir)
-    const messages: string[] = []
-    const stack = await start(dataDir, messages)
+test('when Postgres or PostgREST ends unasked, it is started again in its place, on the same port', async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const messages: string[] = []
+  const stack = await start(dataDir, messages)
+  const ask = () => fetch(`${stack.dataApiUrl}/rpc/there_is_no_such_function`).then((answer) => answer.status)
+  for (const [name, part] of [
+    ['Postgres', 'postgres'],
+    ['PostgREST', 'postgrest'],
+  ] as const) {
     const { [part]: killed, ...others } = recordOf(dataDir)
     process.kill(killed?.pid ?? 0, 'SIGKILL')
 
-    await expect.poll(() => messages.at(-1), { timeout }).toBe(`${name} runs again.`)
+    await expect.poll(() => messages.at(-1)).toBe(`${name} runs again.`)
     expect(messages.at(-2)).toBe(`${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …`)
     const { [part]: replacement, ...same } = recordOf(dataDir)
     expect(same).toEqual(others)
@@ -291,18 +292,15 @@ test.for([
     expect(replacement?.pid).not.toBe(killed?.pid)
 
     expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
-    const ask = () => fetch(`${stack.dataApiUrl}/rpc/there_is_no_such_function`).then((answer) => answer.status)
-    await expect.poll(() => ask().catch(() => 0), { timeout }).toSatisfy((code) => code === 401 || code === 404)
+    await expect.poll(() => ask().catch(() => 0)).toSatisfy((code) => code === 401 || code === 404)
     expect(await Promise.race([stack.failed, 'no failure'])).toBe('no failure')
-    const servers = serversOf(dataDir)
-    await stack.stop()
-    expect(runningAmong(servers)).toEqual([])
-  },
-)
+  }
+  const servers = serversOf(dataDir)
+  await stack.stop()
+  expect(runningAmong(servers)).toEqual([])
+})
 
-test('what cannot be started again is said to have failed, and the stack can still be stopped', {
-  timeout: 60_000,
-}, async () => {
+test('what cannot be started again is said to have failed, and the stack can still be stopped', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const messages: string[] = []
   const stack = await start(dataDir, messages)
@@ -322,7 +320,7 @@ test('what cannot be started again is said to have failed, and the stack can sti
   expect(runningAmong(servers)).toEqual([])
 })
 
-test('a stop while a part is being started again leaves nothing of it', { timeout }, async () => {
+test('a stop while a part is being started again leaves nothing of it', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const messages: string[] = []
   const stack = await start(dataDir, messages)
@@ -335,31 +333,7 @@ test('a stop while a part is being started again leaves nothing of it', { timeou
   await expect.poll(() => processesOn(dataDir)).toEqual([])
 })
 
-test('a start that is interrupted undoes itself, and the next one goes on from there', { timeout }, async () => {
-  const dataDir = join(temporaryFolder(), 'data')
-  const interrupted = startElsewhere(dataDir)
-  await interrupted.line(/Applying/)
-  const servers = serversOf(dataDir)
-  interrupted.child.kill('SIGINT')
-  await interrupted.line(/Interrupted; everything begun was stopped/)
-  await once(interrupted.child, 'close')
-  expect(servers).toHaveLength(1)
-  expect(runningAmong(servers)).toEqual([])
-  await start(dataDir)
-})
-
-test('a first start killed in the middle leaves nothing that keeps the next from working', { timeout }, async () => {
-  const dataDir = join(temporaryFolder(), 'data')
-  const killed = startElsewhere(dataDir)
-  await killed.line(/Creating the database/)
-  killed.child.kill('SIGKILL')
-  await once(killed.child, 'close')
-  expect(existsSync(join(dataDir, 'database'))).toBe(false)
-  await start(dataDir)
-  expect(readdirSync(dataDir).filter((name) => name.includes('partial'))).toEqual([])
-})
-
-test('data from a newer Usher is left alone', { timeout }, async () => {
+test('data from a newer Usher is left alone', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const stack = await start(dataDir)
   await query(

@@ -95,7 +95,7 @@ export async function cleanUp(): Promise<void> {
     const directory = findDataDirectory(join(folder, 'data'))
     const record = directory === null ? null : readRunRecord(directory)
     for (const server of [record?.postgrest, record?.postgres]) {
-      if (server !== undefined) await stopProcess(server, [['SIGKILL', 2000]])
+      if (server !== undefined) await stopProcess(server, [['SIGKILL', 20_000]])
     }
     rmSync(folder, { recursive: true, force: true })
   }

@@ -21,8 +21,6 @@ import { makeDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
 
-const timeout = 60_000
-
 let dataDir: string
 let usher: Running
 let send: ReturnType<typeof rest>
@@ -37,11 +35,11 @@ beforeAll(async () => {
   })
   usher = await start(readConfig({ USHER_DATA_DIR: dataDir, PORT: '0' }), createLog('warn', destination), () => {})
   send = rest(usher.demo?.key ?? '', usher.url)
-}, timeout)
+})
 afterAll(async () => {
   await usher.stop()
   await rm(dataDir, { recursive: true, force: true })
-}, timeout)
+})
 
 const statusOf = (path: string) => fetch(`${usher.url}${path}`).then(({ status }) => status)
 const pidOf = (part: 'postgres' | 'postgrest') => recordOfRunningStack(dataDir)?.[part]?.pid ?? 0
@@ -58,7 +56,7 @@ async function register(again?: string) {
 }
 
 describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
-  test('calls are answered with 503 until it runs again, and then as before', { timeout }, async () => {
+  test('calls are answered with 503 until it runs again, and then as before', async () => {
     const answers: { status: number; code: string | undefined }[] = []
     const refusals = () => answers.filter(({ status }) => status !== 200 && status !== 201)
     let back = false
@@ -76,13 +74,11 @@ describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
       const killed = pidOf(part)
       process.kill(killed, 'SIGKILL')
       // The record has no process while there is none.
-      await expect.poll(() => ![0, killed].includes(pidOf(part)), { timeout: 15_000 }).toBe(true)
-      await expect.poll(() => statusOf('/ready'), { timeout: 15_000 }).toBe(200)
+      await expect.poll(() => ![0, killed].includes(pidOf(part))).toBe(true)
+      await expect.poll(() => statusOf('/ready')).toBe(200)
     }
     const seen = answers.length
-    await expect
-      .poll(() => answers.slice(seen).filter(({ status }) => status === 201).length, { timeout: 15_000 })
-      .toBeGreaterThan(5)
+    await expect.poll(() => answers.slice(seen).filter(({ status }) => status === 201).length).toBeGreaterThan(5)
     back = true
     await Promise.all(callers)
 
@@ -95,7 +91,7 @@ describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
       })
     }
     expect(await statusOf('/health')).toBe(200)
-    await expect.poll(() => statusOf('/ready'), { timeout: 15_000 }).toBe(200)
+    await expect.poll(() => statusOf('/ready')).toBe(200)
     const name = part === 'postgres' ? 'Postgres' : 'PostgREST'
     expect(logged).toContain(`"msg":"${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …"`)
     expect(logged).toContain(`"msg":"${name} runs again."`)
@@ -103,9 +99,7 @@ describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
   })
 })
 
-test('an on-sale in which PostgREST is killed registers once whoever was told so, and whoever repeats', {
-  timeout,
-}, async () => {
+test('an on-sale in which PostgREST is killed registers once whoever was told so, and whoever repeats', async () => {
   await query('update public.events set capacity = null')
   await query('update public.ticket_types set quantity = null')
   const answers: Awaited<ReturnType<typeof register>>[] = []
@@ -113,12 +107,12 @@ test('an on-sale in which PostgREST is killed registers once whoever was told so
     for (let i = 0; i < 4; i++) answers.push(await register())
   })
   // In the middle: a quarter is answered, and all callers wait for a batch.
-  await expect.poll(() => answers.length, { interval: 1, timeout: 15_000 }).toBeGreaterThanOrEqual(64)
+  await expect.poll(() => answers.length, { interval: 1 }).toBeGreaterThanOrEqual(64)
   const killed = pidOf('postgrest')
   process.kill(killed, 'SIGKILL')
   await Promise.all(callers)
-  await expect.poll(() => pidOf('postgrest'), { timeout: 15_000 }).not.toBe(killed)
-  await expect.poll(() => statusOf('/ready'), { timeout: 15_000 }).toBe(200)
+  await expect.poll(() => pidOf('postgrest')).not.toBe(killed)
+  await expect.poll(() => statusOf('/ready')).toBe(200)
 
   const acknowledged = answers.filter(({ status }) => status === 201)
   const refused = answers.filter(({ status }) => status !== 201)
@@ -141,7 +135,7 @@ test('an on-sale in which PostgREST is killed registers once whoever was told so
 describe.runIf(process.platform === 'linux').each(['postgres', 'postgrest'] as const)(
   'while %s is suspended',
   (part) => {
-    test('calls are refused after a while, and what is refused is not done later', { timeout }, async () => {
+    test('calls are refused after a while, and what is refused is not done later', async () => {
       const suspended = familyOf(pidOf(part))
       const signal = (name: NodeJS.Signals) => {
         for (const pid of suspended) process.kill(pid, name)
@@ -150,16 +144,16 @@ describe.runIf(process.platform === 'linux').each(['postgres', 'postgrest'] as c
       onTestFinished(() => signal('SIGCONT'))
       // Whoever calls first finds out.
       const first = register()
-      await expect.poll(() => statusOf('/ready'), { timeout: 15_000 }).toBe(503)
+      await expect.poll(() => statusOf('/ready')).toBe(503)
       expect(await statusOf('/health')).toBe(200)
-      await expect.poll(isRefused, { timeout: 20_000 }).toBe(true)
+      await expect.poll(isRefused).toBe(true)
 
       const refused = await Promise.all(Array.from({ length: 30 }, () => register()))
       expect(refused).toEqual(
         refused.map(({ email }) => ({ email, status: 503, code: 'temporarily_unavailable', retryable: true })),
       )
       signal('SIGCONT')
-      await expect.poll(() => statusOf('/ready'), { timeout: 20_000 }).toBe(200)
+      await expect.poll(() => statusOf('/ready')).toBe(200)
       await first
       const { status, email } = await register()
       expect(status).toBe(201)
@@ -228,9 +222,10 @@ describe('the probe', () => {
 
   test('is made once a second while a call waits', async () => {
     const { health, requests } = await counted()
+    const began = performance.now()
     await health.during(sleep(3_000))
     expect(requests()).toBeGreaterThanOrEqual(1)
-    expect(requests()).toBeLessThanOrEqual(4)
+    expect(requests()).toBeLessThanOrEqual((performance.now() - began) / 1_000 + 1)
   })
 
   test('that is not answered is no readiness', async () => {

@@ -13,13 +13,35 @@ export const atWidth = (page: Page, width: number): Promise<void> => page.setVie
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What is serious or critical in a part of the page, the contrast of text included: the rule, and where it is broken. */
-export async function obstacles(page: Page, part = 'html'): Promise<string[]> {
+/** What is serious or critical in a part of the page: the rule, and where it is broken. */
+async function obstacles(page: Page, part: string, rules: string[] | null): Promise<string[]> {
   if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe)
-  const { violations } = (await page.evaluate(`axe.run('${part}', { resultTypes: ['violations'] })`)) as AxeResults
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
+  const { violations } = (await page.evaluate(`axe.run('${part}', ${options})`)) as AxeResults
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ target }) => `${id}: ${target.join(' ')}`))
+}
+
+type Reading = {
+  part?: string
+  inSchemes?: readonly (typeof schemes)[number][]
+  /** What else holds in each scheme. */
+  also?: (scheme: (typeof schemes)[number]) => Promise<void>
+}
+
+/** The page can be read by everybody. All rules are tried in the first scheme, and in the other the contrast of text: only colours differ. */
+export async function expectReadable(
+  page: Page,
+  { part = 'html', inSchemes = schemes, also }: Reading = {},
+): Promise<void> {
+  for (const [i, colorScheme] of inSchemes.entries()) {
+    await page.emulateMedia({ colorScheme })
+    // A frame later the page was told.
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+    expect(await obstacles(page, part, i === 0 ? null : ['color-contrast']), colorScheme).toEqual([])
+    await also?.(colorScheme)
+  }
 }
 
 /** The page itself is dark, or bright, not only what stands on it. */

@@ -1,28 +1,23 @@
 // The documentation page as a browser draws it.
 
 import type { Browser, Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { hasBrowser } from '../../scripts/support/browser.ts'
+import { sharedBrowser } from '../support/browser.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
-import { atWidth, expectScheme, obstacles, outline, schemes, widths } from './accessibility.ts'
+import { atWidth, expectReadable, expectScheme, outline, widths } from './accessibility.ts'
 
 let browser: Browser
 beforeAll(async () => {
-  if (hasBrowser) browser = await openBrowser()
+  if (hasBrowser) browser = await sharedBrowser()
 })
-afterAll(async () => {
-  vi.resetConfig()
-  await browser?.close()
-})
-
-// A page is drawn in a second where nothing else runs, and in ten where much does.
-vi.setConfig({ testTimeout: 60_000 })
 
 /** The page when its operations are drawn, and what the browser complained of. */
 async function docs(apiUrl: string, width: number): Promise<{ page: Page; complaints: string[] }> {
   const page = await browser.newPage({ viewport: { width, height: 844 }, reducedMotion: 'reduce' })
   onTestFinished(() => page.close())
+  page.setDefaultTimeout(120_000)
   const complaints: string[] = []
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
   page.on('pageerror', ({ message }) => complaints.push(message))
@@ -31,16 +26,8 @@ async function docs(apiUrl: string, width: number): Promise<{ page: Page; compla
   return { page, complaints }
 }
 
-/** In either scheme: the page follows its reader. */
-async function expectReadable(page: Page, part?: string): Promise<void> {
-  for (const colorScheme of schemes) {
-    await page.emulateMedia({ colorScheme })
-    // A frame later the page was told.
-    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
-    expect(await obstacles(page, part), colorScheme).toEqual([])
-    await expectScheme(page, colorScheme)
-  }
-}
+/** The page follows its reader. */
+const follows = (page: Page) => (scheme: 'light' | 'dark') => expectScheme(page, scheme)
 
 const expectFitting = async (page: Page) => {
   for (const width of widths) {
@@ -59,7 +46,7 @@ test.skipIf(!hasBrowser)('on a phone a guest is registered at the first click, a
   await atWidth(page, 375)
   await page.getByRole('button', { name: 'Authorize' }).first().click()
   await page.locator('.auth-container input').fill(await organisation.key())
-  await expectReadable(page, '.dialog-ux')
+  await expectReadable(page, { part: '.dialog-ux', also: follows(page) })
   await page.locator('.auth-btn-wrapper [type=submit]').click()
   await page.locator('.btn-done').click()
 
@@ -76,9 +63,9 @@ test.skipIf(!hasBrowser)('on a phone a guest is registered at the first click, a
   const errors = operation.locator('.responses-table:not(.live-responses-table) [data-code^="4"]')
   expect(await errors.count()).toBeGreaterThan(5)
   for (const { height } of await boxesOf(errors)) expect(height).toBeLessThan(400)
-  await expectFitting(page)
   await page.evaluate(keepOneOfEachMethod)
-  await expectReadable(page)
+  await expectFitting(page)
+  await expectReadable(page, { also: follows(page) })
   expect(complaints).toEqual([])
 })
 
@@ -98,7 +85,7 @@ test.skipIf(!hasBrowser)('a guide fits and can be read', async () => {
   onTestFinished(() => page.close())
   await page.goto(`${inject('apiUrl')}/docs/guides/errors`)
   await expectFitting(page)
-  await expectReadable(page)
+  await expectReadable(page, { also: follows(page) })
 })
 
 test.skipIf(!hasBrowser)('without JavaScript the documentation says where to look instead', async () => {

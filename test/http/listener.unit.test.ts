@@ -22,10 +22,15 @@ const listener: RequestListener = async (req, res) => {
 async function open(options: Partial<ListenerOptions> = {}) {
   const opened = await openListener({ host: '127.0.0.1', port: 0, ...options })
   onTestFinished(opened.close)
-  opened.serve((req, res) => void Promise.resolve(listener(req, res)).catch(() => {}))
+  let begun = 0
+  opened.serve((req, res) => {
+    begun += 1
+    void Promise.resolve(listener(req, res)).catch(() => {})
+  })
   const { port } = new URL(opened.url)
   return {
     opened,
+    begun: () => begun,
     socket() {
       const socket = connect(Number(port), '127.0.0.1')
       socket.on('error', () => {})
@@ -151,15 +156,15 @@ test('an answer of which nothing is read any more goes with its connection', asy
 })
 
 test('an answer that is read slowly arrives whole', async () => {
-  const socket = (await open({ timeouts: { idleMs: 300 } })).socket()
+  const socket = (await open({ timeouts: { idleMs: 2_000 } })).socket()
   socket.write(get('/large').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
   let length = 0
   socket.on('data', (chunk: Buffer) => {
     length += chunk.length
-    // Half a second in all, and no silence of 300 ms.
+    // More than two seconds in all, and no silence of two.
     if (length % 7 === 0) {
       socket.pause()
-      setTimeout(() => socket.resume(), 10)
+      setTimeout(() => socket.resume(), 50)
     }
   })
   await once(socket, 'close')
@@ -167,11 +172,10 @@ test('an answer that is read slowly arrives whole', async () => {
 })
 
 test('when all connections are used up, the oldest that waits for its client gives way, and one that is worked on does not', async () => {
-  const { socket } = await open({ maxConnections: 10 })
+  const { socket, begun } = await open({ maxConnections: 10 })
   const worked = socket()
   worked.write(get('/waits'))
-  await once(worked, 'connect')
-  await sleep(50)
+  await expect.poll(begun).toBe(1)
   const idle = Array.from({ length: 9 }, socket)
   await Promise.all(idle.map((one) => once(one, 'connect')))
   const newcomer = socket()
@@ -182,25 +186,23 @@ test('when all connections are used up, the oldest that waits for its client giv
 })
 
 test('who does not read, and sends more requests behind, gives way as well', async () => {
-  const { socket } = await open({ maxConnections: 2 })
+  const { socket, begun } = await open({ maxConnections: 2 })
   const readers = Array.from({ length: 2 }, socket)
   for (const reader of readers) {
     reader.pause()
     reader.write(get('/large') + get('/large'))
-    await once(reader, 'connect')
   }
-  await sleep(100)
+  await expect.poll(begun).toBe(2)
   const newcomer = socket()
   newcomer.write(get())
   expect(String((await once(newcomer, 'data'))[0])).toMatch(/^HTTP\/1\.1 200/)
 })
 
 test('when all connections wait for us, one more is turned away', async () => {
-  const { socket } = await open({ maxConnections: 3 })
+  const { socket, begun } = await open({ maxConnections: 3 })
   const worked = Array.from({ length: 3 }, socket)
   for (const one of worked) one.write(get('/waits'))
-  await Promise.all(worked.map((one) => once(one, 'connect')))
-  await sleep(50)
+  await expect.poll(begun).toBe(3)
   expect(await received(socket())).toBe('')
   expect(worked.map(({ closed }) => closed)).toEqual([false, false, false])
 })

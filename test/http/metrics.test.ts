@@ -68,7 +68,7 @@ test('requests are counted by operation, source and status; deliveries by their 
       .map((outcome) => of('webhooks', outcome))
       .concat(of('ticket_emails', 'sent'))
   }
-  await expect.poll(outcomes, { timeout: 5_000 }).toEqual([1, 1, 1, 1])
+  await expect.poll(outcomes).toEqual([1, 1, 1, 1])
 
   const series = await scrape()
   const requests = (code: number) =>

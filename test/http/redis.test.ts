@@ -147,7 +147,7 @@ describe.skipIf(!installed)(title, () => {
       await me(fresh, one)
       return (await me(fresh, two)).headers.get('ratelimit')
     }
-    await expect.poll(remaining, { timeout: 10_000 }).toContain('r=7')
+    await expect.poll(remaining).toContain('r=7')
     expect(lines.filter((line) => line.includes('Redis is back'))).toHaveLength(1)
   })
 

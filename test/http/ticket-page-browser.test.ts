@@ -1,17 +1,16 @@
 // The ticket page in a browser: what its holder sees in each state, without a network, and on paper.
 
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { hasBrowser } from '../../scripts/support/browser.ts'
 import { wordsOf } from '../../src/courier/emails/words/index.ts'
 import { locales } from '../../src/operations/locales.ts'
 import { qrPictures } from '../../src/operations/ticket-qr.ts'
+import { sharedBrowser } from '../support/browser.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { readPng } from '../support/qr.ts'
-import { atWidth, expectScheme, obstacles, outline, schemes } from './accessibility.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
+import { atWidth, expectReadable, expectScheme, outline } from './accessibility.ts'
 
 let browser: Browser
 let organisation: TestOrganisation
@@ -20,11 +19,7 @@ beforeAll(async () => {
   if (!hasBrowser) return
   organisation = await createOrganisation()
   event = await organisation.event()
-  browser = await openBrowser()
-})
-afterAll(async () => {
-  vi.resetConfig()
-  await browser?.close()
+  browser = await sharedBrowser()
 })
 
 async function telephone(
@@ -33,7 +28,7 @@ async function telephone(
   const context = await browser.newContext({ viewport: { width: 390, height: 844 }, ...options })
   onTestFinished(() => context.close())
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(120_000)
   const complaints: string[] = []
   page.on('pageerror', ({ message }) => complaints.push(message))
   page.on('console', (message) => {
@@ -89,14 +84,14 @@ test.skipIf(!hasBrowser)(
         guest.attendeeId === '' ? `${inject('apiUrl')}/t/${'0'.repeat(32)}` : await linkOf(guest.attendeeId),
       )
       await page.getByText(sentence).waitFor()
-      for (const colorScheme of schemes) {
-        await page.emulateMedia({ colorScheme })
-        await expectScheme(page, colorScheme)
-        expect(await obstacles(page), `${sentence} ${colorScheme}`).toEqual([])
-        // The page as it stands on the screen, in the dark as well.
-        if (admits) expect(readPng(await page.screenshot()), sentence).toBe(guest.code)
-        else expect(await page.locator('figure').count(), sentence).toBe(0)
-      }
+      await expectReadable(page, {
+        also: async (colorScheme) => {
+          await expectScheme(page, colorScheme)
+          // The page as it stands on the screen, in the dark as well.
+          if (admits) expect(readPng(await page.screenshot()), sentence).toBe(guest.code)
+          else expect(await page.locator('figure').count(), sentence).toBe(0)
+        },
+      })
       for (const width of [320, 1280]) {
         await atWidth(page, width)
         expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
@@ -144,10 +139,7 @@ test.skipIf(!hasBrowser)('the page is in the language of the event and the colou
     await atWidth(page, 320)
     expect(await outline(page), locale).toEqual({ overflow: false, mains: 1, headings: 1 })
   }
-  for (const colorScheme of schemes) {
-    await page.emulateMedia({ colorScheme })
-    expect(await obstacles(page), colorScheme).toEqual([])
-  }
+  await expectReadable(page)
   expect(await page.evaluate(`getComputedStyle(document.querySelector('header')).backgroundColor`)).toBe(
     'rgb(255, 225, 77)',
   )

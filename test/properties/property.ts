@@ -10,7 +10,7 @@
 import fc from 'fast-check'
 
 /** One case may take this long, and as long again is spent on making a case that failed smaller. */
-const secondsPerRun = 3
+const secondsPerRun = 30
 const secondsForShrinking = 30
 
 const [seed, ...path] = (process.env.USHER_PROPERTY_SEED ?? '').split(':')

@@ -11,7 +11,7 @@ import * as z from 'zod'
 const cli = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
 
 /** More than ten times what a revision takes when nothing else runs. */
-const timeout = 25_000
+const timeout = 120_000
 
 export type Revision = '2025-11-25' | '2026-07-28'
 

@@ -20,19 +20,19 @@ export async function readOn(send: Send, query: Record<string, string> = {}): Pr
 }
 
 /** Reads on until it saw enough. A notification shows once no older transaction is open, and other tests have theirs in
- * the same cluster, so it asks again, for ten seconds at most. */
+ * the same cluster, so it asks again, for two minutes at most. */
 export async function readUntil(
   send: Send,
   enough: (seen: Notification[]) => boolean,
   query: Record<string, string> = {},
 ): Promise<Notification[]> {
   const seen: Notification[] = []
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + 120_000
   while (Date.now() < deadline) {
     const last = seen.at(-1)
     seen.push(...(await readOn(send, { ...query, ...(last && { after: last.id }) })))
     if (enough(seen)) return seen
     await sleep(50)
   }
-  throw new Error(`Not told of within 10 seconds; seen: ${seen.map(({ type }) => type).join(', ')}`)
+  throw new Error(`Not told of within two minutes; seen: ${seen.map(({ type }) => type).join(', ')}`)
 }

@@ -1,0 +1,18 @@
+// One Chromium for all test files of a worker, with a camera that shows the film of the file that runs. It ends with the worker.
+
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { openBrowser } from '../../scripts/support/browser.ts'
+import { cameraArguments } from '../../scripts/support/ticket-film.ts'
+
+/** What the camera shows, once somebody has written it: see `filmTicket`. */
+export const film = join(tmpdir(), `usher-test-film-${process.pid}.y4m`)
+
+let browser: Promise<Browser> | undefined
+
+/** Tests close the contexts and pages that they open, and never the browser. */
+export function sharedBrowser(): Promise<Browser> {
+  browser ??= openBrowser(cameraArguments(film))
+  return browser
+}
