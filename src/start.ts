@@ -109,6 +109,7 @@ export async function start(
           postmark: { secret: config.postmarkWebhookSecret, rpc },
         }),
         mailFrom: config.mailFrom,
+        publicUrl: config.publicUrl,
         ...(mailFolder !== undefined && { mailFolder }),
         ...(backend.demoEvent && { demo: backend.demoEvent }),
         onWritten: courier.wake,

@@ -46,6 +46,8 @@ export type AppParts = {
   mailFolder?: string
   /** Sender of e-mails, and so the organiser of a calendar entry where the organisation has no address. */
   mailFrom: string
+  /** Where others reach the API. A proxy strips its path. */
+  publicUrl?: string | undefined
   /** What calls of the documentation page are about. */
   demo?: Demo
   /** Called after each committed write. */
@@ -65,6 +67,7 @@ export function createApp({
   postmark,
   mailFolder,
   mailFrom,
+  publicUrl,
   demo,
   onWritten,
   measure,
@@ -94,7 +97,7 @@ export function createApp({
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   if (health !== undefined) app.get('/ready', answerReadiness(health))
-  app.use(publicRouter(operations, demo))
+  app.use(publicRouter(operations, demo, publicUrl))
   app.use(doorRouter())
   app.use(ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }))
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
