@@ -41,6 +41,10 @@ const Environment = z.object({
     .refine((url) => !hasCredentials(url), 'must not hold a user name or a password')
     .transform((url) => new URL(url).href.replace(/\/+$/, ''))
     .optional(),
+  HSTS_INCLUDE_SUBDOMAINS: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .default(false),
   METRICS_PORT: port.optional(),
   METRICS_HOST: text.default('127.0.0.1'),
   USHER_DATA_DIR: text.default('.usher'),
@@ -135,6 +139,7 @@ export type Config = {
   keepAliveSeconds: number
   /** Base of every link that is printed or mailed, without a trailing slash. Undefined: the listening address. */
   publicUrl: string | undefined
+  hstsIncludeSubDomains: boolean
   /** Where /metrics is served. Undefined: not at all. */
   metrics: { host: string; port: number } | undefined
   logLevel: string
@@ -178,6 +183,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     port: env.PORT,
     maxConnections: env.MAX_CONNECTIONS,
     keepAliveSeconds: env.KEEP_ALIVE_SECONDS,
+    hstsIncludeSubDomains: env.HSTS_INCLUDE_SUBDOMAINS,
     metrics: env.METRICS_PORT === undefined ? undefined : { host: env.METRICS_HOST, port: env.METRICS_PORT },
     logLevel: env.LOG_LEVEL,
     logFormat: env.LOG_FORMAT,

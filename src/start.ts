@@ -110,6 +110,7 @@ export async function start(
         }),
         mailFrom: config.mailFrom,
         publicUrl: config.publicUrl,
+        hstsIncludeSubDomains: config.hstsIncludeSubDomains,
         ...(mailFolder !== undefined && { mailFolder }),
         ...(backend.demoEvent && { demo: backend.demoEvent }),
         onWritten: courier.wake,

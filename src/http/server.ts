@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Store } from 'express-rate-limit'
-import helmet from 'helmet'
+import helmet, { type HelmetOptions } from 'helmet'
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../courier/courier-rpc.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
@@ -48,6 +48,8 @@ export type AppParts = {
   mailFrom: string
   /** Where others reach the API. A proxy strips its path. */
   publicUrl?: string | undefined
+  /** Whether every host below the one of an https `publicUrl` is for https only, too. */
+  hstsIncludeSubDomains?: boolean
   /** What calls of the documentation page are about. */
   demo?: Demo
   /** Called after each committed write. */
@@ -68,6 +70,7 @@ export function createApp({
   mailFolder,
   mailFrom,
   publicUrl,
+  hstsIncludeSubDomains = false,
   demo,
   onWritten,
   measure,
@@ -85,7 +88,7 @@ export function createApp({
   app.disable('x-powered-by')
   app.use(logRequests(log))
   if (measure !== undefined) app.use(measure)
-  app.use(setHeaders(securityHeaders()))
+  app.use(setHeaders(securityHeaders(hstsOf(publicUrl, hstsIncludeSubDomains))))
   app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
   app.use(
     '/api/mcp',
@@ -109,15 +112,19 @@ export function createApp({
 }
 
 /** Helmet's headers, which are the same for every answer: it would make them again for each. */
-function securityHeaders(): Map<string, string> {
+function securityHeaders(strictTransportSecurity: HelmetOptions['strictTransportSecurity']): Map<string, string> {
   const headers = new Map<string, string>()
   const answer = {
     setHeader: (name: string, value: string) => headers.set(name, value),
     removeHeader: (name: string) => headers.delete(name),
   }
-  helmet()({} as IncomingMessage, answer as unknown as ServerResponse, () => {})
+  helmet({ strictTransportSecurity })({} as IncomingMessage, answer as unknown as ServerResponse, () => {})
   return headers
 }
+
+/** What is reached by http has no use for it, and other hosts of the domain are not ours to bind. */
+const hstsOf = (publicUrl: string | undefined, includeSubDomains: boolean) =>
+  publicUrl?.startsWith('https:') ? { includeSubDomains } : false
 
 const setHeaders =
   (headers: Map<string, string>): RequestHandler =>
