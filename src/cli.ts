@@ -63,12 +63,13 @@ Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
       openLog(config),
     ])
     const running = await start(config, log, say, stopping)
-    const { url, publicUrl } = running
+    const { publicUrl } = running
     print(
       `Usher is ready at ${publicUrl}   REST ${publicUrl}/api/v1   MCP ${publicUrl}/api/mcp   Docs ${publicUrl}/docs`,
     )
-    if (running.mailPreviewUrl !== undefined) print(describeMailPreview(running.mailPreviewUrl, url))
-    else if (config.deliveries) warnOfUnsentMail(config)
+    if (running.mailPreviewUrl !== undefined) {
+      print(`E-mails are not sent; preview them at ${running.mailPreviewUrl}`)
+    } else if (config.deliveries) warnOfUnsentMail(config)
     if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
     if (running.demo) print(describeDemo(publicUrl, running.demo))
     else if (config.database.kind === 'embedded') {
@@ -306,12 +307,6 @@ async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
 function stopAtOnce(): never {
   say('Stopping at once.')
   process.exit(1)
-}
-
-/** The preview is served to this machine only, which may not reach it under the public URL. */
-function describeMailPreview(mailPreviewUrl: string, url: string): string {
-  const local = mailPreviewUrl.startsWith(`${url}/`) ? '' : ` (from this machine only: ${url}/mail)`
-  return `E-mails are not sent; preview them at ${mailPreviewUrl}${local}`
 }
 
 async function databaseUrl(config: Config): Promise<string> {

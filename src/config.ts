@@ -203,10 +203,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 
 /** Whether only this machine can call the API. If others can, their keys must not reach services on this machine. */
 export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'publicUrl' | 'trustProxy'>): boolean {
-  const { database, host, publicUrl, trustProxy } = config
-  const isPublished = trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
-  return database.kind === 'embedded' && isLoopback(host) && !isPublished
+  return config.database.kind === 'embedded' && isLoopback(config.host) && !isPublished(config)
 }
+
+/** Whether a proxy passes requests of others on. One on this machine is another caller from it, and may send no header that tells. */
+export const isPublished = ({ publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>): boolean =>
+  trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
 
 /** Without a mail service, e-mails are written to files in the data directory. */
 function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {
