@@ -16,7 +16,7 @@ import {
   updateOrganisation,
   withDatabase,
 } from './admin.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
+import { type Config, ConfigError, misspeltVariables, readConfig } from './config.ts'
 import { findRunningStack } from './embedded/stack.ts'
 import { prefixOf } from './gateway/api-key.ts'
 import { type Scope, scopes } from './operation.ts'
@@ -53,6 +53,7 @@ With DELIVERIES=false it leaves webhooks and e-mails to usher courier.
 Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
   )
   .action(async () => {
+    warnOfMisspelt()
     const config = readConfig(process.env)
     // Registered before anything else, so that no signal is missed.
     const stopping = stopSignal(stopAtOnce)
@@ -93,6 +94,7 @@ usher start delivers as well, unless DELIVERIES=false. Without SUPABASE_URL it j
 Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
   )
   .action(async () => {
+    warnOfMisspelt()
     const config = readConfig(process.env)
     const stopping = stopSignal(stopAtOnce)
     const [{ runCourier }, log] = await Promise.all([import('./start.ts'), openLog(config)])
@@ -123,6 +125,11 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
     else print(describeFindings(findings))
     if (findings.some(({ status }) => status === 'failed')) process.exitCode = 1
   })
+
+/** Before the configuration is read, which may lack what was misspelt. */
+function warnOfMisspelt(): void {
+  for (const { message, fix } of misspeltVariables(process.env)) say(`Warning: ${message} ${fix}`)
+}
 
 function warnOfUnsentMail({ mail }: Config): void {
   if (!('directory' in mail)) return

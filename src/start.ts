@@ -3,7 +3,14 @@
 
 import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
-import { type Config, isForThisMachine, isPublished } from './config.ts'
+import {
+  type Config,
+  ConfigError,
+  doubtOfMetricsPort,
+  doubtOfTrustProxy,
+  isForThisMachine,
+  isPublished,
+} from './config.ts'
 import { startCourier } from './courier/courier.ts'
 import { createCourierRpc } from './courier/courier-rpc.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
@@ -73,6 +80,9 @@ export async function start(
   stopping = neverAborts,
   connect = connectBackend,
 ): Promise<Running> {
+  warnOfProxy(config, progress)
+  const doubt = doubtOfMetricsPort(config)
+  if (doubt !== undefined) throw new ConfigError(`${doubt.message} ${doubt.fix}`)
   // The port first: no database is started for a port that is taken.
   const listener = await openApiListener(config)
   const opened: Array<() => Promise<void>> = [listener.close]
@@ -156,6 +166,11 @@ function warnOfLoopback(config: Config, say: Say): void {
     'Warning: WEBHOOKS_TO_LOOPBACK lets every holder of a key with events:write send requests to services on this machine, and ' +
       'read their answers. Unset it unless all of them may do so.',
   )
+}
+
+function warnOfProxy(config: Config, say: Say): void {
+  const doubt = doubtOfTrustProxy(config)
+  if (doubt !== undefined) say(`Warning: ${doubt.message} ${doubt.fix}`)
 }
 
 /** `usher courier`: deliveries only, beside an API that runs elsewhere. */

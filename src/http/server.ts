@@ -23,6 +23,7 @@ import { apiErrorOfExpress } from './errors.ts'
 import { logError, logRequests } from './log-requests.ts'
 import { mailPreviewRouter } from './mail-preview.ts'
 import { mcpRouter } from './mcp.ts'
+import { noticeProxy } from './notice-proxy.ts'
 import { postmarkRouter } from './postmark-webhook.ts'
 import { limitRate } from './rate-limit.ts'
 import { answerReadiness } from './readiness.ts'
@@ -88,6 +89,7 @@ export function createApp({
   app.disable('x-powered-by')
   app.use(logRequests(log))
   if (measure !== undefined) app.use(measure)
+  if (trustProxy === false) app.use(noticeProxy(log))
   app.use(setHeaders(securityHeaders(hstsOf(publicUrl, hstsIncludeSubDomains))))
   app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
   app.use(
