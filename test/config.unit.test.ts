@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { ConfigError, doubtOfMetricsPort, doubtOfTrustProxy, misspeltVariables, readConfig } from '../src/config.ts'
+import { readFunctionConfig } from '../supabase/functions/courier/config.ts'
 
 const privateJwk = JSON.stringify(
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
@@ -328,4 +329,12 @@ test.each([
   ['false', false],
 ])('TRUST_PROXY=%s lets callers choose their address: %s', (value, isDoubtful) => {
   expect(doubtOfTrustProxy(readConfig({ TRUST_PROXY: value })) !== undefined).toBe(isDoubtful)
+})
+
+test.each([
+  ['USHER_SIGNING_KEY', 'no JSON'],
+  ['USHER_JWT_SECRET', 'short'],
+])('the edge function calls a wrong %s by the name that it has there', (name, value) => {
+  const read = () => readFunctionConfig({ ...supabase, COURIER_SECRET: 'x'.repeat(16), [name]: value })
+  expect(read).toThrow(new RegExp(`^${name} must be`))
 })
