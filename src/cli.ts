@@ -16,7 +16,7 @@ import {
   updateOrganisation,
   withDatabase,
 } from './admin.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
+import { type Config, ConfigError, misspeltVariables, readConfig } from './config.ts'
 import { findRunningStack } from './embedded/stack.ts'
 import { prefixOf } from './gateway/api-key.ts'
 import { type Scope, scopes } from './operation.ts'
@@ -53,6 +53,7 @@ With DELIVERIES=false it leaves webhooks and e-mails to usher courier.
 Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
   )
   .action(async () => {
+    warnOfMisspelt()
     const config = readConfig(process.env)
     // Registered before anything else, so that no signal is missed.
     const stopping = stopSignal(stopAtOnce)
@@ -63,12 +64,13 @@ Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
       openLog(config),
     ])
     const running = await start(config, log, say, stopping)
-    const { url, publicUrl } = running
+    const { publicUrl } = running
     print(
       `Usher is ready at ${publicUrl}   REST ${publicUrl}/api/v1   MCP ${publicUrl}/api/mcp   Docs ${publicUrl}/docs`,
     )
-    if (running.mailPreviewUrl !== undefined) print(describeMailPreview(running.mailPreviewUrl, url))
-    else if (config.deliveries) warnOfUnsentMail(config)
+    if (running.mailPreviewUrl !== undefined) {
+      print(`E-mails are not sent; preview them at ${running.mailPreviewUrl}`)
+    } else if (config.deliveries) warnOfUnsentMail(config)
     if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
     if (running.demo) print(describeDemo(publicUrl, running.demo))
     else if (config.database.kind === 'embedded') {
@@ -92,6 +94,7 @@ usher start delivers as well, unless DELIVERIES=false. Without SUPABASE_URL it j
 Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
   )
   .action(async () => {
+    warnOfMisspelt()
     const config = readConfig(process.env)
     const stopping = stopSignal(stopAtOnce)
     const [{ runCourier }, log] = await Promise.all([import('./start.ts'), openLog(config)])
@@ -122,6 +125,11 @@ With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL i
     else print(describeFindings(findings))
     if (findings.some(({ status }) => status === 'failed')) process.exitCode = 1
   })
+
+/** Before the configuration is read, which may lack what was misspelt. */
+function warnOfMisspelt(): void {
+  for (const { message, fix } of misspeltVariables(process.env)) say(`Warning: ${message} ${fix}`)
+}
 
 function warnOfUnsentMail({ mail }: Config): void {
   if (!('directory' in mail)) return
@@ -306,12 +314,6 @@ async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
 function stopAtOnce(): never {
   say('Stopping at once.')
   process.exit(1)
-}
-
-/** The preview is served to this machine only, which may not reach it under the public URL. */
-function describeMailPreview(mailPreviewUrl: string, url: string): string {
-  const local = mailPreviewUrl.startsWith(`${url}/`) ? '' : ` (from this machine only: ${url}/mail)`
-  return `E-mails are not sent; preview them at ${mailPreviewUrl}${local}`
 }
 
 async function databaseUrl(config: Config): Promise<string> {

@@ -7,6 +7,7 @@ import type { JWK } from 'jose'
 import * as z from 'zod'
 import type { MailOptions } from './courier/mail/index.ts'
 import type { SigningKey } from './gateway/tokens.ts'
+import { findMisspelt } from './misspelt.ts'
 import { hostOf, isLoopback } from './process/loopback.ts'
 
 export class ConfigError extends Error {}
@@ -41,6 +42,10 @@ const Environment = z.object({
     .refine((url) => !hasCredentials(url), 'must not hold a user name or a password')
     .transform((url) => new URL(url).href.replace(/\/+$/, ''))
     .optional(),
+  HSTS_INCLUDE_SUBDOMAINS: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .default(false),
   METRICS_PORT: port.optional(),
   METRICS_HOST: text.default('127.0.0.1'),
   USHER_DATA_DIR: text.default('.usher'),
@@ -135,6 +140,7 @@ export type Config = {
   keepAliveSeconds: number
   /** Base of every link that is printed or mailed, without a trailing slash. Undefined: the listening address. */
   publicUrl: string | undefined
+  hstsIncludeSubDomains: boolean
   /** Where /metrics is served. Undefined: not at all. */
   metrics: { host: string; port: number } | undefined
   logLevel: string
@@ -178,6 +184,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     port: env.PORT,
     maxConnections: env.MAX_CONNECTIONS,
     keepAliveSeconds: env.KEEP_ALIVE_SECONDS,
+    hstsIncludeSubDomains: env.HSTS_INCLUDE_SUBDOMAINS,
     metrics: env.METRICS_PORT === undefined ? undefined : { host: env.METRICS_HOST, port: env.METRICS_PORT },
     logLevel: env.LOG_LEVEL,
     logFormat: env.LOG_FORMAT,
@@ -195,12 +202,51 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   }
 }
 
+// Read elsewhere: by src/embedded/binaries.ts, and by the edge function, whose secrets may stand in the same file.
+const readElsewhere = ['POSTGREST_BIN', 'COURIER_SECRET', 'USHER_JWT_SECRET', 'USHER_SIGNING_KEY']
+
+/** What is wrong, and what mends it. */
+export type Doubt = { message: string; fix: string }
+
+/** Variables that are set under a name that nothing reads, and that look like ours. */
+export function misspeltVariables(environment: NodeJS.ProcessEnv): Doubt[] {
+  const known = [...Object.keys(Environment.shape), ...readElsewhere]
+  return findMisspelt(environment, known).map(({ name, meant }) => ({
+    message: `${name} is set, but Usher does not read it.`,
+    fix: meant === undefined ? '.env.example explains each variable.' : `Did you mean ${meant}?`,
+  }))
+}
+
+export const proxiesToTrust = 'Set TRUST_PROXY to the number of proxies in front, or to their addresses.'
+
+/** A setting under which callers choose the address that they are limited by. */
+export function doubtOfTrustProxy({ trustProxy }: Pick<Config, 'trustProxy'>): Doubt | undefined {
+  if (trustProxy !== true) return undefined
+  const message =
+    'TRUST_PROXY=true believes every address in X-Forwarded-For, so a caller can claim a new one with each request and is not limited.'
+  return { message, fix: proxiesToTrust }
+}
+
+/** Two listeners cannot have one port, unless each has an address of its own. */
+export function doubtOfMetricsPort({
+  metrics,
+  host,
+  port,
+}: Pick<Config, 'metrics' | 'host' | 'port'>): Doubt | undefined {
+  if (metrics === undefined || port === 0 || metrics.port !== port) return undefined
+  const everywhere = ['0.0.0.0', '::']
+  if (host !== metrics.host && ![host, metrics.host].some((each) => everywhere.includes(each))) return undefined
+  return { message: `METRICS_PORT is ${port}, as is PORT.`, fix: 'Set METRICS_PORT to another port, such as 9464.' }
+}
+
 /** Whether only this machine can call the API. If others can, their keys must not reach services on this machine. */
 export function isForThisMachine(config: Pick<Config, 'database' | 'host' | 'publicUrl' | 'trustProxy'>): boolean {
-  const { database, host, publicUrl, trustProxy } = config
-  const isPublished = trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
-  return database.kind === 'embedded' && isLoopback(host) && !isPublished
+  return config.database.kind === 'embedded' && isLoopback(config.host) && !isPublished(config)
 }
+
+/** Whether a proxy passes requests of others on. One on this machine is another caller from it, and may send no header that tells. */
+export const isPublished = ({ publicUrl, trustProxy }: Pick<Config, 'publicUrl' | 'trustProxy'>): boolean =>
+  trustProxy !== false || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)))
 
 /** Without a mail service, e-mails are written to files in the data directory. */
 function mailOf(env: z.infer<typeof Environment>): Pick<Config, 'mail' | 'mailFrom'> {

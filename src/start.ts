@@ -3,7 +3,14 @@
 
 import type { Logger } from 'pino'
 import { withDatabase } from './admin.ts'
-import { type Config, isForThisMachine } from './config.ts'
+import {
+  type Config,
+  ConfigError,
+  doubtOfMetricsPort,
+  doubtOfTrustProxy,
+  isForThisMachine,
+  isPublished,
+} from './config.ts'
 import { startCourier } from './courier/courier.ts'
 import { createCourierRpc } from './courier/courier-rpc.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
@@ -17,6 +24,7 @@ import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from './gatew
 import { createProbe, type DataApiAddress } from './gateway/database-probe.ts'
 import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
 import { type HttpListener, isTaken, openListener, urlOf } from './http/listener.ts'
+import { mailPreviewAt } from './http/mail-preview.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createLimitStores, type LimitStores } from './http/rate-limit.ts'
 import { createApp } from './http/server.ts'
@@ -28,7 +36,7 @@ export type Running = {
   url: string
   /** Base of every link: PUBLIC_URL, or the listening address. */
   publicUrl: string
-  /** Page of the e-mails that are written to files. Undefined: they are sent, or not shown. */
+  /** Page of the e-mails that are written to files, from this machine. Undefined: they are sent, or not shown. */
   mailPreviewUrl: string | undefined
   /** Base URL of /metrics; undefined unless METRICS_PORT is set. */
   metricsUrl: string | undefined
@@ -72,6 +80,9 @@ export async function start(
   stopping = neverAborts,
   connect = connectBackend,
 ): Promise<Running> {
+  warnOfProxy(config, progress)
+  const doubt = doubtOfMetricsPort(config)
+  if (doubt !== undefined) throw new ConfigError(`${doubt.message} ${doubt.fix}`)
   // The port first: no database is started for a port that is taken.
   const listener = await openApiListener(config)
   const opened: Array<() => Promise<void>> = [listener.close]
@@ -109,6 +120,8 @@ export async function start(
           postmark: { secret: config.postmarkWebhookSecret, rpc },
         }),
         mailFrom: config.mailFrom,
+        publicUrl: config.publicUrl,
+        hstsIncludeSubDomains: config.hstsIncludeSubDomains,
         ...(mailFolder !== undefined && { mailFolder }),
         ...(backend.demoEvent && { demo: backend.demoEvent }),
         onWritten: courier.wake,
@@ -118,7 +131,7 @@ export async function start(
     return {
       url: listener.url,
       publicUrl,
-      mailPreviewUrl: mailFolder && `${publicUrl}/mail`,
+      mailPreviewUrl: mailFolder === undefined ? undefined : mailPreviewAt(listener.url),
       metricsUrl: metricsListener?.url,
       demo: backend.demo,
       failed: backend.failed,
@@ -153,6 +166,11 @@ function warnOfLoopback(config: Config, say: Say): void {
     'Warning: WEBHOOKS_TO_LOOPBACK lets every holder of a key with events:write send requests to services on this machine, and ' +
       'read their answers. Unset it unless all of them may do so.',
   )
+}
+
+function warnOfProxy(config: Config, say: Say): void {
+  const doubt = doubtOfTrustProxy(config)
+  if (doubt !== undefined) say(`Warning: ${doubt.message} ${doubt.fix}`)
 }
 
 /** `usher courier`: deliveries only, beside an API that runs elsewhere. */
@@ -288,9 +306,10 @@ const portOf = ({ url }: HttpListener): number => Number(new URL(url).port) || 8
 const portsOfListeners = (...listeners: (HttpListener | undefined)[]): number[] =>
   listeners.filter((listener) => listener !== undefined).map(portOf)
 
-/** E-mails written to files are shown only where everything runs on one machine. */
-function previewedMailFolder({ database, trustProxy, mail }: Config): string | undefined {
-  return database.kind === 'embedded' && trustProxy === false && 'directory' in mail ? mail.directory : undefined
+/** E-mails written to files are shown only where everything runs on one machine, and for it. */
+function previewedMailFolder(config: Config): string | undefined {
+  const { database, mail } = config
+  return database.kind === 'embedded' && !isPublished(config) && 'directory' in mail ? mail.directory : undefined
 }
 
 async function openApiListener(config: Config): Promise<HttpListener> {

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { ConfigError, doubtOfMetricsPort, doubtOfTrustProxy, misspeltVariables, readConfig } from '../src/config.ts'
+import { readFunctionConfig } from '../supabase/functions/courier/config.ts'
 
 const privateJwk = JSON.stringify(
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
@@ -30,6 +31,7 @@ test('an empty environment is an embedded stack in .usher on port 3000, for this
     host: '127.0.0.1',
     maxConnections: 2000,
     keepAliveSeconds: 5,
+    hstsIncludeSubDomains: false,
     metrics: undefined,
     logLevel: 'info',
     allowedHosts: [],
@@ -56,6 +58,7 @@ test('every variable is read', () => {
       HOST: '0.0.0.0',
       MAX_CONNECTIONS: '500',
       KEEP_ALIVE_SECONDS: '65',
+      HSTS_INCLUDE_SUBDOMAINS: 'true',
       METRICS_PORT: '9464',
       METRICS_HOST: '10.0.0.5',
       LOG_LEVEL: 'warn',
@@ -79,6 +82,7 @@ test('every variable is read', () => {
     host: '0.0.0.0',
     maxConnections: 500,
     keepAliveSeconds: 65,
+    hstsIncludeSubDomains: true,
     metrics: { host: '10.0.0.5', port: 9464 },
     logLevel: 'warn',
     logFormat: 'pretty',
@@ -145,6 +149,7 @@ test.each([
   ['WEBHOOK_TIMEOUT_SECONDS', '60', /seconds from 1 to 59/],
   ['WEBHOOKS_TO_LOOPBACK', 'yes', /true or false/],
   ['DELIVERIES', 'no', /true or false/],
+  ['HSTS_INCLUDE_SUBDOMAINS', 'yes', /true or false/],
   ['SUPABASE_URL', 'abc.supabase.co', /http or https/],
   ['SUPABASE_URL', 'ftp://abc.supabase.co', /http or https/],
   ['SUPABASE_PUBLISHABLE_KEY', ' ', /not be empty/],
@@ -268,4 +273,68 @@ test('Postmark takes the place of SMTP, with its message stream where that is an
     postmarkToken: 'token',
     messageStream: 'tickets',
   })
+})
+
+test.each([
+  ['SUPABASE_PUBLISHABE_KEY', 'SUPABASE_PUBLISHABLE_KEY'],
+  ['SUPABSE_URL', 'SUPABASE_URL'],
+  ['DELIVERY', 'DELIVERIES'],
+  ['ALLOWED_HOST', 'ALLOWED_HOSTS'],
+  ['MAIL_FORM', 'MAIL_FROM'],
+  ['TRUSTPROXY', 'TRUST_PROXY'],
+  ['public_url', 'PUBLIC_URL'],
+  ['DATABASE_URI', 'DATABASE_URL'],
+  ['PROT', 'PORT'],
+  ['USHER_DATADIR', 'USHER_DATA_DIR'],
+  ['USHER_PUBLIC_URL', 'PUBLIC_URL'],
+  ['USHER_COLOUR', undefined],
+])('%s is taken for %s', (name, meant) => {
+  expect(misspeltVariables({ [name]: 'x' })).toEqual([
+    {
+      message: `${name} is set, but Usher does not read it.`,
+      fix: meant === undefined ? expect.stringContaining('.env.example') : `Did you mean ${meant}?`,
+    },
+  ])
+})
+
+test('a variable of another program is none of ours', () => {
+  const foreign =
+    `PATH HOME HOSTNAME SHELL LANG TERM USER LOGNAME POST GHOST COST PORTS PGHOST PGPORT POSTGRES_PORT POSTGRES_HOST
+    REDIS_HOST REDIS_PORT REDIS_TLS_URL DATABASE_USER DATABASE_HOST DATABASE_PORT DATABASE_NAME DATABASE_SSL DB_URL MAIL_HOST MAIL_PORT
+    SMTP_HOST SMTP_PORT SMTP_USER HTTP_URL HTTP_PROXY http_proxy LOG_FILE LOG_DIR DATA_DIR NODE_ENV NODE_OPTIONS NODE_COMPILE_CACHE
+    SUPABASE_ANON_KEY SUPABASE_SERVICE_ROLE_KEY SUPABASE_SECRET_KEY SUPABASE_DB_URL SUPABASE_ACCESS_TOKEN SUPABASE_PROJECT_ID
+    NEXT_PUBLIC_SUPABASE_URL POSTMARK_API_KEY FLY_PUBLIC_IP RENDER_EXTERNAL_URL USHER_SERVICE_HOST USHER_PORT_3000_TCP_ADDR
+    npm_config_port npm_package_name`.split(/\s+/)
+  expect(misspeltVariables(Object.fromEntries(foreign.map((name) => [name, 'x'])))).toEqual([])
+  expect(misspeltVariables({ USHER_PORT: 'tcp://10.0.0.1:3000', DELIVERY: '' })).toEqual([])
+  // What was meant is there.
+  expect(misspeltVariables({ DATABASE_URI: 'x', DATABASE_URL: 'postgresql://localhost/usher' })).toEqual([])
+})
+
+test.each([
+  [{ METRICS_PORT: '3000' }, true],
+  [{ METRICS_PORT: '8080', PORT: '8080', HOST: '0.0.0.0' }, true],
+  [{ METRICS_PORT: '3000', METRICS_HOST: '10.0.0.5' }, false],
+  [{ METRICS_PORT: '0', PORT: '0' }, false],
+  [{ METRICS_PORT: '9464' }, false],
+  [{}, false],
+])('with %j the metrics have the port of the API: %s', (environment, isShared) => {
+  expect(doubtOfMetricsPort(readConfig(environment)) !== undefined).toBe(isShared)
+})
+
+test.each([
+  ['true', true],
+  ['1', false],
+  ['loopback', false],
+  ['false', false],
+])('TRUST_PROXY=%s lets callers choose their address: %s', (value, isDoubtful) => {
+  expect(doubtOfTrustProxy(readConfig({ TRUST_PROXY: value })) !== undefined).toBe(isDoubtful)
+})
+
+test.each([
+  ['USHER_SIGNING_KEY', 'no JSON'],
+  ['USHER_JWT_SECRET', 'short'],
+])('the edge function calls a wrong %s by the name that it has there', (name, value) => {
+  const read = () => readFunctionConfig({ ...supabase, COURIER_SECRET: 'x'.repeat(16), [name]: value })
+  expect(read).toThrow(new RegExp(`^${name} must be`))
 })

@@ -27,6 +27,7 @@ export async function serveApp({
     trustProxy: false,
     stores: {},
     mailFrom: 'tickets@localhost',
+    publicUrl,
     ...parts,
   })
   server.on('request', app)

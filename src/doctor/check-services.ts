@@ -2,7 +2,7 @@
 
 import nodemailer, { type NodemailerError } from 'nodemailer'
 import { Errors, ServerClient } from 'postmark'
-import type { Config } from '../config.ts'
+import { type Config, doubtOfMetricsPort, doubtOfTrustProxy, proxiesToTrust } from '../config.ts'
 import { reasonOf } from '../gateway/database-probe.ts'
 import { hostOf } from '../process/loopback.ts'
 import { type Finding, failed, ok, patience, warning } from './finding.ts'
@@ -136,4 +136,19 @@ function checkMcp(status: number, host: string): Finding {
     `The Usher at PUBLIC_URL refuses MCP clients the host ${host}.`,
     `Start it with PUBLIC_URL set as here, or with ALLOWED_HOSTS=${host}; the proxy must pass the Host header on.`,
   )
+}
+
+/** Usher itself speaks no TLS: where PUBLIC_URL is https, a proxy is in front. */
+export function checkTrustProxy(config: Pick<Config, 'trustProxy' | 'publicUrl'>): Finding[] {
+  const doubt = doubtOfTrustProxy(config)
+  if (doubt !== undefined) return [warning('trust_proxy', doubt.message, doubt.fix)]
+  if (config.trustProxy !== false || !config.publicUrl?.startsWith('https:')) return []
+  const message =
+    'PUBLIC_URL is https, so a proxy is in front, but TRUST_PROXY is not set: callers count as one address.'
+  return [warning('trust_proxy', message, proxiesToTrust)]
+}
+
+export function checkMetricsPort(config: Pick<Config, 'metrics' | 'host' | 'port'>): Finding[] {
+  const doubt = doubtOfMetricsPort(config)
+  return doubt === undefined ? [] : [failed('metrics', doubt.message, doubt.fix)]
 }

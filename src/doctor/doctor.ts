@@ -1,22 +1,25 @@
 // `usher doctor`: checks a configuration against what is there, each step by itself. It changes nothing, and says for each what mends it.
 
-import { type Config, ConfigError, readConfig } from '../config.ts'
+import { type Config, ConfigError, misspeltVariables, readConfig } from '../config.ts'
 import { findRunningStack } from '../embedded/stack.ts'
 import { checkDataApi } from './check-data-api.ts'
 import { checkDatabase } from './check-database.ts'
-import { checkMail, checkPublicUrl, checkRedis } from './check-services.ts'
-import { type Finding, failed, ok } from './finding.ts'
+import { checkMail, checkMetricsPort, checkPublicUrl, checkRedis, checkTrustProxy } from './check-services.ts'
+import { type Finding, failed, ok, warning } from './finding.ts'
 
 export async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   const config = configOf(environment)
-  if (Array.isArray(config)) return config
+  const misspelt = misspeltVariables(environment).map(({ message, fix }) => warning('configuration', message, fix))
+  if (Array.isArray(config)) return [...misspelt, ...config]
   const findings = await Promise.all([
     checkBackend(config),
     checkMail(config),
     checkRedis(config.redisUrl),
     checkPublicUrl(config),
+    checkTrustProxy(config),
+    checkMetricsPort(config),
   ])
-  return [ok('configuration', 'Every variable that is set is valid.'), ...findings.flat()]
+  return [ok('configuration', 'Every variable that is set is valid.'), ...misspelt, ...findings.flat()]
 }
 
 function configOf(environment: NodeJS.ProcessEnv): Config | Finding[] {

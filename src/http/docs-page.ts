@@ -27,41 +27,51 @@ const assets: Record<string, string> = {
   'swagger-ui-bundle.js': swaggerFiles,
 }
 
-const index = {
+const indexAt = (path: string) => ({
   name: 'Usher',
   version: packageJson.version,
-  documentation: '/docs',
-  openapi: '/openapi.json',
-  rest: '/api/v1',
-  mcp: '/api/mcp',
-  health: '/health',
-}
+  documentation: `${path}/docs`,
+  openapi: `${path}/openapi.json`,
+  rest: `${path}/api/v1`,
+  mcp: `${path}/api/mcp`,
+  health: `${path}/health`,
+})
 
 /** An event that exists, for the identifiers that the page fills in; without it they are examples. */
 export type Demo = { eventId: string; ticketTypeId: string }
 
-export function publicRouter(operations: readonly Operation[], demo?: Demo): Router {
+/** @param publicUrl where others reach the API; a proxy strips its path. */
+export function publicRouter(operations: readonly Operation[], demo?: Demo, publicUrl?: string): Router {
   const router = Router()
+  const path = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
   const file = (root: string, name: string, maxAge: number) =>
     serveContent(() => readFileSync(join(root, name)), extname(name), maxAge)
 
-  const json = serveContent(() => Buffer.from(JSON.stringify(index)), 'json', 0)
+  const json = serveContent(() => Buffer.from(JSON.stringify(indexAt(path))), 'json', 0)
   router.get('/', (req, res, next) => {
     const asJson = () => json(req, res, next)
-    res.format({ json: asJson, html: () => res.redirect('/docs'), default: asJson })
+    // With a path nothing tells whether it was asked for with a slash, so only the whole address is right.
+    const docs = path === '' ? '/docs' : `${publicUrl}/docs`
+    res.format({ json: asJson, html: () => res.redirect(docs), default: asJson })
   })
-  const openApi = () => Buffer.from(withDemo(JSON.stringify(describeApi(operations)), demo))
+  const openApi = () => Buffer.from(withDemo(JSON.stringify(describeApi(operations, path)), demo))
   router.get('/openapi.json', serveContent(openApi, 'json', 300))
   router.use('/docs', restrictPage)
   const read = (name: string) => readFileSync(join(ownFiles, name), 'utf8')
-  const page = () => Buffer.from(read('page.html').replace('<!-- guides -->', guideLinks()))
-  router.get('/docs', serveContent(page, 'html', 0))
+  const page = () => Buffer.from(read('page.html').replace('<!-- guides -->', guideLinks('docs/guides/')))
+  router.get('/docs', withoutSlash, serveContent(page, 'html', 0))
   for (const name of guides) {
     const guide = () => Buffer.from(renderGuide(name, read('guide.html')))
-    router.get(`/docs/guides/${name}`, serveContent(guide, 'html', 300))
+    router.get(`/docs/guides/${name}`, withoutSlash, serveContent(guide, 'html', 300))
   }
   for (const [name, root] of Object.entries(assets)) router.get(`/docs/${name}`, file(root, name, 3600))
   return router
+}
+
+/** Links in pages are relative, for a proxy may strip a path: so a page has one address, without a slash at its end. */
+export const withoutSlash: RequestHandler = ({ path }, res, next) => {
+  if (!path.endsWith('/')) return next()
+  res.redirect(301, `../${path.split('/').at(-2)}`)
 }
 
 const withDemo = (document: string, demo: Demo | undefined): string =>

@@ -7,7 +7,7 @@ import { findPackageJSON, stripTypeScriptTypes } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { Router } from 'express'
 import helmet from 'helmet'
-import { serveContent } from './docs-page.ts'
+import { serveContent, withoutSlash } from './docs-page.ts'
 
 const ownFiles = join(import.meta.dirname, 'door')
 /** The folder of a package, whichever build of it Node itself would import. */
@@ -24,9 +24,9 @@ const packageFiles: Record<string, string> = {
 }
 const importMap = JSON.stringify({
   imports: {
-    'lit-html': '/door/lit-html/lit-html.js',
-    idb: '/door/idb/index.js',
-    'zxing-wasm/reader': '/door/zxing/reader/index.js',
+    'lit-html': './door/lit-html/lit-html.js',
+    idb: './door/idb/index.js',
+    'zxing-wasm/reader': './door/zxing/reader/index.js',
   },
 })
 
@@ -60,6 +60,7 @@ export function doorRouter(): Router {
   router.use('/door', restrictPage)
   router.get(
     '/door',
+    withoutSlash,
     serveContent(() => content(''), 'html', 0),
   )
   for (const path of [...ownNames.filter((own) => own !== worker), ...Object.keys(packageFiles)]) {
@@ -70,7 +71,7 @@ export function doorRouter(): Router {
   }
   // It must stand above all that it answers for: below /door/ it could not answer for /door.
   router.get(`/door/${worker}`, (_req, res, next) => {
-    res.set('Service-Worker-Allowed', '/door')
+    res.set('Service-Worker-Allowed', '../door')
     next()
   })
   router.get(
@@ -84,7 +85,7 @@ export function doorRouter(): Router {
 function withFileList(text: string, files: Map<string, Buffer>): Buffer {
   const version = createHash('sha256')
   for (const [path, content] of files) version.update(`${path}\n${content.length}\n`).update(content)
-  const paths = [...files.keys()].map((path) => (path === '' ? '/door' : `/door/${path}`))
+  const paths = [...files.keys()].map((path) => path || '../door')
   const list = { version: version.digest('base64url').slice(0, 16), paths }
   return Buffer.from(`const door = ${JSON.stringify(list)}\n${text}`)
 }

@@ -18,11 +18,10 @@ const fileOf = (name: string) => join(folder, `${name}.md`)
 
 export const guides: readonly string[] = Object.keys(titles).filter((name) => existsSync(fileOf(name)))
 
-export const guideLinks = (current?: string): string =>
+/** Links of a page, relative to it. @param folder of the guides. */
+export const guideLinks = (folder: string, current?: string): string =>
   guides
-    .map(
-      (name) => `<a href="/docs/guides/${name}"${name === current ? ' aria-current="page"' : ''}>${titles[name]}</a>`,
-    )
+    .map((name) => `<a href="${folder}${name}"${name === current ? ' aria-current="page"' : ''}>${titles[name]}</a>`)
     .join(' ')
 
 /** @param page with comments where the title, the links and the content belong. */
@@ -34,7 +33,7 @@ export function renderGuide(name: string, page: string): string {
     .replaceAll('<pre>', '<pre tabindex="0">')
     .replaceAll('<table>', '<div class="wide" role="region" aria-label="Table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
-  const parts: Record<string, string> = { title: titles[name] ?? name, guides: guideLinks(name), content }
+  const parts: Record<string, string> = { title: titles[name] ?? name, guides: guideLinks('', name), content }
   return page.replace(/<!-- (title|guides|content) -->/g, (_, part: string) => parts[part] ?? '')
 }
 
@@ -54,5 +53,5 @@ function link(this: Renderer, { href, tokens }: Tokens.Link): string {
   const text = this.parser.parseInline(tokens)
   if (/^(https?:|#)/.test(href)) return `<a href="${href}">${text}</a>`
   const [, name = '', anchor = ''] = /^([\w-]+)\.md(#[\w-]+)?$/.exec(href) ?? []
-  return guides.includes(name) ? `<a href="/docs/guides/${name}${anchor}">${text}</a>` : text
+  return guides.includes(name) ? `<a href="${name}${anchor}">${text}</a>` : text
 }

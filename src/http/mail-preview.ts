@@ -66,6 +66,11 @@ function withImages({ html: body = '', attachments }: Email): string {
   }, body)
 }
 
+/** Its address where this machine reaches the API. Undefined: it would not be served there. */
+export function mailPreviewAt(url: string): string | undefined {
+  return localhostAllowedHostnames().includes(new URL(url).hostname) ? `${url}/mail` : undefined
+}
+
 /** For others these paths do not exist. The Host header is checked against DNS rebinding. */
 const forThisMachine: RequestHandler = (req, res, next) => {
   res.set('Cache-Control', 'no-store')

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Store } from 'express-rate-limit'
-import helmet from 'helmet'
+import helmet, { type HelmetOptions } from 'helmet'
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../courier/courier-rpc.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
@@ -23,6 +23,7 @@ import { apiErrorOfExpress } from './errors.ts'
 import { logError, logRequests } from './log-requests.ts'
 import { mailPreviewRouter } from './mail-preview.ts'
 import { mcpRouter } from './mcp.ts'
+import { noticeProxy } from './notice-proxy.ts'
 import { postmarkRouter } from './postmark-webhook.ts'
 import { limitRate } from './rate-limit.ts'
 import { answerReadiness } from './readiness.ts'
@@ -46,6 +47,10 @@ export type AppParts = {
   mailFolder?: string
   /** Sender of e-mails, and so the organiser of a calendar entry where the organisation has no address. */
   mailFrom: string
+  /** Where others reach the API. A proxy strips its path. */
+  publicUrl?: string | undefined
+  /** Whether every host below the one of an https `publicUrl` is for https only, too. */
+  hstsIncludeSubDomains?: boolean
   /** What calls of the documentation page are about. */
   demo?: Demo
   /** Called after each committed write. */
@@ -65,6 +70,8 @@ export function createApp({
   postmark,
   mailFolder,
   mailFrom,
+  publicUrl,
+  hstsIncludeSubDomains = false,
   demo,
   onWritten,
   measure,
@@ -82,7 +89,8 @@ export function createApp({
   app.disable('x-powered-by')
   app.use(logRequests(log))
   if (measure !== undefined) app.use(measure)
-  app.use(setHeaders(securityHeaders()))
+  if (trustProxy === false) app.use(noticeProxy(log))
+  app.use(setHeaders(securityHeaders(hstsOf(publicUrl, hstsIncludeSubDomains))))
   app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
   app.use(
     '/api/mcp',
@@ -94,7 +102,7 @@ export function createApp({
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
   if (health !== undefined) app.get('/ready', answerReadiness(health))
-  app.use(publicRouter(operations, demo))
+  app.use(publicRouter(operations, demo, publicUrl))
   app.use(doorRouter())
   app.use(ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }))
   if (postmark !== undefined) app.use(postmarkRouter(postmark.secret, postmark.rpc, countFailure))
@@ -106,15 +114,19 @@ export function createApp({
 }
 
 /** Helmet's headers, which are the same for every answer: it would make them again for each. */
-function securityHeaders(): Map<string, string> {
+function securityHeaders(strictTransportSecurity: HelmetOptions['strictTransportSecurity']): Map<string, string> {
   const headers = new Map<string, string>()
   const answer = {
     setHeader: (name: string, value: string) => headers.set(name, value),
     removeHeader: (name: string) => headers.delete(name),
   }
-  helmet()({} as IncomingMessage, answer as unknown as ServerResponse, () => {})
+  helmet({ strictTransportSecurity })({} as IncomingMessage, answer as unknown as ServerResponse, () => {})
   return headers
 }
+
+/** What is reached by http has no use for it, and other hosts of the domain are not ours to bind. */
+const hstsOf = (publicUrl: string | undefined, includeSubDomains: boolean) =>
+  publicUrl?.startsWith('https:') ? { includeSubDomains } : false
 
 const setHeaders =
   (headers: Map<string, string>): RequestHandler =>

@@ -12,7 +12,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { withDatabase } from '../../src/admin.ts'
 import { checkDatabase } from '../../src/doctor/check-database.ts'
-import { checkMail } from '../../src/doctor/check-services.ts'
+import { checkMail, checkTrustProxy } from '../../src/doctor/check-services.ts'
 import { examine } from '../../src/doctor/doctor.ts'
 import { findPostgrest } from '../../src/embedded/binaries.ts'
 import { findDataDirectory } from '../../src/embedded/data-directory.ts'
@@ -168,6 +168,14 @@ test('a signing key as the Supabase CLI prints it works once its public half was
 describe('it finds, and says how to mend,', () => {
   test.each<[string, () => NodeJS.ProcessEnv | Promise<NodeJS.ProcessEnv>, string, RegExp]>([
     ['a variable that is missing', () => ({ SUPABASE_PUBLISHABLE_KEY: '' }), 'configuration', /\.env\.example/],
+    [
+      'a variable that is misspelt',
+      () => ({ SUPABASE_SINGING_KEY: 'x' }),
+      'configuration',
+      /mean SUPABASE_SIGNING_KEY/,
+    ],
+    ['a trusted proxy that may be anybody', () => ({ TRUST_PROXY: 'true' }), 'trust_proxy', /number of proxies/],
+    ['metrics on the port of the API', () => ({ PORT: '3000', METRICS_PORT: '3000' }), 'metrics', /METRICS_PORT to/],
     ['a project that is away', async () => ({ SUPABASE_URL: `http://${await nothing()}` }), 'data_api', /paused/],
     ['an address of something else', () => ({ SUPABASE_URL: `${gateway.url}/x` }), 'data_api', /https:\/\/PROJECT/],
     [
@@ -280,6 +288,13 @@ test('a database of another project is told from one that is away', async () => 
   const pooler = 'postgresql://postgres.abcdefghijklmnopqrst:x@127.0.0.1:9/postgres'
   const [finding] = await checkDatabase(pooler, 'https://bbcdefghijklmnopqrst.supabase.co/rest/v1')
   expect(finding).toMatchObject({ check: 'database', fix: 'Take both from the same project.' })
+})
+
+test('a public URL with TLS tells of a proxy, which must be named', () => {
+  const publicUrl = 'https://usher.example.com'
+  expect(checkTrustProxy({ publicUrl, trustProxy: false })).toMatchObject([{ check: 'trust_proxy', status: 'warning' }])
+  expect(checkTrustProxy({ publicUrl, trustProxy: 1 })).toEqual([])
+  expect(checkTrustProxy({ publicUrl: 'http://usher.internal', trustProxy: false })).toEqual([])
 })
 
 describe('mail', () => {

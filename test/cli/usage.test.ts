@@ -59,6 +59,14 @@ describe.concurrent('a wrong configuration', () => {
   test.each([
     [{ PORT: 'http' }, /^PORT must be a port number from 0 to 65535\.\n$/],
     [{ PORT: '70000', LOG_LEVEL: 'loud' }, /^PORT .+\.\nLOG_LEVEL .+\.\n$/],
+    [
+      { PORT: '3000', METRICS_PORT: '3000', TRUST_PROXY: 'true', DELIVERY: 'false' },
+      /^Warning: DELIVERY .+ Did you mean DELIVERIES\?\nWarning: TRUST_PROXY=true .+\nMETRICS_PORT is 3000, as is PORT\. .+\n$/,
+    ],
+    [
+      { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_JWT_SECRET: 'x'.repeat(32), SUPABASE_PUBLISHABE_KEY: 'x' },
+      /^Warning: SUPABASE_PUBLISHABE_KEY .+ Did you mean SUPABASE_PUBLISHABLE_KEY\?\nSUPABASE_PUBLISHABLE_KEY must be set/,
+    ],
   ])('%j ends `usher start` with 2, naming each variable', async (env, complaint) => {
     const { code, stdout, stderr } = await usher(['start'], dataDir, env)
     expect([code, stdout]).toEqual([2, ''])

@@ -27,9 +27,9 @@ test('the page is under 250 kB without the reader of codes, and every file is se
   expect(bytes).toBeLessThan(250_000)
 
   const worker = await get('/door/service-worker.ts')
-  expect(worker.headers.get('service-worker-allowed')).toBe('/door')
+  expect(worker.headers.get('service-worker-allowed')).toBe('../door')
   const { paths } = JSON.parse(/^const door = (.*)$/m.exec(await worker.text())?.[1] ?? '')
-  expect(paths.toSorted()).toEqual(files.map(([path]) => (path === '' ? '/door' : `/door/${path}`)).toSorted())
+  expect(paths.toSorted()).toEqual(files.map(([path]) => path || '../door').toSorted())
   for (const [path, content] of files) {
     const answer = await get(path === '' ? '/door' : `/door/${path}`)
     expect([path, answer.status]).toEqual([path, 200])

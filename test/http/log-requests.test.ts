@@ -284,3 +284,19 @@ test('a key that is sent as the id of a request stays out of the log and of the 
   await it.lines(1)
   expect(it.text()).not.toContain(prefixOf(it.key))
 })
+
+test('a proxy in front without TRUST_PROXY is mentioned once, and not its callers', async () => {
+  const forwarded = { headers: { 'X-Forwarded-For': '203.0.113.7' } }
+  const warnings = async (trustProxy: boolean | number) => {
+    const { log, lines, text } = memory()
+    const { url } = await ownApp({ log, trustProxy })
+    await fetch(`${url}/health`)
+    for (let i = 0; i < 2; i++) await fetch(`${url}/health`, forwarded)
+    const logged = await lines(3)
+    await expect.poll(() => text().match(/"msg":"request"/g)).toHaveLength(3)
+    expect(text()).not.toContain('203.0.113.7')
+    return logged.filter(({ level }) => level === 40 || level === 'warn').map(({ msg }) => msg)
+  }
+  expect(await warnings(false)).toEqual([expect.stringContaining('TRUST_PROXY is not set')])
+  expect(await warnings(1)).toEqual([])
+})

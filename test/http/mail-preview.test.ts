@@ -8,6 +8,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { openMail } from '../../src/courier/mail/index.ts'
+import { mailPreviewAt } from '../../src/http/mail-preview.ts'
 import { pendingTicket, sender } from '../courier/pending-ticket.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { ownApp } from '../support/own-app.ts'
@@ -161,3 +162,13 @@ test.each(['', '/one.eml', '/one.eml/source', '/%20%2F%2Fexample.com'])(
     expect(new URL(headers.get('location') ?? '', url).href).toBe(url + path)
   },
 )
+
+test.each([
+  ['http://127.0.0.1:3000', 'http://127.0.0.1:3000/mail'],
+  ['http://localhost:3000', 'http://localhost:3000/mail'],
+  ['http://[::1]:3000', 'http://[::1]:3000/mail'],
+  ['http://192.168.1.5:3000', undefined],
+  ['http://127.0.0.53:3000', undefined],
+])('of a listener at %s the mail preview is at %s', (url, preview) => {
+  expect(mailPreviewAt(url)).toBe(preview)
+})

@@ -72,7 +72,7 @@ const complete = () => {
 new MutationObserver(complete).observe(document.getElementById('swagger-ui'), { childList: true, subtree: true })
 
 window.SwaggerUIBundle({
-  url: '/openapi.json',
+  url: 'openapi.json',
   dom_id: '#swagger-ui',
   plugins: [plugin],
   deepLinking: true,

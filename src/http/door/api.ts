@@ -1,5 +1,6 @@
 // The calls of the door, by fetch. Tells what the page must tell apart: no network, a key that is refused, anything else.
 
+import { base } from './base.ts'
 import type { DoorLink } from './link.ts'
 import type { WaitingScan } from './store.ts'
 import type { Direction, Point, Reason, Ticket } from './verdict.ts'
@@ -63,7 +64,7 @@ async function call<T>(link: DoorLink, method: 'GET' | 'POST', path: string, wai
   let answer: { data?: unknown; error?: { code: string; message: string } }
   let retryAfter: number
   try {
-    const response = await fetch(`/api/v1${path}`, {
+    const response = await fetch(new URL(`api/v1${path}`, base), {
       method,
       headers: {
         Authorization: `Bearer ${link.key}`,

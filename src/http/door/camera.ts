@@ -8,7 +8,7 @@ const pauseMilliseconds = 60
 /** A ticket stays before the camera for a while: a code counts again after it was out of sight for so long. */
 const forgottenAfterMilliseconds = 1_000
 
-prepareZXingModule({ overrides: { locateFile: () => '/door/zxing/zxing_reader.wasm' } })
+prepareZXingModule({ overrides: { locateFile: () => new URL('zxing/zxing_reader.wasm', import.meta.url).href } })
 
 export type Camera = {
   stop(): void

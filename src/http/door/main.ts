@@ -1,6 +1,7 @@
 // Starts the page: takes the link, opens the session in one tab at a time, and connects camera, keyboard and view to it.
 
 import { render } from 'lit-html'
+import { base, nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera } from './camera.ts'
 import { parseLink, takeLink } from './link.ts'
 import { Session } from './session.ts'
@@ -138,7 +139,7 @@ function listenToScanner(): void {
 async function holdDoor(): Promise<void> {
   await new Promise<void>((isHeld) => {
     void navigator.locks
-      .request('usher-door', { steal: true }, () => {
+      .request(nameOfStore, { steal: true }, () => {
         isHeld()
         return new Promise(() => {})
       })
@@ -159,7 +160,9 @@ async function main(): Promise<void> {
     const opened = takeLink()
     if (opened !== null) session.use(opened)
   })
-  await navigator.serviceWorker?.register('/door/service-worker.ts', { scope: '/door' })
+  await navigator.serviceWorker?.register(new URL('door/service-worker.ts', base), {
+    scope: new URL('door', base).pathname,
+  })
 }
 
 void main()

@@ -3,14 +3,19 @@
 
 /// <reference lib="webworker" />
 
+/** Relative to this file. */
 declare const door: { version: string; paths: string[] }
 const worker = self as unknown as ServiceWorkerGlobalScope
-const cacheName = `door-${door.version}`
+const paths = door.paths.map((path) => new URL(path, worker.location.href).pathname)
+// Caches are the origin's, and another Usher may be at another path of it.
+const suffix = new URL('..', worker.location.href).pathname.slice(0, -1)
+const isOwn = (name: string) => /^door-[\w-]+(.*)$/.exec(name)?.[1] === suffix
+const cacheName = `door-${door.version}${suffix}`
 
 worker.addEventListener('install', (event) => {
   const keep = async () => {
     const cache = await caches.open(cacheName)
-    await cache.addAll(door.paths.map((path) => new Request(path, { cache: 'no-cache' })))
+    await cache.addAll(paths.map((path) => new Request(path, { cache: 'no-cache' })))
     await worker.skipWaiting()
   }
   event.waitUntil(keep())
@@ -19,7 +24,7 @@ worker.addEventListener('install', (event) => {
 worker.addEventListener('activate', (event) => {
   const replace = async () => {
     for (const name of await caches.keys()) {
-      if (name.startsWith('door-') && name !== cacheName) await caches.delete(name)
+      if (isOwn(name) && name !== cacheName) await caches.delete(name)
     }
     await worker.clients.claim()
   }
@@ -28,7 +33,7 @@ worker.addEventListener('activate', (event) => {
 
 worker.addEventListener('fetch', (event) => {
   const { pathname } = new URL(event.request.url)
-  if (event.request.method !== 'GET' || !door.paths.includes(pathname)) return
+  if (event.request.method !== 'GET' || !paths.includes(pathname)) return
   const answer = async () => (await (await caches.open(cacheName)).match(pathname)) ?? fetch(event.request)
   event.respondWith(answer())
 })

@@ -1,6 +1,7 @@
 // What stays on the device, in IndexedDB: always the scans that wait to be uploaded; key and list only if the person wants it.
 
 import { type DBSchema, deleteDB, type IDBPDatabase, openDB } from 'idb'
+import { nameOfStore } from './base.ts'
 import type { DoorLink } from './link.ts'
 import type { Direction, Door, Ticket } from './verdict.ts'
 
@@ -42,11 +43,10 @@ interface Schema extends DBSchema {
   scans: { key: string; value: WaitingScan }
 }
 
-const name = 'usher-door'
 export type Store = IDBPDatabase<Schema>
 
 export const openStore = (): Promise<Store> =>
-  openDB<Schema>(name, 1, {
+  openDB<Schema>(nameOfStore, 1, {
     upgrade(database) {
       database.createObjectStore('kept')
       database.createObjectStore('tickets', { keyPath: 'attendee_id' })
@@ -88,5 +88,5 @@ export async function dropScans(store: Store, scanIds: readonly string[]): Promi
 
 export async function wipe(store: Store): Promise<void> {
   store.close()
-  await deleteDB(name)
+  await deleteDB(nameOfStore)
 }

@@ -8,7 +8,7 @@ import type { Operation } from '../../operation.ts'
 import { namedObjects } from './objects.ts'
 import { requestOf } from './requests.ts'
 import { errorSchemas, headers, pictureResponses, responsesOf, sharedErrorResponses } from './responses.ts'
-import { tagOf, tags } from './tags.ts'
+import { tagOf, tagsAt } from './tags.ts'
 import { describeWebhooks } from './webhooks.ts'
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
@@ -27,7 +27,8 @@ true. Give every write an \`Idempotency-Key\`, and repeat it when repeating the 
 AI assistants find every operation as a tool of the same name at the MCP endpoint, \`POST /api/mcp\`, with the same key.
 `.trim()
 
-export function describeApi(operations: readonly Operation[]): OpenApiDocument {
+/** @param path that a proxy strips: generated clients join `servers` to a host, so it has no relative address. */
+export function describeApi(operations: readonly Operation[], path = ''): OpenApiDocument {
   return createDocument({
     openapi: '3.1.1',
     info: {
@@ -38,9 +39,9 @@ export function describeApi(operations: readonly Operation[]): OpenApiDocument {
       contact: { name: 'The operator of this server, who issued your API key' },
       license: { name: 'All rights reserved', identifier: 'LicenseRef-UNLICENSED' },
     },
-    servers: [{ url: '/api/v1', description: 'This server: in production, or local.', 'x-internal': false }],
+    servers: [{ url: `${path}/api/v1`, description: 'This server: in production, or local.', 'x-internal': false }],
     security: [{ api_key: [] }],
-    tags: [...tags],
+    tags: tagsAt(path),
     paths: pathsOf(operations),
     webhooks: describeWebhooks(),
     components: {

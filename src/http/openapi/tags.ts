@@ -71,11 +71,13 @@ const chapters: readonly Tag[] = [
   },
 ]
 
-export const tags = chapters.map(({ name, description, guide }) => ({
-  name,
-  description,
-  externalDocs: { description: 'Guide', url: `/docs/guides/${guide}` },
-}))
+/** @param path of this server, before that of the guides. */
+export const tagsAt = (path: string) =>
+  chapters.map(({ name, description, guide }) => ({
+    name,
+    description,
+    externalDocs: { description: 'Guide', url: `${path}/docs/guides/${guide}` },
+  }))
 
 export function tagOf(operation: Operation): string {
   const kind = kindOf(answeredObject(operation)) ?? operation.name

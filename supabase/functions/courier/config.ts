@@ -23,7 +23,7 @@ export function readFunctionConfig(environment: Environment): FunctionConfig {
       'USHER_JWT_SECRET or USHER_SIGNING_KEY must be set, to the value that SUPABASE_JWT_SECRET or SUPABASE_SIGNING_KEY has for the API.',
     )
   }
-  const courier = readConfig({
+  const courier = read({
     ...environment,
     SUPABASE_PUBLISHABLE_KEY: publishableKeyOf(environment),
     // Supabase reserves names that begin with SUPABASE_.
@@ -38,6 +38,16 @@ export function readFunctionConfig(environment: Environment): FunctionConfig {
     )
   }
   return { courier, database, secret }
+}
+
+/** Names the secrets as they are called here. */
+function read(environment: Environment): Config {
+  try {
+    return readConfig(environment)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ConfigError(error.message.replace(/\bSUPABASE_(JWT_SECRET|SIGNING_KEY)\b/g, 'USHER_$1'))
+  }
 }
 
 /** The first key of the JSON object that Supabase sets, or the legacy anon key. */
