@@ -24,7 +24,7 @@ import type { Principals } from '../gateway/principals.ts'
 import { type Operation, scopes } from '../operation.ts'
 import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
-import { isMalformed, readJson } from './json-body.ts'
+import { isMalformed, isUnbounded, readJson } from './json-body.ts'
 import { logError, noteRoute } from './log-requests.ts'
 import { listedGuides, readGuide } from './mcp-guides.ts'
 import { answerOf, type PlainRequest, plainRequest, tailOf } from './mcp-plain.ts'
@@ -311,11 +311,17 @@ function requireValidBatch(batch: unknown[], revision: unknown): void {
 /** Answers an unreadable message with a JSON-RPC error without an id. */
 function answerUnreadable(principals: Principals): ErrorRequestHandler {
   return async (error, _req, res, next) => {
-    const unreadable = isMalformed(error) ? new ProtocolError(ProtocolErrorCode.ParseError, error.message) : error
+    const unreadable = protocolErrorOf(error)
     if (!(unreadable instanceof ProtocolError)) return next(error)
     await confirm(callerOf(res), principals)
     res.status(400).json({ jsonrpc: '2.0', id: null, error: { code: unreadable.code, message: unreadable.message } })
   }
+}
+
+function protocolErrorOf(error: unknown): unknown {
+  if (isMalformed(error)) return new ProtocolError(ProtocolErrorCode.ParseError, error.message)
+  if (isUnbounded(error)) return new ProtocolError(ProtocolErrorCode.InvalidRequest, `The ${error.message}.`)
+  return error
 }
 
 /** The request for the SDK, which answers 406 without an Accept header; an example in docs/spec.md sends none. */
