@@ -43,8 +43,11 @@ export type Operation = {
   bodyLimit?: { bytes: number; values: number }
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
   input: z.ZodObject
-  /** The body over REST as published, where it has one of several forms: its name, and theirs. `input` validates it. */
-  body?: { name: string; forms: Record<string, z.ZodObject> }
+  /**
+   * The body over REST as published, where `input`, which validates it, cannot say that it or a part has one of several forms: its name,
+   * theirs, and those of its parts.
+   */
+  body?: { name: string; forms: Record<string, z.ZodObject>; parts?: Record<string, z.ZodType> }
   /** The whole body of a successful answer. */
   output: z.ZodObject
   /** Images of the answer, by file extension: REST serves `path.png`; an MCP result includes the PNG. */

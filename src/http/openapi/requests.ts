@@ -62,10 +62,15 @@ export function bodyOf(operation: Operation): Body | undefined {
 function makeBody(operation: Operation): Body | undefined {
   if (isRead(operation)) return undefined
   const name = operation.body?.name ?? `${pascal(operation.name)}Request`
-  if (operation.body !== undefined) return { name, schema: z.xor(Object.values(operation.body.forms)) }
+  if (operation.body !== undefined) return { name, schema: oneOfForms(Object.values(operation.body.forms)) }
   if (operation.method === 'PATCH') return { name, schema: operation.input.shape.changes as z.ZodType }
   const { rest } = parametersOf(operation)
   return Object.keys(rest).length === 0 ? undefined : { name, schema: z.strictObject(rest) }
+}
+
+function oneOfForms(forms: z.ZodObject[]): z.ZodType {
+  const [only, ...others] = forms
+  return only !== undefined && others.length === 0 ? only : z.xor(forms)
 }
 
 function withExamples(fields: Fields, example: Example | undefined): Fields {
