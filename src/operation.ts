@@ -1,7 +1,7 @@
 // The type of an operation: one plain value from which REST routes (http/rest.ts), MCP tools (http/mcp.ts) and the OpenAPI
 // document are made. Its name is the name of its SQL function in schema `api`.
 
-import type * as z from 'zod'
+import * as z from 'zod'
 import type { ErrorCode } from './operations/error-codes.ts'
 
 /** The scopes of an API key (docs/spec.md, "Scopes"). Each is a database role: `events:read` is `scope_events_read`. */
@@ -74,6 +74,12 @@ export function isRead(operation: Operation): boolean {
 /** Whether it answers a page of a list; otherwise one object under `data`. */
 export function isList(operation: Operation): boolean {
   return 'has_more' in operation.output.shape
+}
+
+/** Whether it answers one object that has a version, and so an ETag. */
+export function hasVersion({ output }: Operation): boolean {
+  const data: unknown = output.shape.data
+  return data instanceof z.ZodObject && 'version' in data.shape
 }
 
 /** Names of the inputs that are path parameters. */

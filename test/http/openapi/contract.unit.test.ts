@@ -35,12 +35,17 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
   const required = tool.inputSchema.required ?? []
   const body = requestBody?.content['application/json']?.schema
   const forms = body === undefined ? [] : formsOf(body)
+  const etagOnRead = isRead(operation) && describedAs(operation)?.responses['200']?.headers.ETag !== undefined
   const names = (place: string) => parameters.filter((p) => p.in === place).map(({ name }) => name)
 
   test('takes over REST what its tool takes: in the path, the query of a read, or the body', () => {
     const bodyFields =
       operation.method === 'PATCH' ? ['changes'] : forms.flatMap((form) => Object.keys(form.properties ?? {}))
-    const headers = [...(fields.idempotency_key ? ['Idempotency-Key'] : []), ...(fields.if_version ? ['If-Match'] : [])]
+    const headers = [
+      ...(fields.idempotency_key ? ['Idempotency-Key'] : []),
+      ...(fields.if_version ? ['If-Match'] : []),
+      ...(etagOnRead ? ['If-None-Match'] : []),
+    ]
     expect(names('header')).toEqual(headers)
     expect(names('path')).toEqual(pathParameters(operation))
     const taken = new Set([...names('path'), ...names('query'), ...bodyFields])
@@ -81,8 +86,12 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
   test('answers what its tool answers', () => {
     const { $schema: _, ...output } = tool.outputSchema
-    const successes = Object.entries(describedAs(operation)?.responses ?? {}).filter(([status]) => Number(status) < 400)
-    expect(successes.map(([, { content }]) => content['application/json']?.schema)).toEqual([output])
+    const successes = Object.entries(describedAs(operation)?.responses ?? {}).filter(([status]) => Number(status) < 300)
+    expect(successes.map(([, { content }]) => content?.['application/json']?.schema)).toEqual([output])
+  })
+
+  test('answers 304 exactly where a read has an ETag', () => {
+    expect(describedAs(operation)?.responses['304'] !== undefined).toBe(etagOnRead)
   })
 
   test('names its scope, and stands in a chapter that is described', () => {
