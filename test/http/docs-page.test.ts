@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'v
 import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
-import { atWidth, expectScheme, obstacles, outline, schemes, widths } from './accessibility.ts'
+import { atWidth, expectScheme, gaps, obstacles, outline, schemes, widths } from './accessibility.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -55,6 +55,7 @@ test.skipIf(!hasBrowser)('on a phone a guest is registered at the first click, a
   const { url } = await ownApp({ demo: { eventId, ticketTypeId } })
   const { page, complaints } = await docs(url, 375)
   await expectFitting(page)
+  expect(await gaps(page)).toEqual([])
 
   await atWidth(page, 375)
   await page.getByRole('button', { name: 'Authorize' }).first().click()
@@ -98,6 +99,7 @@ test.skipIf(!hasBrowser)('a guide fits and can be read', async () => {
   onTestFinished(() => page.close())
   await page.goto(`${inject('apiUrl')}/docs/guides/errors`)
   await expectFitting(page)
+  expect(await gaps(page)).toEqual([])
   await expectReadable(page)
 })
 
