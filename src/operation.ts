@@ -1,7 +1,7 @@
 // The type of an operation: one plain value from which REST routes (http/rest.ts), MCP tools (http/mcp.ts) and the OpenAPI
 // document are made. Its name is the name of its SQL function in schema `api`.
 
-import type * as z from 'zod'
+import * as z from 'zod'
 import type { ErrorCode } from './operations/error-codes.ts'
 
 /** The scopes of an API key (docs/spec.md, "Scopes"). Each is a database role: `events:read` is `scope_events_read`. */
@@ -43,8 +43,11 @@ export type Operation = {
   bodyLimit?: { bytes: number; values: number }
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
   input: z.ZodObject
-  /** The body over REST as published, where it has one of several forms: its name, and theirs. `input` validates it. */
-  body?: { name: string; forms: Record<string, z.ZodObject> }
+  /**
+   * The body over REST as published, where `input`, which validates it, cannot say that it or a part has one of several forms: its name,
+   * theirs, and those of its parts.
+   */
+  body?: { name: string; forms: Record<string, z.ZodObject>; parts?: Record<string, z.ZodType> }
   /** The whole body of a successful answer. */
   output: z.ZodObject
   /** Images of the answer, by file extension: REST serves `path.png`; an MCP result includes the PNG. */
@@ -71,6 +74,12 @@ export function isRead(operation: Operation): boolean {
 /** Whether it answers a page of a list; otherwise one object under `data`. */
 export function isList(operation: Operation): boolean {
   return 'has_more' in operation.output.shape
+}
+
+/** Whether it answers one object that has a version, and so an ETag. */
+export function hasVersion({ output }: Operation): boolean {
+  const data: unknown = output.shape.data
+  return data instanceof z.ZodObject && 'version' in data.shape
 }
 
 /** Names of the inputs that are path parameters. */

@@ -157,7 +157,7 @@ async function reach(
   const probe = createProbe(address, tokens)
   await reachDatabase(probe, { name: database.kind === 'supabase' ? 'SUPABASE_URL' : 'The database', say, signal })
   const health = createDatabaseHealth(probe)
-  return { dataApi: guardDataApi(createDataApi(address.url, address.projectKey), health), health }
+  return { dataApi: guardDataApi(createDataApi(address.url, tokens, address.projectKey), health), health }
 }
 
 function warnOfLoopback(config: Config, say: Say): void {

@@ -19,9 +19,10 @@ export async function serveApp({
 }> {
   const server = createServer()
   const listening = await listenOnLoopback(server)
+  const tokens = await createTokens({ secret: jwtSecret }, publicUrl ?? listening.url)
   const app = createApp({
-    dataApi: createDataApi(dataApiUrl),
-    tokens: await createTokens({ secret: jwtSecret }, publicUrl ?? listening.url),
+    dataApi: createDataApi(dataApiUrl, tokens),
+    tokens,
     log,
     allowedHosts: [],
     trustProxy: false,

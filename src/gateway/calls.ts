@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { isList, isRead, type Operation, roleOf } from '../operation.ts'
+import { isList, isRead, type Operation, pathParameters, roleOf } from '../operation.ts'
 import { characters, withoutControl } from '../operations/fields.ts'
 import { ApiError } from './api-error.ts'
 import { createBatches } from './batches.ts'
@@ -99,7 +99,7 @@ export function createCall({
 
   return async (operation, caller, input, idempotencyKey) => {
     await requireScope(operation, caller, principals)
-    const args = parseInput(operation.input, input)
+    const args = parseInput(operation.input, input, caller.source === 'api' ? pathParameters(operation) : [])
 
     if (isRead(operation)) {
       const result = await run(operation, caller, args, true)

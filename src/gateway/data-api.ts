@@ -3,7 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@supabase/supabase-js'
 import { createDataApiFetch, type Fetch } from './data-api-fetch.ts'
-import { apiErrorOfDatabase, fieldsOf, lostRace } from './database-error.ts'
+import { apiErrorOfDatabase, fieldsOf, lostRace, refusedToken } from './database-error.ts'
+import type { Tokens } from './tokens.ts'
 
 // Postgres gives up after 8 s (statement_timeout); a longer wait means that the answer was lost.
 const timeoutMs = 15_000
@@ -21,10 +22,16 @@ export type DataApi = {
 
 /**
  * @param url base URL of PostgREST; on Supabase it ends in `/rest/v1`.
+ * @param tokens whose tokens the calls are made with.
  * @param projectKey Supabase's publishable (or anon) key, which its gateway requires beside the token.
  * @param send sends the requests.
  */
-export function createDataApi(url: string, projectKey?: string, send: Fetch = createDataApiFetch(url)): DataApi {
+export function createDataApi(
+  url: string,
+  tokens: Pick<Tokens, 'inPlaceOf'>,
+  projectKey?: string,
+  send: Fetch = createDataApiFetch(url),
+): DataApi {
   // The client takes the Data API to be below the project's URL; PostgREST alone has it at its root, and reads no key.
   const base = new URL(url).href.replace(/\/$/, '')
   const project = base.replace(/\/rest\/v1$/, '')
@@ -40,9 +47,16 @@ export function createDataApi(url: string, projectKey?: string, send: Fetch = cr
     async rpc(fn, args, token, repeatable) {
       const timeout = new AbortController()
       const timer = setTimeout(() => timeout.abort(new DOMException('No answer in time.', 'TimeoutError')), timeoutMs)
-      const ask = () => client.rpc(fn, args).setHeader('Authorization', `Bearer ${token}`).abortSignal(timeout.signal)
+      let accepted = token
+      const ask = () =>
+        client.rpc(fn, args).setHeader('Authorization', `Bearer ${accepted}`).abortSignal(timeout.signal)
       try {
         let { data, error, status } = await ask()
+        // Nothing was executed. A second refusal has other reasons than when the token was signed.
+        if (error !== null && refusedToken(error)) {
+          accepted = await tokens.inPlaceOf(token)
+          ;({ data, error, status } = await ask())
+        }
         if (error !== null && lostRace(error)) {
           await sleep(Math.random() * maximumPauseMs)
           ;({ data, error, status } = await ask())

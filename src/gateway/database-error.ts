@@ -10,6 +10,8 @@ type DatabaseError = { code?: string; message: string; details?: unknown; hint?:
 // Certainly rolled back, or never started: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 57014 statement timeout, 53xxx
 // resources, 57P03 not accepting connections, PGRST000, 002 and 003 PostgREST without a connection.
 const transient = /^(40P01|40001|55P03|57014|53...|57P03|PGRST00[023])$/
+// PostgREST refuses the token, mostly because of its time, or cannot check it; nothing was executed.
+const tokenRefused = /^PGRST30[0-3]$/
 // The connection broke, perhaps after the commit: 08xxx connection, 40003 completion unknown, 57P0x shutdown, PGRST001 PostgREST
 // lost its connection during the request.
 const connectionLost = /^(08...|40003|57P0.|PGRST001)$/
@@ -27,6 +29,9 @@ export function lostRace({ code = '', message }: DatabaseError): boolean {
   return deadlockOrSerialisation.test(code) || code === uniqueViolation || raceOfPostgres.test(message)
 }
 
+/** The token was refused, not what was called with it. */
+export const refusedToken = ({ code = '' }: { code?: string }): boolean => tokenRefused.test(code)
+
 /**
  * @param status of the HTTP response; 0 if there was none.
  * @param args names of the fields sent, to find the one that a constraint is about.
@@ -41,7 +46,7 @@ export function apiErrorOfDatabase(
   const code = error.code ?? ''
   const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return raisedError(Number(raised[1]), error)
-  if (transient.test(code) || raceOfPostgres.test(error.message)) return unavailable(error)
+  if (transient.test(code) || tokenRefused.test(code) || raceOfPostgres.test(error.message)) return unavailable(error)
   if (connectionLost.test(code)) return answerLost(error, repeatable)
   if (code === uniqueViolation) return uniquenessError(error, args)
   if (badValue.test(code)) return valueError(error, args)

@@ -1,6 +1,7 @@
 // Probes the database with one cheap call: resolving a key that cannot exist must be refused by `api.resolve_api_key`, in the role
 // `gateway`. Any other answer shows which setting is wrong.
 
+import { refusedToken } from './database-error.ts'
 import type { Tokens } from './tokens.ts'
 
 /** See createDataApi. */
@@ -42,14 +43,10 @@ const impossibleHash = '0'.repeat(64)
 export function createProbe(address: DataApiAddress, tokens: Tokens): Probe {
   return async (signal) => {
     try {
-      const answer = await callOnce(
-        address,
-        'resolve_api_key',
-        { key_hash: impossibleHash },
-        await tokens.forGateway(),
-        signal,
-      )
-      return resultOf(answer)
+      const ask = (token: string) => callOnce(address, 'resolve_api_key', { key_hash: impossibleHash }, token, signal)
+      const token = await tokens.forGateway()
+      const answer = await ask(token)
+      return resultOf(refusedToken(answer) ? await ask(await tokens.inPlaceOf(token)) : answer)
     } catch (error) {
       return { kind: 'away', reason: reasonOf(error) }
     }
@@ -103,7 +100,7 @@ function resultOf({ status, body, code, message, details, date }: DataApiAnswer)
 /** Codes: https://docs.postgrest.org/en/stable/references/errors.html */
 function complaint(status: number, code: string, message: string, isJson: boolean): Complaint {
   // PostgREST 12 says JWTIssuedAtFuture, later ones "JWT issued at future".
-  if (/^PGRST30[0-3]$/.test(code) && /expired|not ?yet ?valid|issued ?at ?future/i.test(message)) {
+  if (refusedToken({ code }) && /expired|not ?yet ?valid|issued ?at ?future/i.test(message)) {
     return {
       check: 'clock',
       message: 'The project refuses tokens because of their time.',

@@ -1,6 +1,7 @@
-// Signs short-lived JWTs for PostgREST: one per key, role and source, cached until shortly before it expires.
+// Signs short-lived JWTs for PostgREST: one per key, role and source, cached until shortly before it expires. That is measured by a
+// monotonic clock, while PostgREST goes by the time of day: after a step of either clock, a cached token may be refused.
 
-import { importJWK, type JWK, SignJWT } from 'jose'
+import { decodeJwt, importJWK, type JWK, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 
 /** The interface that a request came by; orders and check-ins store it. */
@@ -17,6 +18,8 @@ export type Tokens = {
   /** For claiming and settling deliveries. */
   forCourier(): Promise<string>
   forPrincipal(holder: KeyHolder, role: string, source: Source): Promise<string>
+  /** A token of the same claims in place of one that PostgREST refused. Who holds the same refused token gets the same new one. */
+  inPlaceOf(refused: string): Promise<string>
 }
 
 const lifetimeSeconds = 300
@@ -28,7 +31,8 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
   const sign = await signer(signingKey)
   const cache = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: ttlMs })
 
-  function mint(name: string, claims: Record<string, string>): Promise<string> {
+  function mint(claims: Record<string, string>): Promise<string> {
+    const name = nameOf(claims)
     const known = cache.get(name)
     if (known) return known
     const token = sign(claims)
@@ -37,10 +41,10 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
   }
 
   return {
-    forGateway: () => mint('gateway', { role: 'gateway' }),
-    forCourier: () => mint('courier', { role: 'courier', ...links }),
+    forGateway: () => mint({ role: 'gateway' }),
+    forCourier: () => mint({ role: 'courier', ...links }),
     forPrincipal: (holder, role, source) =>
-      mint(`${holder.api_key_id} ${role} ${source}`, {
+      mint({
         role,
         source,
         organisation_id: holder.organisation_id,
@@ -48,8 +52,19 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
         family_id: holder.family_id,
         ...links,
       }),
+    async inPlaceOf(refused) {
+      const { iat, exp, ...claims } = decodeJwt<Record<string, string>>(refused)
+      const name = nameOf(claims)
+      const known = cache.get(name)
+      if ((await known) === refused && cache.get(name) === known) cache.delete(name)
+      return mint(claims)
+    },
   }
 }
+
+/** The claims that tell tokens apart; the others follow from them. */
+const nameOf = ({ role, api_key_id = '', source = '' }: Record<string, string>): string =>
+  `${role} ${api_key_id} ${source}`
 
 /** Signs with HS256 and the project's secret, or with the algorithm of an imported private key (ES256 on Supabase). */
 async function signer(signingKey: SigningKey): Promise<(claims: Record<string, string>) => Promise<string>> {

@@ -11,14 +11,21 @@ const maximumBytes = 6_000
 const maximumName = 100
 const maximumMessage = 2_000
 
-/** @throws ApiError 422 `validation_failed`, whose `details.fields` lists the bad fields with a message each. */
-export function parseInput(schema: z.ZodObject, input: Record<string, unknown>): Record<string, unknown> {
+/**
+ * @param elsewhere fields that are not given beside the others, so that an unknown one cannot have meant them.
+ * @throws ApiError 422 `validation_failed`, whose `details.fields` lists the bad fields with a message each.
+ */
+export function parseInput(
+  schema: z.ZodObject,
+  input: Record<string, unknown>,
+  elsewhere: string[] = [],
+): Record<string, unknown> {
   // zod drops this name from records silently.
   const dropped = pathOfPrototype(input)
   if (dropped !== undefined) throw validationFailed([{ param: nameOf(dropped), message: 'is not allowed as a name' }])
   const result = schema.safeParse(input, { reportInput: true, error: messageOf })
   if (result.success) return result.data
-  throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema)))
+  throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema, elsewhere)))
 }
 
 export function validationFailed(fields: BadField[]): ApiError {
@@ -111,12 +118,17 @@ function firstOfEachField(issues: z.core.$ZodIssue[]): z.core.$ZodIssue[] {
   })
 }
 
-function describe(issue: z.core.$ZodIssue, schema: z.ZodObject): BadField[] {
+function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, elsewhere: string[]): BadField[] {
   if (issue.code === 'unrecognized_keys') {
     const inChanges = issue.path[0] === 'changes'
     const path = inChanges ? issue.path.slice(1) : issue.path
     const prefix = path.length === 0 ? '' : `${path.join('.')}.`
-    const known = prefix === '' ? Object.keys((inChanges ? (schema.shape.changes as z.ZodObject) : schema).shape) : []
+    const known =
+      prefix === ''
+        ? Object.keys((inChanges ? (schema.shape.changes as z.ZodObject) : schema).shape).filter(
+            (name) => !elsewhere.includes(name),
+          )
+        : []
     const allowed = known.length > 0 ? `allowed: ${known.join(', ')}` : 'none is allowed here'
     return issue.keys.map((key, i) => ({
       param: prefix + key,

@@ -65,6 +65,8 @@ export function publicRouter(operations: readonly Operation[], demo?: Demo, publ
     router.get(`/docs/guides/${name}`, withoutSlash, serveContent(guide, 'html', 300))
   }
   for (const [name, root] of Object.entries(assets)) router.get(`/docs/${name}`, file(root, name, 3600))
+  // Where browsers look by themselves, as on a page of JSON.
+  router.get('/favicon.ico', file(ownFiles, 'favicon.svg', 3600))
   return router
 }
 

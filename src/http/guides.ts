@@ -27,11 +27,12 @@ export const guideLinks = (folder: string, current?: string): string =>
 /** @param page with comments where the title, the links and the content belong. */
 export function renderGuide(name: string, page: string): string {
   const marked = new Marked({ renderer: { heading, link } })
+  let tables = 0
   const content = marked
     .parse(readFileSync(fileOf(name), 'utf8'), { async: false })
     // On a phone they are scrolled, also by keyboard.
     .replaceAll('<pre>', '<pre tabindex="0">')
-    .replaceAll('<table>', '<div class="wide" role="region" aria-label="Table" tabindex="0"><table>')
+    .replaceAll('<table>', () => `<div class="wide" role="region" aria-label="Table ${++tables}" tabindex="0"><table>`)
     .replaceAll('</table>', '</table></div>')
   const parts: Record<string, string> = { title: titles[name] ?? name, guides: guideLinks('', name), content }
   return page.replace(/<!-- (title|guides|content) -->/g, (_, part: string) => parts[part] ?? '')

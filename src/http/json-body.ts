@@ -36,6 +36,10 @@ export function readJson({ bytes, values } = usual): RequestHandler {
 export const isMalformed = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code === 'malformed_json'
 
+/** The error for a body of too many values or levels; JSON-RPC has an error of its own for it. */
+export const isUnbounded = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === 'validation_failed'
+
 function requireUtf8(req: Request): void {
   const charset = new MIMEType(req.headers['content-type'] ?? '').params.get('charset') ?? 'utf-8'
   if (/^utf-?8$/i.test(charset)) return

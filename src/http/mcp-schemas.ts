@@ -1,5 +1,6 @@
 // JSON Schemas as `tools/list` shows them: what a model needs to choose a tool and to fill it in. Patterns, bounds and formats are
-// left to the validation and to the OpenAPI document: a schema here allows whatever the operation accepts, and more.
+// left to the validation and to the OpenAPI document: a schema here allows whatever the operation accepts, and more; but null, which some
+// hosts cannot read in the list of types that it takes.
 
 import type { Tool } from '@modelcontextprotocol/server'
 import * as z from 'zod'
@@ -49,8 +50,8 @@ function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
   const isNew = values.length <= longEnum || !isKnown(values, shown)
   if (values.length > longEnum) for (const value of values) shown.add(`${value}`)
   return {
-    ...typeOf(schema),
-    ...(values.length > 0 && isNew && { enum: form === schema ? values : [...values, null] }),
+    ...typeOf(form),
+    ...(values.length > 0 && isNew && { enum: values }),
     ...(schema.default !== undefined && { default: schema.default }),
     ...(properties !== undefined && { properties: mapValues(properties, (member) => namesAndTypes(member, shown)) }),
     ...(required !== undefined && { required }),
@@ -93,15 +94,15 @@ export function kindOf(output: z.ZodObject): unknown {
 /** Of a type and null, the type; else the schema itself. */
 function nonNull(schema: Schema): Schema {
   const [form, ...others] = (schema.anyOf ?? []).filter(({ type }) => type !== 'null')
-  return form !== undefined && others.length === 0 ? form : schema
+  if (form !== undefined && others.length === 0) return form
+  const [type, ...otherTypes] = [schema.type ?? []].flat().filter((name) => name !== 'null')
+  return type !== undefined && otherTypes.length === 0 ? { ...schema, type } : schema
 }
 
-/** The name of a type, or a list where null or another type is possible. */
-function typeOf({ type, const: value, anyOf = [] }: Schema): Schema {
-  const ofValue = value === undefined ? [] : [typeof value]
-  const types = [...new Set([type ?? ofValue, ...anyOf.map((form) => typeOf(form).type ?? [])].flat())]
-  const [only, ...others] = types
-  return only === undefined ? {} : { type: others.length === 0 ? only : types }
+/** The name of the type; none where null or another type is possible. */
+function typeOf({ type, const: value }: Schema): Schema {
+  const name = type ?? (value === undefined ? undefined : typeof value)
+  return name === undefined || Array.isArray(name) ? {} : { type: name }
 }
 
 function mapValues<From, To>(record: Record<string, From>, map: (value: From, name: string) => To): Record<string, To> {

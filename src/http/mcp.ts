@@ -24,7 +24,7 @@ import type { Principals } from '../gateway/principals.ts'
 import { type Operation, scopes } from '../operation.ts'
 import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
-import { isMalformed, readJson } from './json-body.ts'
+import { isMalformed, isUnbounded, readJson } from './json-body.ts'
 import { logError, noteRoute } from './log-requests.ts'
 import { listedGuides, readGuide } from './mcp-guides.ts'
 import { answerOf, type PlainRequest, plainRequest, tailOf } from './mcp-plain.ts'
@@ -42,7 +42,7 @@ const instructions = [
   'To help an attendee: find them with search of list_attendees or list_orders; update_attendee corrects or transfers a ticket, resend_ticket e-mails it, get_ticket_qr shows it.',
   'At the door: check_in takes the ticket code, or the attendee_id that find_attendees gives for a name; undo_check_in reverts a mistake, list_check_ins is the log.',
   'Before cancelling anything, call it with dry_run true and tell the person how many people it affects.',
-  'An error is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900; times are RFC 3339 with their offset. Lists are pages: while has_more is true, send next_cursor as cursor.',
+  'An error is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900; times are RFC 3339 with their offset. In an update fields left out stay, and null clears one. Lists are pages: while has_more is true, send next_cursor as cursor.',
 ].join('\n')
 
 const capabilities = { tools: {}, prompts: {}, resources: {} }
@@ -311,11 +311,17 @@ function requireValidBatch(batch: unknown[], revision: unknown): void {
 /** Answers an unreadable message with a JSON-RPC error without an id. */
 function answerUnreadable(principals: Principals): ErrorRequestHandler {
   return async (error, _req, res, next) => {
-    const unreadable = isMalformed(error) ? new ProtocolError(ProtocolErrorCode.ParseError, error.message) : error
+    const unreadable = protocolErrorOf(error)
     if (!(unreadable instanceof ProtocolError)) return next(error)
     await confirm(callerOf(res), principals)
     res.status(400).json({ jsonrpc: '2.0', id: null, error: { code: unreadable.code, message: unreadable.message } })
   }
+}
+
+function protocolErrorOf(error: unknown): unknown {
+  if (isMalformed(error)) return new ProtocolError(ProtocolErrorCode.ParseError, error.message)
+  if (isUnbounded(error)) return new ProtocolError(ProtocolErrorCode.InvalidRequest, `The ${error.message}.`)
+  return error
 }
 
 /** The request for the SDK, which answers 406 without an Accept header; an example in docs/spec.md sends none. */

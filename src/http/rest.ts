@@ -1,5 +1,6 @@
 // REST: the operations as routes below /api/v1. Must know nothing of an operation beyond its declaration.
 
+import { createHash } from 'node:crypto'
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { type Call, requireScope } from '../gateway/calls.ts'
@@ -68,9 +69,13 @@ function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHand
     const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
     const { data, effect } = answer.body as { data?: { version?: number }; effect?: { dry_run?: boolean } }
-    // A dry run answers an object that does not exist.
-    if (data?.version !== undefined && !effect?.dry_run) res.set('ETag', `"${data.version}"`)
     const text = JSON.stringify(answer.body)
+    // A dry run answers an object that does not exist.
+    if (data?.version !== undefined && !effect?.dry_run) {
+      const etag = etagOf(data.version, text)
+      res.set('ETag', etag)
+      if (isRead(operation) && isKnown(etag, res.locals.ifNoneMatch)) return void res.status(304).end()
+    }
     if (operation.compressed) await sendCompressed(req, res.status(answer.status), text)
     else sendJson(res.status(answer.status), text)
   }
@@ -138,8 +143,22 @@ function requireOnlyInPath(inPath: string[], given: object): void {
 }
 
 /**
- * The ETag of an object is its version, and If-Match lists the accepted ones (RFC 9110, section 13.1.1). A weak ETag counts as
- * strong: proxies weaken it when they compress an answer.
+ * `"3-GRcWB2Ji4Jnp6EFXDdS0yw"`: the version, by which If-Match goes, and a digest of the answer, which also changes with what no version
+ * counts, such as a ticket sold.
+ */
+const etagOf = (version: number, answer: string): string =>
+  `"${version}-${createHash('sha256').update(answer).digest('base64url').slice(0, 22)}"`
+
+/** The version of an ETag; one of the version alone is taken, too. */
+const versionIn = (etag: string): string | undefined => /^(?:W\/)?"(\d{1,9})(?:-[\w-]{22})?"$/.exec(etag)?.[1]
+
+/** By the weak comparison of RFC 9110, section 13.1.2. */
+const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean =>
+  ifNoneMatch?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag) ?? false
+
+/**
+ * If-Match lists the ETags of the accepted versions (RFC 9110, section 13.1.1). A weak ETag counts as strong: proxies weaken it when they
+ * compress an answer.
  */
 function ifVersion(ifMatch: string | undefined): { if_version?: number[] } {
   if (ifMatch === undefined || ifMatch.trim() === '*') return {}
@@ -151,11 +170,12 @@ function ifVersion(ifMatch: string | undefined): { if_version?: number[] } {
     throw invalid('must be an ETag from an earlier answer, or a list of them')
   if (given.length > maximumTags) throw invalid(`must be at most ${maximumTags} ETags`)
   // A foreign ETag is valid, but matches nothing.
-  return { if_version: given.flatMap((tag) => /^(?:W\/)?"(\d{1,9})"$/.exec(tag)?.[1] ?? []).map(Number) }
+  return { if_version: given.flatMap((tag) => versionIn(tag) ?? []).map(Number) }
 }
 
-/** The ETag is for If-Match only. Counters change without it, so If-None-Match must not answer 304. */
+/** Express would answer If-None-Match by itself where there is no ETag, too. */
 const neverCached: RequestHandler = (req, res, next) => {
+  res.locals.ifNoneMatch = req.headers['if-none-match']
   delete req.headers['if-none-match']
   res.set('Cache-Control', 'no-store')
   next()

@@ -160,6 +160,29 @@ export const undoCheckIn = {
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
+const scan = z.strictObject({
+  scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
+  ...ticket,
+  ...place,
+  admitted: z
+    .boolean('must be true or false')
+    .nullish()
+    .describe('Whether the scanner let them in; false counts as turned away.'),
+  scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
+  device: line(100).nullish().describe('For the log.'),
+})
+const scanByCode = scan.omit({ attendee_id: true }).required({ code: true })
+const scanByAttendee = scan.omit({ code: true }).required({ attendee_id: true })
+const eitherScan = z.xor([scanByCode, scanByAttendee])
+
+const scansOf = <Scan extends z.ZodType>(one: Scan) =>
+  z
+    .array(one, 'must be a list of scans')
+    .min(1, 'must hold at least 1 scan')
+    .max(500, 'must hold at most 500 scans')
+    .describe('In any order.')
+const scansEvent = id('event at which the scans were made')
+
 const scanIds = (scans: { scan_id: string }[]) => new Set(scans.map(({ scan_id }) => scan_id))
 
 export const checkInBatch = {
@@ -173,30 +196,17 @@ export const checkInBatch = {
   errors: ['not_found'],
   scope: 'checkin:write',
   input: z.strictObject({
-    event_id: id('event at which the scans were made'),
-    scans: z
-      .array(
-        z
-          .strictObject({
-            scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
-            ...ticket,
-            ...place,
-            admitted: z
-              .boolean('must be true or false')
-              .nullish()
-              .describe('Whether the scanner let them in; false counts as turned away.'),
-            scanned_at: timestampInput.describe('Time of the scan: RFC 3339 with offset.'),
-            device: line(100).nullish().describe('For the log.'),
-          })
-          .refine(hasTicket, withoutTicket)
-          .refine(hasOneTicket, withTwoTickets),
-        'must be a list of scans',
-      )
-      .min(1, 'must hold at least 1 scan')
-      .max(500, 'must hold at most 500 scans')
-      .refine((scans) => scanIds(scans).size === scans.length, 'must hold each scan_id once')
-      .describe('In any order.'),
+    event_id: scansEvent,
+    scans: scansOf(scan.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets)).refine(
+      (scans) => scanIds(scans).size === scans.length,
+      'must hold each scan_id once',
+    ),
   }),
+  body: {
+    name: 'CheckInBatchRequest',
+    forms: { CheckInBatchRequest: z.strictObject({ event_id: scansEvent, scans: scansOf(eitherScan) }) },
+    parts: { ScanInput: eitherScan, ScanByCode: scanByCode, ScanByAttendee: scanByAttendee },
+  },
   output: one(
     z.strictObject({
       object: z.literal('check_in_batch'),

@@ -42,7 +42,7 @@ export const timestamp = z.iso.datetime().describe('RFC 3339, UTC.')
 export const metadata = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
   .describe("The organiser's own flat object, at most 50 keys.")
-export const version = z.int().describe('Number of edits; over REST also the ETag of the object.')
+export const version = z.int().describe('Number of edits; over REST the ETag begins with it.')
 export const externalId = z.string().nullable().describe("The organiser's own identifier.")
 export const money = z.int().describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
 export const currency = z.string().length(3).describe('ISO 4217.')

@@ -169,10 +169,7 @@ export const redeliverWebhooks = {
     webhook_endpoint_id: id('webhook endpoint'),
     since: timestampInput.describe('Only notifications created at or after this time: RFC 3339 with offset.'),
     until: timestampInput.optional().describe('Only notifications created before this time: RFC 3339 with offset.'),
-    status: oneOf(deliveryStatuses)
-      .optional()
-      .meta({ default: 'failed' })
-      .describe('Only deliveries with this status; failed when left out.'),
+    status: oneOf(deliveryStatuses).optional().describe('Only deliveries with this status; failed when left out.'),
   }),
   output: one(WebhookRedeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

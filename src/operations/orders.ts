@@ -212,10 +212,7 @@ export const recordInvoicePayment = {
   input: z.strictObject({
     order_id: id('order'),
     amount: amount.describe("In minor units (cents) of the order's currency; at most what is due."),
-    method: oneOf(paymentMethods)
-      .optional()
-      .meta({ default: 'invoice' })
-      .describe('Payment method; invoice when left out.'),
+    method: oneOf(paymentMethods).optional().describe('Payment method; invoice when left out.'),
     currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
     received_at: timestampInput.optional().describe('When it was received: RFC 3339 with offset; now when left out.'),
     external_reference: line(255).nullish().describe('Your reference of the payment, such as the invoice number.'),
@@ -255,10 +252,7 @@ export const recordRefund = {
   input: z.strictObject({
     order_id: id('order'),
     amount: amount.describe("In minor units (cents) of the order's currency."),
-    method: oneOf(paymentMethods)
-      .optional()
-      .meta({ default: 'bank_transfer' })
-      .describe('How it was returned; bank_transfer when left out.'),
+    method: oneOf(paymentMethods).optional().describe('How it was returned; bank_transfer when left out.'),
     currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
     refunded_at: timestampInput.optional().describe('When it was returned: RFC 3339 with offset; now when left out.'),
     external_reference: line(255).nullish().describe('Your reference of the refund, such as the credit note.'),

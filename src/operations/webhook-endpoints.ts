@@ -178,7 +178,6 @@ export const rotateWebhookSecret = {
       .min(0, 'must be at least 0')
       .max(168, 'must be at most 168')
       .optional()
-      .meta({ default: 24 })
       .describe('Hours for which both sign, up to a week; 24 when left out. Use 0 if the old one has leaked.'),
   }),
   output: one(WebhookEndpointSchema),

@@ -142,6 +142,31 @@ where w.failing_since is not null or w.disabled_reason is not null
 order by w.failing_since nulls last;
 comment on view public.failing_webhook_endpoints is 'Webhook endpoints that do not answer as they should, with the last failure.';
 
+-- Postgres refuses a write to a view of several tables with SQLSTATE 55000, before it looks at privileges, and PostgREST makes a 500 of that.
+-- With these triggers a member is refused for want of the privilege, as with a table, and an organiser in Studio reads a sentence.
+create function private.tg__refuse_write() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    405, 'method_not_allowed', 'This is a view: it is only read.', hint => 'Change the rows of the tables that it shows.'
+  );
+  return null;
+end
+$$;
+create trigger event_sales_100_read_only instead of insert or update or delete on public.event_sales
+  for each row execute function private.tg__refuse_write();
+create trigger unpaid_orders_100_read_only instead of insert or update or delete on public.unpaid_orders
+  for each row execute function private.tg__refuse_write();
+create trigger door_list_100_read_only instead of insert or update or delete on public.door_list
+  for each row execute function private.tg__refuse_write();
+create trigger arrivals_100_read_only instead of insert or update or delete on public.arrivals
+  for each row execute function private.tg__refuse_write();
+create trigger undelivered_tickets_100_read_only instead of insert or update or delete on public.undelivered_tickets
+  for each row execute function private.tg__refuse_write();
+create trigger failing_webhook_endpoints_100_read_only instead of insert or update or delete on public.failing_webhook_endpoints
+  for each row execute function private.tg__refuse_write();
+
 revoke all on
   public.event_sales, public.unpaid_orders, public.door_list, public.arrivals, public.undelivered_tickets,
   public.failing_webhook_endpoints

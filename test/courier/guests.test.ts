@@ -36,7 +36,8 @@ beforeAll(async () => {
   if (stack === null) throw new Error('the stack runs')
   studio = new pg.Client({ connectionString: stack.databaseUrl })
   await studio.connect()
-  const rpc = createCourierRpc(createDataApi(stack.dataApiUrl), await createTokens({ secret: stack.jwtSecret }))
+  const tokens = await createTokens({ secret: stack.jwtSecret })
+  const rpc = createCourierRpc(createDataApi(stack.dataApiUrl, tokens), tokens)
   anotherCourierStarts = () => {
     housekeeping?.stop()
     housekeeping = startHousekeeping(rpc, config, log)

@@ -148,7 +148,13 @@ test('the courier fetches a logo whose address an organiser sets', async () => {
   const fetcher = createLogoFetcher({ allowLoopback: true })
   onTestFinished(() => fetcher.close())
   const log = createLog('silent')
-  const queue = logoQueue(createCourierRpc(createDataApi(inject('dataApiUrl')), tokens), fetcher, 60, log, () => {})
+  const queue = logoQueue(
+    createCourierRpc(createDataApi(inject('dataApiUrl'), tokens), tokens),
+    fetcher,
+    60,
+    log,
+    () => {},
+  )
   await runCourierOnce([queue], log, 20_000)
   expect(await row('select api.get_logo($1) as logo', [id])).toEqual({ logo: stored })
   expect(server.received).toHaveLength(1)

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isWellFormedKey } from '../../src/gateway/api-key.ts'
-import { studio } from '../support/database.ts'
+import { refusalOf, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 import type { Claims } from './actor.ts'
@@ -272,14 +272,15 @@ test('a function shows ticket codes to owner, manager and door', async () => {
   }
 })
 
-test.each([
+const viewNames = [
   'event_sales',
   'unpaid_orders',
   'door_list',
   'arrivals',
   'undelivered_tickets',
   'failing_webhook_endpoints',
-])('the view %s shows a member their own organisations, and a stranger nothing', async (view) => {
+]
+test.each(viewNames)('the view %s shows a member their own organisations, and a stranger nothing', async (view) => {
   await studio.query("update public.attendees set ticket_email_status = 'failed' where id = $1", [tenant.attendeeId])
   await studio.query(
     "update public.webhook_endpoints set status = 'disabled', disabled_reason = 'It answered 410 Gone.' where organisation_id = $1",
@@ -291,6 +292,25 @@ test.each([
   expect(new Set(seen.map(({ organisation_id }) => organisation_id))).toEqual(new Set([tenant.id]))
   expect(await read('stranger')).toEqual([])
 })
+
+test.each(viewNames)(
+  'a write to the view %s is refused for want of a privilege, and told of in a sentence',
+  async (view) => {
+    for (const [method, path, body] of [
+      ['POST', `/${view}`, { organisation_id: tenant.id }],
+      ['PATCH', `/${view}?organisation_id=eq.${tenant.id}`, { organisation_id: tenant.id }],
+      ['DELETE', `/${view}?organisation_id=eq.${tenant.id}`, undefined],
+    ] as const) {
+      expect(await as('owner')(method, path, body)).toMatchObject({
+        status: 403,
+        sqlstate: '42501',
+        body: { message: `permission denied for view ${view}` },
+      })
+    }
+    const refused = refusalOf(studio.query(`insert into public.${view} (organisation_id) values ($1)`, [tenant.id]))
+    expect(await refused).toMatchObject({ sqlstate: 'PT405', code: 'method_not_allowed' })
+  },
+)
 
 test('money is shown in the decimals of its currency', async () => {
   const { rows } = await studio.query(

@@ -44,6 +44,21 @@ export async function expectReadable(
   }
 }
 
+/** Where the outline of the page is broken: text outside of landmarks, two of one name, a level of headings left out. */
+export async function gaps(page: Page): Promise<string[]> {
+  if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe)
+  const rules = [
+    'region',
+    'landmark-one-main',
+    'landmark-unique',
+    'landmark-no-duplicate-main',
+    'heading-order',
+    'page-has-heading-one',
+  ]
+  const { violations } = (await page.evaluate(`axe.run('html', { runOnly: ${JSON.stringify(rules)} })`)) as AxeResults
+  return violations.flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ target }) => `${id}: ${target.join(' ')}`))
+}
+
 /** The page itself is dark, or bright, not only what stands on it. */
 export async function expectScheme(page: Page, scheme: (typeof schemes)[number]): Promise<void> {
   const colour = String(await page.evaluate('getComputedStyle(document.body).backgroundColor'))

@@ -6,7 +6,7 @@ import { hasBrowser } from '../../scripts/support/browser.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
-import { atWidth, expectReadable, expectScheme, outline, widths } from './accessibility.ts'
+import { atWidth, expectReadable, expectScheme, gaps, outline, widths } from './accessibility.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -42,6 +42,7 @@ test.skipIf(!hasBrowser)('on a phone a guest is registered at the first click, a
   const { url } = await ownApp({ demo: { eventId, ticketTypeId } })
   const { page, complaints } = await docs(url, 375)
   await expectFitting(page)
+  expect(await gaps(page)).toEqual([])
 
   await atWidth(page, 375)
   await page.getByRole('button', { name: 'Authorize' }).first().click()
@@ -85,6 +86,7 @@ test.skipIf(!hasBrowser)('a guide fits and can be read', async () => {
   onTestFinished(() => page.close())
   await page.goto(`${inject('apiUrl')}/docs/guides/errors`)
   await expectFitting(page)
+  expect(await gaps(page)).toEqual([])
   await expectReadable(page, { also: follows(page) })
 })
 

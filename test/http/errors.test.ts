@@ -169,6 +169,17 @@ describe('bodies', () => {
     expect([...codeOf(answer), answer.body.error.param]).toEqual([422, 'validation_failed', 'event_id'])
   })
 
+  test('so it is not among the fields that an unknown one may have meant', async () => {
+    const messageOf = async (answer: Promise<RestAnswer>) => (await answer).body.error.message
+    const cancel = `/events/${event.id}/cancel`
+    expect(await messageOf(send('POST', cancel, { colour: 'red' }))).toBe(
+      'colour is not a known field (allowed: dry_run, notify_attendees)',
+    )
+    expect(await messageOf(send('GET', `/events/${event.id}?colour=red`))).toBe(
+      'colour is not a known field (none is allowed here)',
+    )
+  })
+
   test.each([
     ['__proto__', '{"__proto__":{"admin":true},"event_id":"x","code":"y"}'],
     ['constructor', '{"constructor":{"prototype":{}},"event_id":"x","code":"y"}'],

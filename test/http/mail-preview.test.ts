@@ -101,6 +101,12 @@ test('a time can be read, says its zone, and is there for programs too', async (
   expect(page.match(/<time/g)).toHaveLength(1)
 })
 
+test('its rows and cells have no roles but their own, as validators want it', async () => {
+  const { html, file } = await mailPreview()
+  await file('one', 'Subject: One')
+  expect(await html()).not.toMatch(/<(table|t[a-z]+) [^>]*role=/)
+})
+
 test('names and subjects are text, whatever is in them', async () => {
   const { html, ticket, file } = await mailPreview()
   await ticket('<script>alert(1)</script>', '<b>Party</b> & "more"')

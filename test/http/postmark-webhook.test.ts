@@ -15,7 +15,8 @@ const secret = 'a secret of Postmark'
 /** A ticket that was sent, and a way to tell of it. */
 async function arrange({ claimed = false } = {}) {
   const [dataApiUrl, jwtSecret] = [inject('dataApiUrl'), inject('jwtSecret')]
-  const rpc = createCourierRpc(createDataApi(dataApiUrl), await createTokens({ secret: jwtSecret }))
+  const tokens = await createTokens({ secret: jwtSecret })
+  const rpc = createCourierRpc(createDataApi(dataApiUrl, tokens), tokens)
   const app = await serveApp({
     dataApiUrl,
     jwtSecret,

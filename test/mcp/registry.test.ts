@@ -102,6 +102,20 @@ test('schemas hold what helps a model, and nothing that only the validation need
   }
 })
 
+test('a type is one name, which null is not: some hosts cannot read lists of types', async () => {
+  const types = (await toolsOf()).flatMap(({ inputSchema, outputSchema }) => typesIn([inputSchema, outputSchema]))
+  expect(new Set(types)).toEqual(new Set(['object', 'array', 'string', 'number', 'integer', 'boolean']))
+})
+
+/** What stands as a type in a schema; a field may be called so, too. */
+function typesIn(schema: unknown): unknown[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  return Object.entries(schema).flatMap(([name, value]) => {
+    if (name === 'properties') return Object.values(value as object).flatMap(typesIn)
+    return name === 'type' ? [value] : typesIn(value)
+  })
+}
+
 test('a host that checks arguments by the list lets all recorded requests pass', async () => {
   const ajv = new Ajv2020()
   for (const { name, inputSchema } of await toolsOf()) {

@@ -5,17 +5,18 @@ import fc from 'fast-check'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { ApiError } from '../../src/gateway/api-error.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import { createDataApi } from '../../src/gateway/data-api.ts'
+import { createDataApi, type DataApi } from '../../src/gateway/data-api.ts'
 import { apiErrorOfDatabase, fieldsOf } from '../../src/gateway/database-error.ts'
 import { createTokens, type Tokens } from '../../src/gateway/tokens.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { expectProperty, patience } from './property.ts'
 
-const dataApi = createDataApi(inject('dataApiUrl'))
 let tokens: Tokens
+let dataApi: DataApi
 beforeAll(async () => {
   tokens = await createTokens({ secret: inject('jwtSecret') })
+  dataApi = createDataApi(inject('dataApiUrl'), tokens)
 })
 
 const usual = 12

@@ -20,6 +20,7 @@ async function arrange() {
 test.each([
   ['"1"', 200],
   ['W/"1"', 200],
+  [`"1-${'x'.repeat(22)}"`, 200],
   ['*', 200],
   ['"7", "1"', 200],
   ['"one", "1"', 200],
@@ -35,6 +36,8 @@ test.each([
   ['"2"', 412],
   ['"2", "3", W/"4"', 412],
   ['"0"', 412],
+  ['"1-x"', 412],
+  [`"2-${'x'.repeat(22)}"`, 412],
   ['"one"', 412],
   ['"12345678901"', 412],
 ])('an object of version 1 and If-Match: %s are answered %i', async (ifMatch, expected) => {
@@ -54,6 +57,34 @@ test.each(['two', '1', '"1" "2"', '"1", two', ',', '"1", *', "'1'", Array(21).fi
     expect((await send('GET', path)).body.data.name).toBe('Fair')
   },
 )
+
+test('an ETag answers 304 while the answer is the same, and makes a change while the version is', async () => {
+  const { send, path } = await arrange()
+  const ticketType = await send('POST', `${path}/ticket-types`, { name: 'General' })
+  const { id } = ticketType.body.data
+  const read = (ifNoneMatch?: string) =>
+    send('GET', `/ticket-types/${id}`, undefined, {
+      ...(ifNoneMatch !== undefined && { 'If-None-Match': ifNoneMatch }),
+    })
+  const first = await read()
+  const etag = first.headers.get('etag') ?? ''
+  expect(etag).toBe(ticketType.headers.get('etag'))
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const again = await read(known)
+    expect([again.status, again.headers.get('etag'), again.body]).toEqual([304, etag, undefined])
+  }
+  await send('PATCH', path, { starts_at: '2027-06-01T18:00:00Z', ends_at: '2027-06-01T23:00:00Z' })
+  await send('POST', `${path}/publish`)
+  const guest = { ticket_type_id: id, name: 'Mary Jackson', email: 'mary@example.com' }
+  expect((await send('POST', `${path}/registrations`, guest)).status).toBe(201)
+  const sold = await read(etag)
+  expect([sold.status, sold.body.data.quantity_sold, sold.body.data.version]).toEqual([200, 1, 1])
+  expect(sold.headers.get('etag')).not.toBe(etag)
+
+  const change = (name: string) => send('PATCH', `/ticket-types/${id}`, { name }, { 'If-Match': etag })
+  expect((await change('Regular')).status).toBe(200)
+  expect((await change('Other')).status).toBe(412)
+})
 
 test('over MCP one version is taken, and both are called by the names of the arguments', async () => {
   const { key, id } = await arrange()

@@ -27,7 +27,7 @@ const endpointsOf = async (organisationId: string) =>
 test('an endpoint is made with what was asked for, enabled', async () => {
   const { create, send } = await arrange()
   const { status, headers, body } = await create({ description: 'CRM', types: ['event.updated', 'order.created'] })
-  expect([status, headers.get('etag')]).toEqual([201, '"1"'])
+  expect([status, headers.get('etag')]).toEqual([201, expect.stringMatching(/^"1-/)])
   expect(body.data).toMatchObject({
     url,
     description: 'CRM',
@@ -83,7 +83,7 @@ test('a change leaves out what stays, and null clears', async () => {
   const { id } = (await create({ description: 'CRM' })).body.data
   const path = `/webhook-endpoints/${id}`
   const changed = await send('PATCH', path, { url: 'https://other.example.com', types: ['event.updated'] })
-  expect([changed.status, changed.headers.get('etag')]).toEqual([200, '"2"'])
+  expect([changed.status, changed.headers.get('etag')]).toEqual([200, expect.stringMatching(/^"2-/)])
   expect(changed.body.data).toMatchObject({
     url: 'https://other.example.com',
     types: ['event.updated'],

@@ -67,5 +67,5 @@ function holdAgainstSchema(method: string, path: string, { status, headers, body
     if (found) expect(codesOf(found.operation).get(status), `${found.operation.name}: ${code}`).toContain(code)
     return
   }
-  found?.operation.output.parse(body)
+  if (status !== 304) found?.operation.output.parse(body)
 }

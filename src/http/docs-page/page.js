@@ -41,6 +41,9 @@ const plugin = ({ React, getComponent }) => {
         () =>
         ({ text }) =>
           create('span', null, text),
+      // Otherwise the tags below it are third-level headings under the first.
+      operations: (Operations) => (props) =>
+        create(React.Fragment, null, create('h2', null, 'Operations'), create(Operations, props)),
       // There is one server: this one.
       ServersContainer: () => () => null,
     },
@@ -52,6 +55,15 @@ const attributes = [
   ['.examples-select-element', 'aria-label', 'Example'],
   ['.body-param textarea', 'aria-label', 'Request body'],
   ['.close-modal', 'aria-label', 'Close'],
+  // It is a part beside Operations and Webhooks.
+  ['.models > h4', 'aria-level', '2'],
+  // Landmarks of what stands before main.
+  ['.information-container', 'role', 'region'],
+  ['.information-container', 'aria-label', 'About'],
+  ['.scheme-container', 'role', 'region'],
+  ['.scheme-container', 'aria-label', 'Authorization'],
+  ['.filter-container', 'role', 'search'],
+  ['.operation-filter-input', 'aria-label', 'Filter by tag or path'],
   // It names another word than the button shows.
   ['.auth-btn-wrapper [type=submit]', 'aria-label', 'Authorize'],
   // Long lines are scrolled.

@@ -42,7 +42,8 @@ export function namedObjects(operations: readonly Operation[]): Record<string, S
   for (const operation of operations.filter((o) => !isRead(o))) {
     const body = bodyOf(operation)
     if (body === undefined) continue
-    for (const [form, schema] of Object.entries(operation.body?.forms ?? {})) name(names, schema, [form])
+    const { forms, parts } = operation.body ?? {}
+    for (const [form, schema] of Object.entries({ ...forms, ...parts })) name(names, schema, [form])
     name(names, body.schema, [body.name])
     nameParts(names, body.schema, (_, field) => [`${pascal(field)}Input`, `${pascal(operation.name)}${pascal(field)}`])
   }
@@ -70,11 +71,13 @@ function nameParts(
     const { inner, many } = unwrap(value as Schema)
     for (const part of inner instanceof z.ZodUnion ? (inner.options as Schema[]) : [inner]) {
       if (!(part instanceof z.ZodObject)) continue
-      name(names, part, candidates(owner, many ? field.replace(/s$/, '') : field, part))
+      name(names, part, candidates(owner, many ? singular(field) : field, part))
       nameParts(names, part, candidates)
     }
   }
 }
+
+const singular = (field: string): string => field.replace(/ies$/, 'y').replace(/s$/, '')
 
 function unwrap(schema: Schema, many = false): { inner: Schema; many: boolean } {
   if (schema instanceof z.ZodArray) return unwrap(schema.element, true)

@@ -4,7 +4,7 @@
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
 import { IdempotencyKeySchema } from '../../gateway/calls.ts'
-import { isRead, type Operation, pathParameters } from '../../operation.ts'
+import { hasVersion, isRead, type Operation, pathParameters } from '../../operation.ts'
 import { maximumTags } from '../../operations/fields.ts'
 import { type Example, named, successesOf } from './examples.ts'
 import { pascal } from './pascal.ts'
@@ -18,7 +18,7 @@ const idempotencyKey = IdempotencyKeySchema.optional().meta({
   description: IdempotencyKeySchema.description,
   param: { id: 'IdempotencyKey', in: 'header', name: 'Idempotency-Key' },
 })
-const tag = '(W/)?"[0-9]{1,9}"'
+const tag = '(W/)?"[0-9]{1,9}(-[A-Za-z0-9_-]{22})?"'
 const ifMatch = z
   .string()
   .regex(new RegExp(`^([*]|${tag}( *, *${tag}){0,${maximumTags - 1}})$`))
@@ -28,11 +28,21 @@ const ifMatch = z
   )
   .meta({ param: { id: 'IfMatch', in: 'header', name: 'If-Match' } })
 
+const ifNoneMatch = z
+  .string()
+  .optional()
+  .describe('The ETag of an earlier answer, or a list of them: 304 without a body if the answer is still the same.')
+  .meta({ param: { id: 'IfNoneMatch', in: 'header', name: 'If-None-Match' } })
+
 export function requestOf(operation: Operation): Request {
   const { path, query } = parametersOf(operation)
   const body = bodyOf(operation)
   const [example] = successesOf(operation)
-  const headers = [...(isRead(operation) ? [] : [idempotencyKey]), ...(takesVersion(operation) ? [ifMatch] : [])]
+  const headers = [
+    ...(isRead(operation) ? [] : [idempotencyKey]),
+    ...(takesVersion(operation) ? [ifMatch] : []),
+    ...(isRead(operation) && hasVersion(operation) ? [ifNoneMatch] : []),
+  ]
   return {
     requestParams: { path: z.object(withExamples(path, example)), query: z.object(withExamples(query, example)) },
     ...(headers.length > 0 && { parameters: headers }),
@@ -62,10 +72,15 @@ export function bodyOf(operation: Operation): Body | undefined {
 function makeBody(operation: Operation): Body | undefined {
   if (isRead(operation)) return undefined
   const name = operation.body?.name ?? `${pascal(operation.name)}Request`
-  if (operation.body !== undefined) return { name, schema: z.xor(Object.values(operation.body.forms)) }
+  if (operation.body !== undefined) return { name, schema: oneOfForms(Object.values(operation.body.forms)) }
   if (operation.method === 'PATCH') return { name, schema: operation.input.shape.changes as z.ZodType }
   const { rest } = parametersOf(operation)
   return Object.keys(rest).length === 0 ? undefined : { name, schema: z.strictObject(rest) }
+}
+
+function oneOfForms(forms: z.ZodObject[]): z.ZodType {
+  const [only, ...others] = forms
+  return only !== undefined && others.length === 0 ? only : z.xor(forms)
 }
 
 function withExamples(fields: Fields, example: Example | undefined): Fields {

@@ -5,10 +5,9 @@ import { STATUS_CODES } from 'node:http'
 import * as z from 'zod'
 import type { oas31, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
 import type { ErrorBody } from '../../gateway/api-error.ts'
-import { isList, isRead, type Operation, pathParameters } from '../../operation.ts'
+import { hasVersion, isRead, type Operation, pathParameters } from '../../operation.ts'
 import { type ErrorCode, errorCodes, errorStatuses } from '../../operations/error-codes.ts'
 import { type Example, examples, named, successesOf } from './examples.ts'
-import { answeredObject } from './objects.ts'
 import { pascal } from './pascal.ts'
 
 /** The body of every error. */
@@ -34,7 +33,7 @@ export const headers = {
   'Retry-After': text('Seconds to wait before sending the request again.'),
   'WWW-Authenticate': text('The challenge of RFC 6750.'),
   'Idempotent-Replayed': text('`true`: this is the recorded answer to the idempotency key.'),
-  ETag: text('The version of the object, for If-Match.'),
+  ETag: text('The version of the object, for If-Match, and a digest of the answer, for If-None-Match.'),
 } satisfies oas31.HeadersObject
 
 type HeaderName = keyof typeof headers
@@ -193,6 +192,10 @@ export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
       headers: refer([...always, ...headersOf(operation)]),
       content: { 'application/json': { schema, examples: named(successesOf(operation), ({ body }) => body) } },
     },
+    ...(isRead(operation) &&
+      hasVersion(operation) && {
+        304: { description: 'If-None-Match names what would be answered.', headers: refer([...always, 'ETag']) },
+      }),
     ...errorResponsesOf(operation),
   }
 }
@@ -240,9 +243,10 @@ function errorResponse(
 const codeOf = ({ body }: Example): unknown => (body.error as { code?: string } | undefined)?.code
 
 function headersOf(operation: Operation): HeaderName[] {
-  const object = answeredObject(operation)
-  const hasVersion = !isList(operation) && object instanceof z.ZodObject && 'version' in object.shape
-  return [...(hasVersion ? (['ETag'] as const) : []), ...(isRead(operation) ? [] : (['Idempotent-Replayed'] as const))]
+  return [
+    ...(hasVersion(operation) ? (['ETag'] as const) : []),
+    ...(isRead(operation) ? [] : (['Idempotent-Replayed'] as const)),
+  ]
 }
 
 const refer = (names: readonly HeaderName[]): oas31.HeadersObject =>

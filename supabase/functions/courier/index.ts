@@ -21,10 +21,11 @@ const runMs = 20_000
 
 const { courier: config, database, secret } = readFunctionConfig(env)
 const log = createLog(config.logLevel, { write: (line) => console.error(line.trimEnd()) })
+const tokens = await createTokens(database.signingKey, config.publicUrl)
 const rpc = createCourierRpc(
   // Deno's own fetch is native code; undici on its sockets is many times slower.
-  createDataApi(database.url, database.publishableKey, fetch),
-  await createTokens(database.signingKey, config.publicUrl),
+  createDataApi(database.url, tokens, database.publishableKey, fetch),
+  tokens,
 )
 const isSecret = sharedSecret(secret)
 

@@ -242,10 +242,10 @@ test('an idempotency key and an ETag are described as they are taken', () => {
     const tool = ajv.compile(argumentsOf(operations.find(({ name }) => name === 'publish_event') as Operation))
     expect(tool({ event_id: '01926b5c-0000-7000-8000-000000000000', idempotency_key: bad })).toBe(false)
   }
-  for (const bad of ['two', '1', '"a"', '"1" "2"', '"1",', Array(21).fill('"1"').join(', ')]) {
+  for (const bad of ['two', '1', '"a"', '"1" "2"', '"1",', '"1-short"', Array(21).fill('"1"').join(', ')]) {
     expect(takes('If-Match')(bad), bad).toBe(false)
   }
-  for (const good of ['*', '"1"', 'W/"1"', '"1", W/"2"', Array(20).fill('"1"').join(',')]) {
+  for (const good of ['*', '"1"', 'W/"1"', `"1-${'a'.repeat(22)}"`, '"1", W/"2"', Array(20).fill('"1"').join(',')]) {
     expect(takes('If-Match')(good), good).toBe(true)
   }
 })

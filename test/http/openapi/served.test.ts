@@ -97,6 +97,11 @@ test('all that the page is made of is here', async () => {
   }
 })
 
+test('a browser finds the icon where it looks by itself', async () => {
+  const response = await get('/favicon.ico')
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, mediaTypes.svg])
+})
+
 test('each chapter links to a part of a guide, and the guides to one another', async () => {
   const { tags = [] } = describeApi(operations)
   const ofChapters = tags.map(({ externalDocs }) => externalDocs?.url ?? 'none')

@@ -13,7 +13,8 @@ export type Schema = {
   additionalProperties?: unknown
 } & Json
 type Content = Record<string, { schema?: Schema; examples?: Record<string, { value: unknown }> }>
-type Answer = { description: string; headers: Json; content: Content }
+/** A 304 has no content. */
+type Answer = { description: string; headers: Json; content?: Content }
 
 export type DescribedOperation = {
   operationId: string
@@ -68,7 +69,7 @@ export function codesOf({ method, path }: Operation): Map<number, string[]> {
 
 /** The codes that an error narrows `ApiError` to. */
 export function codesIn({ content }: Answer): string[] {
-  const [, narrowed] = (content['application/json']?.schema?.allOf ?? []) as NarrowedError[]
+  const [, narrowed] = (content?.['application/json']?.schema?.allOf ?? []) as NarrowedError[]
   return narrowed?.properties.error.properties.code.enum ?? []
 }
 
