@@ -1,6 +1,6 @@
 // Signs short-lived JWTs for PostgREST: one per key, role and source, cached until shortly before it expires.
 
-import { importJWK, type JWK, SignJWT } from 'jose'
+import { importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 
 /** The interface that a request came by; orders and check-ins store it. */
@@ -14,7 +14,7 @@ type KeyHolder = { api_key_id: string; family_id: string; organisation_id: strin
 export type Tokens = {
   /** For what precedes authentication: `api.resolve_api_key` and `api.get_ticket_page`. */
   forGateway(): Promise<string>
-  /** For claiming and settling deliveries. */
+  /** For claiming and settling deliveries. It names the installation, by which SQL decides whether they are held. */
   forCourier(): Promise<string>
   forPrincipal(holder: KeyHolder, role: string, source: Source): Promise<string>
 }
@@ -22,13 +22,20 @@ export type Tokens = {
 const lifetimeSeconds = 300
 const ttlMs = (lifetimeSeconds - 60) * 1000
 
-/** @param publicUrl base of the links in answers and e-mails, which the database composes. Without it they are null. */
-export async function createTokens(signingKey: SigningKey, publicUrl?: string): Promise<Tokens> {
+/**
+ * @param publicUrl base of the links in answers and e-mails, which the database composes. Without it they are null.
+ * @param installation names of where the database was found, for the courier.
+ */
+export async function createTokens(
+  signingKey: SigningKey,
+  publicUrl?: string,
+  installation: string[] = [],
+): Promise<Tokens> {
   const links: Record<string, string> = publicUrl === undefined ? {} : { public_url: publicUrl }
   const sign = await signer(signingKey)
   const cache = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: ttlMs })
 
-  function mint(name: string, claims: Record<string, string>): Promise<string> {
+  function mint(name: string, claims: JWTPayload): Promise<string> {
     const known = cache.get(name)
     if (known) return known
     const token = sign(claims)
@@ -38,7 +45,7 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
 
   return {
     forGateway: () => mint('gateway', { role: 'gateway' }),
-    forCourier: () => mint('courier', { role: 'courier', ...links }),
+    forCourier: () => mint('courier', { role: 'courier', ...links, ...(installation.length > 0 && { installation }) }),
     forPrincipal: (holder, role, source) =>
       mint(`${holder.api_key_id} ${role} ${source}`, {
         role,
@@ -52,7 +59,7 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
 }
 
 /** Signs with HS256 and the project's secret, or with the algorithm of an imported private key (ES256 on Supabase). */
-async function signer(signingKey: SigningKey): Promise<(claims: Record<string, string>) => Promise<string>> {
+async function signer(signingKey: SigningKey): Promise<(claims: JWTPayload) => Promise<string>> {
   const [key, header] =
     'secret' in signingKey
       ? [new TextEncoder().encode(signingKey.secret), { alg: 'HS256', typ: 'JWT' }]

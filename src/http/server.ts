@@ -33,6 +33,8 @@ export type AppParts = {
   dataApi: DataApi
   /** For /ready. */
   health?: DatabaseHealth
+  /** For /ready: whether webhooks and e-mails are held. */
+  isHeld?: () => boolean
   tokens: Tokens
   log: Logger
   /** Host names allowed for MCP, besides loopback. */
@@ -57,6 +59,7 @@ export type AppParts = {
 export function createApp({
   dataApi,
   health,
+  isHeld,
   tokens,
   log,
   allowedHosts,
@@ -93,7 +96,7 @@ export function createApp({
   )
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
-  if (health !== undefined) app.get('/ready', answerReadiness(health))
+  if (health !== undefined) app.get('/ready', answerReadiness(health, isHeld))
   app.use(publicRouter(operations, demo))
   app.use(doorRouter())
   app.use(ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }))

@@ -6,7 +6,7 @@ import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { revokeKey, withDatabase } from '../../src/admin.ts'
+import { releaseDeliveries, revokeKey, withDatabase } from '../../src/admin.ts'
 import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
@@ -153,7 +153,13 @@ describe('a production installation', () => {
     return started
   }
 
-  test('runs as two APIs that leave deliveries to two couriers, and nothing is sent twice', { timeout }, async () => {
+  test('runs as two APIs that leave deliveries to two couriers, which use its inner address, and nothing is sent twice', {
+    timeout: 2 * timeout,
+  }, async () => {
+    // Another test has announced the project by another address.
+    await withDatabase(stack.databaseUrl, releaseDeliveries)
+    const inner = await startSupabaseGateway(stack.dataApiUrl, publishableKey)
+    onTestFinished(inner.close)
     const { key, eventId, ticketTypeId } = (await withDatabase(stack.databaseUrl, seedDemo)) as Demo
     const receiver = await startWebhookReceiver()
     onTestFinished(receiver.close)
@@ -178,12 +184,13 @@ describe('a production installation', () => {
     expect((await Promise.all(guests)).map((answer) => answer?.status)).toEqual(Array(12).fill(201))
 
     const couriers = courierDirs.map((dir) =>
-      spawnInstalled(['courier'], dir, settings({ WEBHOOKS_TO_LOOPBACK: 'true' })),
+      spawnInstalled(['courier'], dir, settings({ SUPABASE_URL: inner.url, WEBHOOKS_TO_LOOPBACK: 'true' })),
     )
     const written = (dir: string) =>
       existsSync(join(dir, 'mail')) ? readdirSync(join(dir, 'mail')).filter((name) => name.endsWith('.eml')) : []
     const mails = () => courierDirs.flatMap(written).length
-    await waitFor(() => receiver.received.length >= 12 && mails() >= 12)
+    // An API announces itself every ten seconds, by which the inner address becomes known.
+    await waitFor(() => receiver.received.length >= 12 && mails() >= 12, timeout)
     // A courier that stops has finished what it had claimed.
     await Promise.all(couriers.map(({ child }) => end(child)))
     expect([receiver.received.length, mails(), written(apiDir).length]).toEqual([12, 12, 0])
