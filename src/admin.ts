@@ -158,6 +158,12 @@ export async function rotateKey(client: pg.ClientBase, prefix: string, overlapSe
   return key
 }
 
+/** @returns what it did, as a sentence. */
+export async function releaseDeliveries(client: pg.ClientBase): Promise<string> {
+  const { rows } = await client.query<{ done: string }>('select private.release_deliveries() as done')
+  return rows[0]?.done ?? ''
+}
+
 // By name of the constraint, or by the field that one of Usher's own rules names.
 const messages: Record<string, string> = {
   organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',

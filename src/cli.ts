@@ -11,6 +11,7 @@ import {
   issueDoorKey,
   issueKey,
   listKeys,
+  releaseDeliveries,
   revokeKey,
   rotateKey,
   updateOrganisation,
@@ -257,6 +258,18 @@ keys
   .action(async (prefix: string, options: { overlap: number; json?: true }) => {
     printKey(await onDatabase((client) => rotateKey(client, prefix, options.overlap)), options.json)
   })
+
+usher
+  .command('deliveries')
+  .description('Release webhooks and e-mails that are held because the database is a copy, or was moved')
+  .command('release')
+  .description('Send webhooks and e-mails from this installation, also those pending when the database was copied')
+  .addHelpText(
+    'after',
+    `
+While the original is in use as well, both then send what was pending at the time of the copy.`,
+  )
+  .action(async () => print(await onDatabase(releaseDeliveries)))
 
 usher
   .command('door-link')

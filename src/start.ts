@@ -14,14 +14,17 @@ import {
 import { startCourier } from './courier/courier.ts'
 import { createCourierRpc } from './courier/courier-rpc.ts'
 import { startHousekeeping } from './courier/housekeeping.ts'
+import { announceInstallation } from './courier/installation.ts'
 import type { OwnPorts } from './courier/own-ports.ts'
 import { openQueues } from './courier/queues.ts'
 import { type Demo, type DemoEvent, findDemo, seedDemo } from './embedded/demo.ts'
+import { namesOfDataDirectory } from './embedded/installation.ts'
 import { portsOf } from './embedded/run-record.ts'
 import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from './embedded/stack.ts'
 import { createDataApi, type DataApi } from './gateway/data-api.ts'
 import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from './gateway/database-health.ts'
 import { createProbe, type DataApiAddress } from './gateway/database-probe.ts'
+import { namesOfProject } from './gateway/installation.ts'
 import { createTokens, type SigningKey, type Tokens } from './gateway/tokens.ts'
 import { type HttpListener, isTaken, openListener, urlOf } from './http/listener.ts'
 import { mailPreviewAt } from './http/mail-preview.ts'
@@ -50,6 +53,8 @@ export type Running = {
 type Backend = {
   address: DataApiAddress
   signingKey: SigningKey
+  /** Names of where the database was found. */
+  installation: string[]
   /** Of the first start. */
   demo: Demo | null
   /** What the documentation page fills in. */
@@ -97,13 +102,20 @@ export async function start(
     warnOfLoopback(config, progress)
 
     const publicUrl = config.publicUrl ?? listener.url
-    const tokens = await createTokens(backend.signingKey, publicUrl)
+    const tokens = await createTokens(backend.signingKey, publicUrl, backend.installation)
     const { dataApi, health } = await Promise.race([
       reach(config, backend.address, tokens, progress, stopping),
       backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
     ])
     const ownPorts = () => [...portsOfListeners(listener, metricsListener), ...backend.ports()]
-    const { rpc, metrics, ...courier } = createCourier(config, dataApi, tokens, metricsListener, ownPorts, log)
+    const { rpc, metrics, isHeld, ...courier } = await createCourier(
+      config,
+      dataApi,
+      tokens,
+      metricsListener,
+      ownPorts,
+      log,
+    )
     opened.push(courier.stop)
 
     const mailFolder = previewedMailFolder(config)
@@ -111,6 +123,7 @@ export async function start(
       createApp({
         dataApi,
         health,
+        isHeld,
         tokens,
         log,
         allowedHosts: [...config.allowedHosts, ...(config.publicUrl ? [new URL(config.publicUrl).hostname] : [])],
@@ -182,13 +195,13 @@ export async function runCourier(
 ): Promise<Pick<Running, 'metricsUrl' | 'stop'>> {
   const metricsListener = await openMetricsListener(config)
   try {
-    const { address, signingKey, ports, webhooksToLoopback, publicUrl } = await joinBackend(config)
+    const { address, signingKey, installation, ports, webhooksToLoopback, publicUrl } = await joinBackend(config)
     const joined = { ...config, webhooksToLoopback, deliveries: true }
     warnOfLoopback(joined, progress)
-    const tokens = await createTokens(signingKey, publicUrl)
+    const tokens = await createTokens(signingKey, publicUrl, installation)
     const { dataApi } = await reach(config, address, tokens, progress, stopping)
     const ownPorts = () => [...portsOfListeners(metricsListener), ...ports()]
-    const courier = createCourier(joined, dataApi, tokens, metricsListener, ownPorts, log)
+    const courier = await createCourier(joined, dataApi, tokens, metricsListener, ownPorts, log)
     return {
       metricsUrl: metricsListener?.url,
       async stop() {
@@ -201,8 +214,8 @@ export async function runCourier(
   }
 }
 
-/** Starts deliveries and housekeeping, unless `deliveries` is false, and metrics where a port is configured for them. */
-function createCourier(
+/** Announces the installation, starts deliveries and housekeeping, unless `deliveries` is false, and metrics where a port is configured. */
+async function createCourier(
   config: Config,
   dataApi: DataApi,
   tokens: Tokens,
@@ -213,28 +226,34 @@ function createCourier(
   const rpc = createCourierRpc(dataApi, tokens)
   const metrics = metricsListener && createMetrics(rpc, log)
   if (metrics) metricsListener.serve(metrics.listener)
-  if (!config.deliveries) return { rpc, metrics, wake() {}, async stop() {} }
+  const { isHeld, stop: fallSilent } = await announceInstallation(rpc, log)
+  if (!config.deliveries) return { rpc, metrics, isHeld, wake() {}, stop: async () => fallSilent() }
   const { queues, close } = openQueues(config, rpc, log, metrics?.delivered, ownPorts)
   const courier = startCourier(queues, log)
   const housekeeping = startHousekeeping(rpc, config, log)
   return {
     rpc,
     metrics,
+    isHeld,
     wake: courier.wake,
     async stop() {
+      fallSilent()
       housekeeping.stop()
       await courier.stop(settleMs, close)
     },
   }
 }
 
-type Joined = Pick<Backend, 'address' | 'signingKey' | 'ports'> & Pick<Config, 'webhooksToLoopback' | 'publicUrl'>
+type Joined = Pick<Backend, 'address' | 'signingKey' | 'installation' | 'ports'> &
+  Pick<Config, 'webhooksToLoopback' | 'publicUrl'>
 
 async function joinBackend(config: Config): Promise<Joined> {
   const { database, webhooksToLoopback, publicUrl } = config
   if (database.kind === 'supabase') {
     const { url, publishableKey, signingKey } = database
-    return { address: { url, projectKey: publishableKey }, signingKey, ports: () => [], webhooksToLoopback, publicUrl }
+    const installation = namesOfProject(url)
+    const address = { url, projectKey: publishableKey }
+    return { address, signingKey, installation, ports: () => [], webhooksToLoopback, publicUrl }
   }
   const running = await findRunningStack(database.dataDir)
   if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
@@ -244,6 +263,7 @@ async function joinBackend(config: Config): Promise<Joined> {
     publicUrl: publicUrl ?? (api && urlOf(api)),
     address: { url: running.dataApiUrl },
     signingKey: { secret: running.jwtSecret },
+    installation: namesOfDataDirectory(database.dataDir),
     // The stack may restart a part on another port; without a record the last known ports still count.
     ports() {
       record = recordOfRunningStack(database.dataDir) ?? record
@@ -284,6 +304,7 @@ async function connectBackend(config: Config, log: Logger, progress: Say): Promi
     return {
       address: { url: stack.dataApiUrl },
       signingKey: { secret: stack.jwtSecret },
+      installation: namesOfDataDirectory(database.dataDir),
       demo,
       demoEvent,
       note({ api, metrics }) {

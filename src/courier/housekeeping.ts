@@ -64,7 +64,7 @@ export function startHousekeeping(rpc: CourierRpc, options: Options, log: Logger
 }
 
 /** Runs `work` soon and then at intervals, or after a pause while it says that there is more. */
-function repeat(intervalMs: number, log: Logger, work: () => Promise<boolean>): { stop(): void } {
+export function repeat(intervalMs: number, log: Logger, work: () => Promise<boolean>): { stop(): void } {
   let timer: NodeJS.Timeout
   let stopped = false
 

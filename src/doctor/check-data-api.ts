@@ -10,6 +10,7 @@ import {
   probed,
   reasonOf,
 } from '../gateway/database-probe.ts'
+import { heldMessage, releaseFix } from '../gateway/installation.ts'
 import { createTokens, type SigningKey, type Tokens } from '../gateway/tokens.ts'
 import { isRead, type Operation, roleOf } from '../operation.ts'
 import { operations } from '../operations/index.ts'
@@ -32,8 +33,13 @@ const fine: Record<(typeof probed)[number], string> = {
   migrations: 'The database has every function that this Usher calls.',
 }
 
-export async function checkDataApi(address: DataApiAddress, signingKey: SigningKey): Promise<Finding[]> {
-  const tokens = await createTokens(signingKey)
+/** @param installation the names that the API and the courier announce. */
+export async function checkDataApi(
+  address: DataApiAddress,
+  signingKey: SigningKey,
+  installation: string[],
+): Promise<Finding[]> {
+  const tokens = await createTokens(signingKey, undefined, installation)
   const result = await createProbe(address, tokens)(patience())
   if (result.kind === 'away') {
     const fix = 'Check SUPABASE_URL and the network. A project that is paused is resumed in its dashboard.'
@@ -134,7 +140,8 @@ function argumentsOf(operation: Operation): Record<string, null> {
 }
 
 function checkDeliveries(depth: unknown): Finding {
-  const kinds = Array.isArray(depth) ? (depth as { kind: string; late_seconds: number }[]) : []
+  const kinds = Array.isArray(depth) ? (depth as { kind: string; late_seconds: number; held: boolean }[]) : []
+  if (kinds.some(({ held }) => held)) return failed('deliveries', heldMessage, `${releaseFix}.`)
   const late = kinds.filter(({ late_seconds }) => late_seconds > lateSeconds)
   if (late.length === 0) return ok('deliveries', 'No webhook or e-mail is overdue.')
   const described = late.map(({ kind, late_seconds }) => `${kind} for ${Math.round(late_seconds / 60)} minutes`)

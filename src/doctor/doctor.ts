@@ -1,7 +1,9 @@
 // `usher doctor`: checks a configuration against what is there, each step by itself. It changes nothing, and says for each what mends it.
 
 import { type Config, ConfigError, misspeltVariables, readConfig } from '../config.ts'
+import { namesOfDataDirectory } from '../embedded/installation.ts'
 import { findRunningStack } from '../embedded/stack.ts'
+import { namesOfProject } from '../gateway/installation.ts'
 import { checkDataApi } from './check-data-api.ts'
 import { checkDatabase } from './check-database.ts'
 import { checkMail, checkMetricsPort, checkPublicUrl, checkRedis, checkTrustProxy } from './check-services.ts'
@@ -36,7 +38,7 @@ async function checkBackend({ database, databaseUrl }: Config): Promise<Finding[
   if (database.kind === 'supabase') {
     const { url, publishableKey, signingKey } = database
     const [dataApi, direct] = await Promise.all([
-      checkDataApi({ url, projectKey: publishableKey }, signingKey),
+      checkDataApi({ url, projectKey: publishableKey }, signingKey, namesOfProject(url)),
       checkDatabase(databaseUrl, url),
     ])
     return [...dataApi, ...direct]
@@ -52,7 +54,7 @@ async function checkBackend({ database, databaseUrl }: Config): Promise<Finding[
     ]
   }
   const [dataApi, direct] = await Promise.all([
-    checkDataApi({ url: running.dataApiUrl }, { secret: running.jwtSecret }),
+    checkDataApi({ url: running.dataApiUrl }, { secret: running.jwtSecret }, namesOfDataDirectory(database.dataDir)),
     checkDatabase(running.databaseUrl, undefined),
   ])
   return [...dataApi, ...direct]

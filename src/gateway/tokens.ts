@@ -1,7 +1,7 @@
 // Signs short-lived JWTs for PostgREST: one per key, role and source, cached until shortly before it expires. That is measured by a
 // monotonic clock, while PostgREST goes by the time of day: after a step of either clock, a cached token may be refused.
 
-import { decodeJwt, importJWK, type JWK, SignJWT } from 'jose'
+import { decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 
 /** The interface that a request came by; orders and check-ins store it. */
@@ -15,7 +15,7 @@ type KeyHolder = { api_key_id: string; family_id: string; organisation_id: strin
 export type Tokens = {
   /** For what precedes authentication: `api.resolve_api_key` and `api.get_ticket_page`. */
   forGateway(): Promise<string>
-  /** For claiming and settling deliveries. */
+  /** For claiming and settling deliveries. It names the installation, by which SQL decides whether they are held. */
   forCourier(): Promise<string>
   forPrincipal(holder: KeyHolder, role: string, source: Source): Promise<string>
   /** A token of the same claims in place of one that PostgREST refused. Who holds the same refused token gets the same new one. */
@@ -25,13 +25,20 @@ export type Tokens = {
 const lifetimeSeconds = 300
 const ttlMs = (lifetimeSeconds - 60) * 1000
 
-/** @param publicUrl base of the links in answers and e-mails, which the database composes. Without it they are null. */
-export async function createTokens(signingKey: SigningKey, publicUrl?: string): Promise<Tokens> {
+/**
+ * @param publicUrl base of the links in answers and e-mails, which the database composes. Without it they are null.
+ * @param installation names of where the database was found, for the courier.
+ */
+export async function createTokens(
+  signingKey: SigningKey,
+  publicUrl?: string,
+  installation: string[] = [],
+): Promise<Tokens> {
   const links: Record<string, string> = publicUrl === undefined ? {} : { public_url: publicUrl }
   const sign = await signer(signingKey)
   const cache = new LRUCache<string, Promise<string>>({ max: 20_000, ttl: ttlMs })
 
-  function mint(claims: Record<string, string>): Promise<string> {
+  function mint(claims: JWTPayload): Promise<string> {
     const name = nameOf(claims)
     const known = cache.get(name)
     if (known) return known
@@ -42,7 +49,7 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
 
   return {
     forGateway: () => mint({ role: 'gateway' }),
-    forCourier: () => mint({ role: 'courier', ...links }),
+    forCourier: () => mint({ role: 'courier', ...links, ...(installation.length > 0 && { installation }) }),
     forPrincipal: (holder, role, source) =>
       mint({
         role,
@@ -53,7 +60,7 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
         ...links,
       }),
     async inPlaceOf(refused) {
-      const { iat, exp, ...claims } = decodeJwt<Record<string, string>>(refused)
+      const { iat, exp, ...claims } = decodeJwt(refused)
       const name = nameOf(claims)
       const known = cache.get(name)
       if ((await known) === refused && cache.get(name) === known) cache.delete(name)
@@ -63,11 +70,10 @@ export async function createTokens(signingKey: SigningKey, publicUrl?: string): 
 }
 
 /** The claims that tell tokens apart; the others follow from them. */
-const nameOf = ({ role, api_key_id = '', source = '' }: Record<string, string>): string =>
-  `${role} ${api_key_id} ${source}`
+const nameOf = ({ role, api_key_id = '', source = '' }: JWTPayload): string => `${role} ${api_key_id} ${source}`
 
 /** Signs with HS256 and the project's secret, or with the algorithm of an imported private key (ES256 on Supabase). */
-async function signer(signingKey: SigningKey): Promise<(claims: Record<string, string>) => Promise<string>> {
+async function signer(signingKey: SigningKey): Promise<(claims: JWTPayload) => Promise<string>> {
   const [key, header] =
     'secret' in signingKey
       ? [new TextEncoder().encode(signingKey.secret), { alg: 'HS256', typ: 'JWT' }]

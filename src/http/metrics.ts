@@ -51,14 +51,16 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   const pending = gauge('usher_outbox_owed', 'Webhooks and e-mails that are pending, retries included.')
   const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.')
   const late = gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.')
+  const held = gauge('usher_outbox_held', '1 while deliveries are held because the database is a copy, else 0.')
 
   async function refreshGauges(): Promise<void> {
-    for (const gauge of [pending, oldest, late]) gauge.reset()
+    for (const gauge of [pending, oldest, late, held]) gauge.reset()
     const timeout = sleep(timeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('No answer.')))
     for (const { kind, ...depth } of (await Promise.race([rpc('outbox_depth', {}), timeout])) as Depth[]) {
       pending.set({ kind }, depth.owed)
       oldest.set({ kind }, depth.oldest_seconds)
       late.set({ kind }, depth.late_seconds)
+      held.set({ kind }, depth.held ? 1 : 0)
     }
   }
 
@@ -86,4 +88,4 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   }
 }
 
-type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number }
+type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number; held: boolean }

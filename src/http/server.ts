@@ -34,6 +34,8 @@ export type AppParts = {
   dataApi: DataApi
   /** For /ready. */
   health?: DatabaseHealth
+  /** For /ready: whether webhooks and e-mails are held. */
+  isHeld?: () => boolean
   tokens: Tokens
   log: Logger
   /** Host names allowed for MCP, besides loopback. */
@@ -62,6 +64,7 @@ export type AppParts = {
 export function createApp({
   dataApi,
   health,
+  isHeld,
   tokens,
   log,
   allowedHosts,
@@ -101,7 +104,7 @@ export function createApp({
   )
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
-  if (health !== undefined) app.get('/ready', answerReadiness(health))
+  if (health !== undefined) app.get('/ready', answerReadiness(health, isHeld))
   app.use(publicRouter(operations, demo, publicUrl))
   app.use(doorRouter())
   app.use(ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }))

@@ -152,15 +152,15 @@ export const redeliverWebhook = {
 export const WebhookRedeliverySchema = z.strictObject({
   object: z.literal('webhook_redelivery'),
   webhook_endpoint_id: id('webhook endpoint'),
-  redelivered: z.int().describe('How many deliveries are pending again; at most 10,000 per call.'),
+  redelivered: z.int().describe('How many deliveries are due again; at most 10,000 per call.'),
 })
 
 export const redeliverWebhooks = {
   name: 'redeliver_webhooks',
   title: 'Redeliver webhooks',
-  summary: 'Send an endpoint its failed deliveries since a time again.',
+  summary: 'Send an endpoint its failed and pending deliveries since a time again.',
   description:
-    'Sends a webhook endpoint its deliveries of a period again, after an outage: those that failed, or with status delivered those that had arrived. At most 10,000 a call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint.',
+    'Sends a webhook endpoint its deliveries of a period again, after an outage: those failed or pending, or with status delivered those that had arrived. At most 10,000 a call: repeat it while redelivered is 10000. On webhook_endpoint_disabled enable the endpoint.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled'],
@@ -169,7 +169,9 @@ export const redeliverWebhooks = {
     webhook_endpoint_id: id('webhook endpoint'),
     since: timestampInput.describe('Only notifications created at or after this time: RFC 3339 with offset.'),
     until: timestampInput.optional().describe('Only notifications created before this time: RFC 3339 with offset.'),
-    status: oneOf(deliveryStatuses).optional().describe('Only deliveries with this status; failed when left out.'),
+    status: oneOf(deliveryStatuses)
+      .optional()
+      .describe('Only deliveries with this status; failed and pending when left out.'),
   }),
   output: one(WebhookRedeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

@@ -381,6 +381,7 @@ begin
     where l.webhook_endpoint_id = s.webhook_endpoint_id and l."position" > s."position"
   );
   update private.webhook_subscriptions s set transaction_id = '0', snapshot = '1:1:' where s.transaction_id <> '0';
-  return 'Done: notifications and webhooks continue from here.';
+  return 'Done: notifications and webhooks continue from here.'
+    || case when private.is_held() then ' Deliveries are held until you run "select private.release_deliveries()".' else '' end;
 end
 $$;

@@ -165,7 +165,8 @@ comment on function api.redeliver_webhook(uuid, text, text) is
   'Queues a delivery again, whatever its status, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
 grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
 
--- All that failed since a time, for example after an outage of the endpoint; at most 10,000 per call, oldest first.
+-- All that failed since a time or waits for its next attempt, for example after an outage of the endpoint; at most 10,000 per
+-- call, oldest first. What is due or in flight is left alone, so that a repeated call finds the rest.
 create function api.redeliver_webhooks(
   webhook_endpoint_id uuid,
   since timestamptz,
@@ -178,6 +179,8 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_statuses public.webhook_delivery_status[] :=
+    case when redeliver_webhooks.status is null then '{failed,pending}' else array[redeliver_webhooks.status] end;
   v_webhook_endpoint public.webhook_endpoints;
   v_redelivered integer;
 begin
@@ -200,7 +203,8 @@ begin
     select f.id
     from public.webhook_deliveries f
     where f.webhook_endpoint_id = v_webhook_endpoint.id
-      and f.status = coalesce(redeliver_webhooks.status, 'failed')
+      and f.status = any (v_statuses)
+      and (f.status <> 'pending' or (f.next_attempt_at > now() and coalesce(f.claimed_until <= now(), true)))
       and f.type = any (v_webhook_endpoint.types)
       and f.created_at >= since
       and (until is null or f.created_at < until)
@@ -219,7 +223,7 @@ begin
 end
 $$;
 comment on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text) is
-  'Queues again what failed for a webhook endpoint since a time, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues again what failed for a webhook endpoint since a time, and makes due what waits for its next attempt, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text)
   to scope_events_write;
 

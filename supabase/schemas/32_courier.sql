@@ -1,6 +1,6 @@
 -- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
 -- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
--- courier has no right to any table, and may call only the api functions of 32_courier.sql to 36_housekeeping.sql and those of
+-- courier has no right to any table, and may call only the api functions of 31_installation.sql to 36_housekeeping.sql and those of
 -- 41_payment_deadlines.sql and 45_erasure.sql.
 
 -- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
@@ -29,6 +29,9 @@ declare
   v_candidates uuid[];
   v_claimed json;
 begin
+  if private.is_held() then
+    return '[]';
+  end if;
   perform pg_advisory_xact_lock(4, 0);
   perform private.fan_out(v_fan_out);
   v_now := clock_timestamp();

@@ -179,6 +179,9 @@ declare
   v_candidates uuid[];
   v_claimed json;
 begin
+  if private.is_held() then
+    return '[]';
+  end if;
   perform pg_advisory_xact_lock(4, 1);
   v_now := clock_timestamp();
   v_until := v_now + make_interval(secs => lease_seconds);

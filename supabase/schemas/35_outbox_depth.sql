@@ -6,13 +6,16 @@
 create function api.outbox_depth() returns json
 language plpgsql stable security definer set search_path = ''
 as $$
+declare
+  v_held boolean := private.is_held();
 begin
   return (
     select json_agg(json_build_object(
       'kind', k.kind,
       'owed', k.pending,
       'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
-      'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0)
+      'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0),
+      'held', v_held
     ))
     from (
       select
@@ -57,5 +60,5 @@ begin
 end
 $$;
 comment on function api.outbox_depth() is
-  'What is pending: [{ kind, owed, oldest_seconds, late_seconds }]. late_seconds is how long what is due has waited.';
+  'What is pending: [{ kind, owed, oldest_seconds, late_seconds, held }]. late_seconds is how long what is due has waited; held, whether the database belongs to another installation than the caller.';
 grant execute on function api.outbox_depth() to courier;

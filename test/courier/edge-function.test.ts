@@ -109,6 +109,20 @@ describe('beside a Supabase project', () => {
     expect([receiver.received.length, mail.received.length]).toEqual([1, 1])
   })
 
+  test('sends nothing of a copy, and says so', async () => {
+    const { run, mail } = await serveFunction()
+    await run()
+    const sql = (text: string) => withDatabase(stack.databaseUrl, (client) => client.query(text))
+    await sql("update private.installations set names = '{project:abcdefghijklmnopqrst}'")
+    await register()
+    expect((await run()).body).toMatchObject({ ticket_emails: 0, held: true })
+    await sql('select private.release_deliveries()')
+    const { body } = await run()
+    expect(body).toMatchObject({ ticket_emails: 1 })
+    expect(body).not.toHaveProperty('held')
+    expect(mail.received).toHaveLength(1)
+  })
+
   test('cancels an order that is overdue, and claims the e-mail of it in the same run', async () => {
     const priced = (await send('POST', `/events/${demo.eventId}/ticket-types`, { name: 'Seat', price: 4900 })).body.data
     const buyer = {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { applyMigrations } from '../../src/embedded/migrate.ts'
 import { startScratchDatabase } from '../../src/embedded/scratch.ts'
 
-test('after a restore the courier stops until it is acknowledged, and then no webhook is lost', async () => {
+test('after a restore the courier stops until it is acknowledged, then no webhook is lost, and none is sent until it is released', async () => {
   const database = await startScratchDatabase(new AbortController().signal)
   const client = new pg.Client({ connectionString: database.databaseUrl })
   const one = async (sql: string) => Object.values((await client.query(sql)).rows[0] ?? {})[0]
@@ -26,15 +26,23 @@ test('after a restore the courier stops until it is acknowledged, and then no we
       update public.notifications set transaction_id = '${far + 5}';
       update private.notification_queue set transaction_id = '${far + 5}';
     `)
+    await client.query(
+      "insert into private.installations (system_identifier, names) values (1, '{address:http://kong:8000}')",
+    )
     await expect(client.query('select private.fan_out(100)')).rejects.toThrow('select private.after_restore()')
     expect(await one('select count(*)::integer from private.notification_queue')).toBe(1)
 
-    expect(await one('select private.after_restore()')).toMatch(/^Done/)
+    expect(await one('select private.after_restore()')).toMatch(
+      /^Done: .+ held until you run "select private.release_deliveries\(\)"\.$/,
+    )
     expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(1)
     await rename('New')
     await client.query('select private.fan_out(100)')
     expect(await one('select count(*)::integer from public.webhook_deliveries')).toBe(2)
     expect(await one('select count(*)::integer from private.notification_queue')).toBe(0)
+    expect(await one('select api.claim_webhooks(100)')).toEqual([])
+    expect(await one('select private.release_deliveries()')).toMatch(/^Released/)
+    expect(await one('select api.claim_webhooks(100)')).toHaveLength(2)
   } finally {
     await client.end()
     await database.remove()

@@ -36,6 +36,7 @@ export const courierFunctions = [
   'purge',
   'enforce_payment_deadlines',
   'outbox_depth',
+  'announce_installation',
 ]
 
 export async function functionsIn(...schemas: string[]): Promise<SqlFunction[]> {

@@ -46,6 +46,7 @@ test('functions of schema public are for people who sign in, though Supabase wou
 test('the functions that lend somebody the rights of their owner are these', async () => {
   const lent = (await functionsIn('api', 'private')).filter((f) => f.securityDefiner && f.callers.length > 0)
   expect(Object.fromEntries(lent.map((f) => [`${f.schema}.${f.name}`, f.callers]))).toEqual({
+    'api.announce_installation': ['courier'],
     'api.claim_logos': ['courier'],
     'api.claim_ticket_emails': ['courier'],
     'api.claim_webhooks': ['courier'],

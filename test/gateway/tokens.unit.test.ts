@@ -70,6 +70,16 @@ test('tokens of callers and of the courier say where links lead', async () => {
   }
 })
 
+test('the token of the courier names the installation, that of a caller does not', async () => {
+  const secret = 'a secret of at least 32 characters'
+  const tokens = await createTokens({ secret }, undefined, ['project:abcdefghijklmnopqrst'])
+  const claims = async (token: string) => (await jwtVerify(token, new TextEncoder().encode(secret))).payload
+  expect((await claims(await tokens.forCourier())).installation).toEqual(['project:abcdefghijklmnopqrst'])
+  expect(await claims(await tokens.forPrincipal(principal, 'scope_attendees_read', 'api'))).not.toHaveProperty(
+    'installation',
+  )
+})
+
 test('the token that resolves keys says nothing but its role', async () => {
   const secret = 'a secret of at least 32 characters'
   const { payload } = await jwtVerify(

@@ -1,19 +1,15 @@
 // Usher behind a proxy that strips a path, as `PUBLIC_URL` may have one: nothing of a page or of the documents leads outside the path.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
-import { filmTickets } from '../../scripts/support/ticket-film.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { hasBrowser } from '../../scripts/support/browser.ts'
+import { filmTicket } from '../../scripts/support/ticket-film.ts'
+import { film, sharedBrowser } from '../support/browser.ts'
 import { row } from '../support/database.ts'
 import { headerAddingProxy } from '../support/header-adding-proxy.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { appOfThisFile } from '../support/own-app.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
-afterAll(() => vi.resetConfig())
 
 const app = appOfThisFile({ publicUrl: 'https://example.org/usher' })
 let proxy: Awaited<ReturnType<typeof headerAddingProxy>>
@@ -52,11 +48,10 @@ test.skipIf(!hasBrowser)(
   async () => {
     const event = await organisation.event()
     const { code, attendeeId } = await event.guest()
-    const folder = await mkdtemp(join(tmpdir(), 'usher-path-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    const browser = await openBrowser([...(await filmTickets(join(folder, 'ticket.y4m'), code))])
-    onTestFinished(() => browser.close())
-    const context = await browser.newContext({ permissions: ['camera'] })
+    await filmTicket(film, code)
+    onTestFinished(() => rm(film, { force: true }))
+    const context = await (await sharedBrowser()).newContext({ permissions: ['camera'] })
+    onTestFinished(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []
     page.on('pageerror', ({ message }) => complaints.push(message))

@@ -150,7 +150,7 @@ test.each([
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
 
-test('what failed since a time is pending once more, and nothing else', async () => {
+test('what failed since a time is due once more, and nothing else', async () => {
   const { everything, created, list, send } = await arrange()
   const all = await list()
   const ofEverything = all.filter((d) => d.webhook_endpoint_id === everything)
@@ -182,4 +182,35 @@ test('what failed since a time is pending once more, and nothing else', async ()
   expect((await again({ since })).body.error.code).toBe('webhook_endpoint_disabled')
   const strange = rest(await (await createOrganisation()).key())
   expect((await strange('POST', `/webhook-endpoints/${everything}/redeliver`, { since })).status).toBe(404)
+})
+
+test('after a short outage what waits for its next attempt is due at once, and what is in flight is left alone', async () => {
+  const { everything, list, send } = await arrange()
+  const [failed, waiting, inFlight] = await list(`?webhook_endpoint_id=${everything}`)
+  if (!failed || !waiting || !inFlight) throw new Error('three are pending')
+  await settle(failed.id, 'failed')
+  const attempted = (id: string, claimedUntil: string | null) =>
+    studio.query(
+      `update public.webhook_deliveries set attempts = 2, next_attempt_at = now() + interval '1 hour',
+         claim = case when $2::interval is not null then gen_random_uuid() end, claimed_until = now() + $2::interval where id = $1`,
+      [id, claimedUntil],
+    )
+  await attempted(waiting.id, null)
+  await attempted(inFlight.id, '1 hour')
+  const since = new Date(Date.now() - 60_000).toISOString()
+  const again = async (body: object) =>
+    (await send('POST', `/webhook-endpoints/${everything}/redeliver`, { since, ...body })).body.data.redelivered
+  const due = async () =>
+    (
+      await studio.query(
+        'select id from public.webhook_deliveries where webhook_endpoint_id = $1 and attempts = 0 and next_attempt_at <= now()',
+        [everything],
+      )
+    ).rows.map(({ id }) => id)
+
+  expect(await again({ status: 'failed' })).toBe(1)
+  expect(await due()).toEqual([failed.id])
+  expect(await again({})).toBe(1)
+  expect((await due()).sort()).toEqual([failed.id, waiting.id].sort())
+  expect([await again({}), await again({ status: 'pending' })]).toEqual([0, 0])
 })

@@ -5,9 +5,11 @@ import { env } from 'node:process'
 import { runCourierOnce } from '../../../src/courier/courier.ts'
 import { createCourierRpc } from '../../../src/courier/courier-rpc.ts'
 import { enforceDeadlinesOnce, expireOffersOnce, purgeOnce } from '../../../src/courier/housekeeping.ts'
+import { announceOnce } from '../../../src/courier/installation.ts'
 import { openQueues } from '../../../src/courier/queues.ts'
 import { ApiError, toApiError } from '../../../src/gateway/api-error.ts'
 import { createDataApi } from '../../../src/gateway/data-api.ts'
+import { heldMessage, namesOfProject, releaseFix } from '../../../src/gateway/installation.ts'
 import { createTokens } from '../../../src/gateway/tokens.ts'
 import { bearerOf } from '../../../src/http/bearer.ts'
 import { sharedSecret } from '../../../src/http/shared-secret.ts'
@@ -21,7 +23,7 @@ const runMs = 20_000
 
 const { courier: config, database, secret } = readFunctionConfig(env)
 const log = createLog(config.logLevel, { write: (line) => console.error(line.trimEnd()) })
-const tokens = await createTokens(database.signingKey, config.publicUrl)
+const tokens = await createTokens(database.signingKey, config.publicUrl, namesOfProject(database.url))
 const rpc = createCourierRpc(
   // Deno's own fetch is native code; undici on its sockets is many times slower.
   createDataApi(database.url, tokens, database.publishableKey, fetch),
@@ -41,15 +43,24 @@ Deno.serve(async (request) => {
   }
 })
 
-/** @returns how many items of each queue were claimed, orders expired or reminded of, offers of the waiting list expired, and rows purged. */
-async function deliver(): Promise<Record<string, number>> {
+/** @returns how many items of each queue were claimed, orders expired or reminded of, offers of the waiting list expired, and rows purged; `held` while nothing may be sent. */
+async function deliver(): Promise<Record<string, number | boolean>> {
+  const held = await announceOnce(rpc)
+  if (held) log.warn(`${heldMessage} ${releaseFix}`)
   const { queues, close } = openQueues(config, rpc, log)
   try {
     // First, so that the e-mails that it queues are sent in this run.
     const { expired, reminded } = await enforceDeadlinesOnce(rpc)
     const { expired: offersExpired } = await expireOffersOnce(rpc)
     const claimed = await runCourierOnce(queues, log, runMs)
-    return { ...claimed, expired, reminded, offers_expired: offersExpired, purged: await purgeOnce(rpc, config) }
+    return {
+      ...claimed,
+      expired,
+      reminded,
+      offers_expired: offersExpired,
+      purged: await purgeOnce(rpc, config),
+      ...(held && { held }),
+    }
   } finally {
     // The platform may suspend the function between two requests, so no connection is kept.
     await close()

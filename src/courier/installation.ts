@@ -1,0 +1,36 @@
+// Announces to the database which installation this process is of. SQL compares (`private.is_held`): in a copy of a database webhooks
+// and e-mails are held until they are released.
+
+import type { Logger } from 'pino'
+import { heldMessage, releaseFix } from '../gateway/installation.ts'
+import type { CourierRpc } from './courier-rpc.ts'
+import { repeat } from './housekeeping.ts'
+
+export type Installation = {
+  /** Whether deliveries were held when it was last announced. */
+  isHeld(): boolean
+  stop(): void
+}
+
+const intervalMs = 10_000
+
+/** @returns whether deliveries are held. */
+export async function announceOnce(rpc: CourierRpc): Promise<boolean> {
+  return ((await rpc('announce_installation', {})) as { held: boolean }).held
+}
+
+/** Announces it once, and then every ten seconds: a name that is new becomes known when a known one is announced after it. */
+export async function announceInstallation(rpc: CourierRpc, log: Logger): Promise<Installation> {
+  let isHeld = false
+  const announce = async () => {
+    const wasHeld = isHeld
+    isHeld = await announceOnce(rpc)
+    if (isHeld && !wasHeld) log.warn(`${heldMessage} ${releaseFix}`)
+    if (!isHeld && wasHeld) log.info('Webhooks and e-mails are sent from here.')
+    return false
+  }
+  // Before the first claim. If it fails, the next one says so in the log.
+  await announce().catch(() => {})
+  const { stop } = repeat(intervalMs, log, announce)
+  return { isHeld: () => isHeld, stop }
+}

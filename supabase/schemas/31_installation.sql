@@ -1,0 +1,107 @@
+-- The installation that the database belongs to, so that a copy of it sends nothing by itself: a copied data directory, or a dump
+-- restored elsewhere, holds what the original has yet to send. There webhooks and e-mails are held until they are released.
+
+-- One row, written by the first process that announces itself. A name tells where a process found the database: a data directory
+-- or the address of a Supabase project. `project:` begins a name that leads to one project in the world.
+create table private.installations (
+  is_only boolean not null default true,
+  system_identifier bigint not null,
+  names text[] not null,
+  newcomers text[] not null default '{}',
+  created_at timestamptz not null default now(),
+  constraint installations_pkey primary key (is_only),
+  constraint installations_is_one_row check (is_only)
+);
+comment on table private.installations is 'Where deliveries are sent from: the Postgres cluster and the names of the installation. newcomers are names that announced themselves and are not known yet.';
+alter table private.installations enable row level security;
+
+-- The names in the caller's token. Null: it names none, as couriers of earlier versions do.
+create function private.announced_names() returns text[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return nullif(array(select jsonb_array_elements_text(private.claims() -> 'installation')), '{}');
+end
+$$;
+
+-- Whether the caller is where deliveries are sent from. A cluster may be exchanged below a `project:` name, as in an upgrade of
+-- Postgres; any other name, such as http://kong:8000, may be that of another cluster elsewhere.
+create function private.is_at_home(installation private.installations, names text[]) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if names is null or names && installation.names then
+    return installation.system_identifier = (select c.system_identifier from pg_control_system() c)
+      or exists (select from unnest(names) n (name) where n.name like 'project:%' and n.name = any (installation.names));
+  end if;
+  return false;
+end
+$$;
+
+-- Whether deliveries are held for the caller. Reads one row: every claim asks.
+create function private.is_held() returns boolean
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_installation private.installations;
+begin
+  select i.* into v_installation from private.installations i;
+  return v_installation.is_only is not null and not private.is_at_home(v_installation, private.announced_names());
+end
+$$;
+
+-- The first names to be announced are those of the installation. Later ones are newcomers, and known as soon as a known one is
+-- announced to the same database: the inner and the outer address of a project are one installation, while nobody announces the
+-- names of the original to a copy.
+create function api.announce_installation() returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_names text[] := private.announced_names();
+  v_system_identifier bigint := (select c.system_identifier from pg_control_system() c);
+  v_installation private.installations;
+  v_is_at_home boolean;
+begin
+  if v_names is null then
+    return json_build_object('held', private.is_held());
+  end if;
+  select i.* into v_installation from private.installations i;
+  if not found then
+    insert into private.installations (system_identifier, names) values (v_system_identifier, v_names) on conflict do nothing;
+    select i.* into v_installation from private.installations i;
+  end if;
+
+  -- Not found: it was released meanwhile.
+  v_is_at_home := not found or private.is_at_home(v_installation, v_names);
+  if not v_is_at_home then
+    update private.installations i
+    set newcomers = array(select distinct n.name from unnest(i.newcomers || v_names) n (name))
+    where not v_names <@ i.newcomers;
+  else
+    -- The names of a file system that does not keep them would become ever more.
+    update private.installations i
+    set system_identifier = v_system_identifier,
+      newcomers = '{}',
+      names = array(
+        select n.name
+        from unnest(v_names || i.newcomers || i.names) with ordinality n (name, place)
+        group by n.name order by min(n.place) limit 50
+      )
+    where i.system_identifier <> v_system_identifier or i.newcomers <> '{}' or not v_names <@ i.names;
+  end if;
+  return json_build_object('held', not v_is_at_home);
+end
+$$;
+comment on function api.announce_installation() is
+  'Announces the names in the caller''s token: { held }, whether the database belongs to another installation, where webhooks and e-mails are held.';
+grant execute on function api.announce_installation() to courier;
+
+-- Forgets the installation: the database belongs to the one that is announced next.
+create function private.release_deliveries() returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  delete from private.installations;
+  return 'Released: webhooks and e-mails are sent from here, also those that were pending when the database was copied.';
+end
+$$;
