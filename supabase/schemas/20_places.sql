@@ -117,20 +117,18 @@ declare
   v_given_back uuid[] := '{}';
   v_move record;
 begin
-  if tg_op in ('UPDATE', 'DELETE') then
+  if tg_op = 'UPDATE' then
     v_moves := v_moves || array(
       select row(o.event_id, o.ticket_type_id, -1, 0)::private.place_move from old_rows o where o.status <> 'cancelled'
     );
   end if;
-  if tg_op in ('INSERT', 'UPDATE') then
-    v_moves := v_moves || array(
-      select row(
-        n.event_id, n.ticket_type_id, 1, case when tg_op = 'INSERT' and n.waiting_list_entry_id is not null then -1 else 0 end
-      )::private.place_move
-      from new_rows n
-      where n.status <> 'cancelled'
-    );
-  end if;
+  v_moves := v_moves || array(
+    select row(
+      n.event_id, n.ticket_type_id, 1, case when tg_op = 'INSERT' and n.waiting_list_entry_id is not null then -1 else 0 end
+    )::private.place_move
+    from new_rows n
+    where n.status <> 'cancelled'
+  );
   v_moves := array(
     select row(m.event_id, m.ticket_type_id, sum(m.places)::integer, sum(m.held)::integer)::private.place_move
     from unnest(v_moves) m
@@ -181,7 +179,4 @@ create trigger attendees_500_count_places_insert after insert on public.attendee
   for each statement execute function private.tg_attendees__count_places();
 create trigger attendees_500_count_places_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__count_places();
-create trigger attendees_500_count_places_delete after delete on public.attendees
-  referencing old table as old_rows
   for each statement execute function private.tg_attendees__count_places();
