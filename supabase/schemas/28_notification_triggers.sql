@@ -280,13 +280,19 @@ create trigger attendees_600_notify_bounce after update of ticket_email_status o
   for each row when (new.ticket_email_status in ('bounced', 'failed') and new.ticket_email_status <> old.ticket_email_status)
   execute function private.tg_attendees__notify_bounce();
 
--- The last place of the ticket type itself was taken, or held for an offer of the waiting list, or its quantity lowered to what is sold.
--- An event that is full says so in the sales_status of its ticket types only: counting its places here would lock the event for every
--- registration.
+-- No place of a ticket type is left where there was one: the last was taken, or held for an offer of the waiting list, or the quantity
+-- lowered to what is taken. Where its event was full before, that was said then.
 create function private.tg_ticket_types__notify_sold_out() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if exists (
+    select from public.events e
+    where e.id = new.event_id
+      and e.capacity <= private.places_taken(e.id) - (new.quantity_sold + new.quantity_held - old.quantity_sold - old.quantity_held)
+  ) then
+    return null;
+  end if;
   insert into public.notifications (organisation_id, type, data)
   values (new.organisation_id, 'ticket_type.sold_out', private.ticket_type_json(new));
   return null;
@@ -299,6 +305,41 @@ create trigger ticket_types_600_notify_sold_out after update of quantity, quanti
     and (old.quantity is null or old.quantity_sold + old.quantity_held < old.quantity)
   )
   execute function private.tg_ticket_types__notify_sold_out();
+
+-- The event itself has become full: sold out are all of its ticket types on sale that had places left. The caller has the lock under
+-- which the places of an event are counted, so this costs registrations nothing more.
+create function private.notify_of_full_event(event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select t.organisation_id, 'ticket_type.sold_out', t.data
+  from (
+    select t.organisation_id, t.position, t.id, private.ticket_type_json(t) as data
+    from public.ticket_types t
+    where t.event_id = notify_of_full_event.event_id
+      and (t.quantity is null or t.quantity_sold + t.quantity_held < t.quantity)
+  ) t
+  where t.data ->> 'sales_status' = 'sold_out'
+  order by t.position, t.id;
+end
+$$;
+
+create function private.tg_events__notify_full() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_taken bigint := private.places_taken(new.id);
+begin
+  if v_taken >= new.capacity and (old.capacity is null or v_taken < old.capacity) then
+    perform private.notify_of_full_event(new.id);
+  end if;
+  return null;
+end
+$$;
+create trigger events_600_notify_full after update of capacity on public.events
+  for each row when (new.capacity < old.capacity or new.capacity is not null and old.capacity is null)
+  execute function private.tg_events__notify_full();
 
 create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''

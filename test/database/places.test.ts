@@ -60,6 +60,28 @@ describe('places', () => {
     await expectExactCounts(event)
   })
 
+  test('that are too few are refused with a way out that there is', async () => {
+    const event = await (await createOrganisation()).event({ quantity: 3 })
+    const { orderId } = await event.guest()
+    const hintFor = async (guests: number) => {
+      const refused = await studio
+        .query(
+          `insert into public.attendees (order_id, ticket_type_id, name, email)
+           select $1, $2, 'Guest', 'guest@example.com' from generate_series(1, $3)`,
+          [orderId, event.ticketTypeId, guests],
+        )
+        .catch((error) => error)
+      expect(JSON.parse(refused.detail)).toMatchObject({ code: 'sold_out' })
+      return refused.hint
+    }
+    expect(await hintFor(3)).toMatch(/^Register fewer people/)
+    // A pair is not to be had any more, and the waiting list is for one ticket.
+    await edit('ticket_types', event.ticketTypeId, 'min_per_order = 3')
+    expect(await hintFor(3)).toBe('Choose another ticket type, or raise its quantity.')
+    await edit('ticket_types', event.ticketTypeId, 'min_per_order = 1, quantity = 1')
+    expect(await hintFor(1)).toMatch(/waiting list/)
+  })
+
   test('are sold in the order of the rules: not when archived, not before the sale, not after it', async () => {
     const event = await (await createOrganisation()).event()
     const { orderId } = await event.guest()
