@@ -56,7 +56,7 @@ create table public.attendees (
   constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
   constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
 ) with (fillfactor = 50);
-comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket.';
+comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
 comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
 comment on column public.attendees.event_id is 'The event that it belongs to.';
@@ -275,6 +275,23 @@ begin
   return new;
 end
 $$;
+
+-- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
+-- deletion, so no trigger adds up or counts one.
+create function private.tg_attendees__assert_over() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if old.status <> 'cancelled' then
+    perform private.refuse(
+      409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
+      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'
+    );
+  end if;
+  return old;
+end
+$$;
+
 create trigger attendees_050_fixed
   before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
   for each row execute function private.tg__assert_unchanged(
@@ -292,6 +309,8 @@ create trigger attendees_100_in_use before delete on public.attendees
     'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
     'check_ins.attendee_id'
   );
+create trigger attendees_100_over before delete on public.attendees
+  for each row execute function private.tg_attendees__assert_over();
 create trigger attendees_100_guard before insert or update on public.attendees
   for each row execute function private.tg_attendees__guard();
 create trigger attendees_100_no_truncate before truncate on public.attendees

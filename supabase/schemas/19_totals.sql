@@ -143,13 +143,6 @@ begin
   if tg_op = 'INSERT' then
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
     v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
-  elsif tg_op = 'DELETE' then
-    v_order_ids := array(select distinct o.order_id from old_rows o where o.status <> 'cancelled');
-    v_uses := array(
-      select row(o.promo_code_id, -1)::private.use_move
-      from old_rows o
-      where o.promo_code_id is not null and o.status <> 'cancelled'
-    );
   else
     -- Attendees that became cancelled. Not a join of the two transition tables: its plan would be that of the first call, which
     -- sees one row, and a nested loop over the 10,000 rows of a cancelled event takes minutes.
@@ -210,7 +203,4 @@ create trigger attendees_400_add_up_insert after insert on public.attendees
   for each statement execute function private.tg_attendees__add_up();
 create trigger attendees_400_add_up_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__add_up();
-create trigger attendees_400_add_up_delete after delete on public.attendees
-  referencing old table as old_rows
   for each statement execute function private.tg_attendees__add_up();

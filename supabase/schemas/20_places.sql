@@ -84,16 +84,24 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_ticket_type public.ticket_types;
+  v_left integer;
 begin
   update public.ticket_types t set quantity_sold = t.quantity_sold + places, quantity_held = t.quantity_held + held
   where t.id = move_places.ticket_type_id
     and (places + held <= 0 or t.quantity is null or t.quantity_sold + t.quantity_held + places + held <= t.quantity)
   returning * into v_ticket_type;
   if not found then
+    select t.* into v_ticket_type from public.ticket_types t where t.id = move_places.ticket_type_id;
+    v_left := v_ticket_type.quantity - v_ticket_type.quantity_sold - v_ticket_type.quantity_held;
     perform private.refuse(
       409, 'sold_out', 'There are not enough tickets of this type left.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type_id),
-      hint => 'Choose another ticket type, raise its quantity, or join the waiting list.'
+      -- The waiting list takes nobody while a ticket is left, nor for a type that is issued in groups.
+      hint => case
+        when v_left >= v_ticket_type.min_per_order then 'Register fewer people, choose another ticket type, or raise its quantity.'
+        when v_ticket_type.min_per_order > 1 then 'Choose another ticket type, or raise its quantity.'
+        else 'Choose another ticket type, raise its quantity, or join the waiting list.'
+      end
     );
   end if;
   if places > 0 then
@@ -113,24 +121,23 @@ declare
   v_moves private.place_move[] := '{}';
   v_event_id uuid;
   v_event public.events;
+  v_taken bigint;
   v_limited public.events[] := '{}';
   v_given_back uuid[] := '{}';
   v_move record;
 begin
-  if tg_op in ('UPDATE', 'DELETE') then
+  if tg_op = 'UPDATE' then
     v_moves := v_moves || array(
       select row(o.event_id, o.ticket_type_id, -1, 0)::private.place_move from old_rows o where o.status <> 'cancelled'
     );
   end if;
-  if tg_op in ('INSERT', 'UPDATE') then
-    v_moves := v_moves || array(
-      select row(
-        n.event_id, n.ticket_type_id, 1, case when tg_op = 'INSERT' and n.waiting_list_entry_id is not null then -1 else 0 end
-      )::private.place_move
-      from new_rows n
-      where n.status <> 'cancelled'
-    );
-  end if;
+  v_moves := v_moves || array(
+    select row(
+      n.event_id, n.ticket_type_id, 1, case when tg_op = 'INSERT' and n.waiting_list_entry_id is not null then -1 else 0 end
+    )::private.place_move
+    from new_rows n
+    where n.status <> 'cancelled'
+  );
   v_moves := array(
     select row(m.event_id, m.ticket_type_id, sum(m.places)::integer, sum(m.held)::integer)::private.place_move
     from unnest(v_moves) m
@@ -165,8 +172,14 @@ begin
   end loop;
 
   foreach v_event in array v_limited loop
-    if private.places_taken(v_event.id) > v_event.capacity then
+    v_taken := private.places_taken(v_event.id);
+    if v_taken > v_event.capacity then
       perform private.refuse(409, 'sold_out', 'The event is full.', 'event_id', hint => 'Raise the capacity of the event.');
+    elsif v_taken = v_event.capacity then
+      -- An accepted offer takes a place that was taken before.
+      if (select sum(m.places + m.held) from unnest(v_moves) m where m.event_id = v_event.id) > 0 then
+        perform private.notify_of_full_event(v_event.id);
+      end if;
     end if;
   end loop;
 
@@ -181,7 +194,4 @@ create trigger attendees_500_count_places_insert after insert on public.attendee
   for each statement execute function private.tg_attendees__count_places();
 create trigger attendees_500_count_places_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__count_places();
-create trigger attendees_500_count_places_delete after delete on public.attendees
-  referencing old table as old_rows
   for each statement execute function private.tg_attendees__count_places();

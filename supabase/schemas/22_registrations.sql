@@ -205,3 +205,81 @@ comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, p
   'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
   to scope_attendees_write;
+
+-- The same for one guest, as a row: for members over the Data API, and whoever writes SQL. An order with its only attendee, by the rules of
+-- their tables and the rights of the caller.
+create view public.registrations with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  a.ticket_type_id,
+  a.name,
+  a.email,
+  a.company,
+  o.payment_method,
+  o.promo_code,
+  o.send_email,
+  a.waiting_list_entry_id,
+  a.external_id,
+  a.metadata,
+  o.id as order_id,
+  o.reference,
+  a.id as attendee_id,
+  a.status,
+  a.created_at
+from public.attendees a
+join public.orders o on o.id = a.order_id;
+comment on view public.registrations is
+  'Attendees with their orders. Add a row to register a guest: event, ticket type, name, e-mail, and payment_method invoice if it is to be paid.';
+
+create function private.tg_registrations__register() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_given jsonb;
+  v_kept text;
+begin
+  if num_nonnulls(new.order_id, new.reference, new.attendee_id, new.status, new.created_at) > 0 then
+    v_given := jsonb_strip_nulls(to_jsonb(new));
+    foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
+      if v_given ? v_kept then
+        perform private.refuse(
+          409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.'
+        );
+      end if;
+    end loop;
+  end if;
+  if not exists (select from public.events e where e.id = new.event_id) then
+    perform private.refuse_not_found('event_id');
+  elsif not exists (select from public.ticket_types t where t.id = new.ticket_type_id and t.event_id = new.event_id) then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  new.send_email := coalesce(new.send_email, true);
+  new.metadata := coalesce(new.metadata, '{}');
+
+  -- The order is confirmed at once.
+  perform set_config('usher.registers', 'on', true);
+  insert into public.orders (
+    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  )
+  values (
+    new.organisation_id, new.event_id, new.name, new.email, new.company, new.send_email, new.payment_method, new.promo_code,
+    new.external_id, new.metadata
+  )
+  returning id, organisation_id, reference, promo_code, created_at
+  into new.order_id, new.organisation_id, new.reference, new.promo_code, new.created_at;
+  perform set_config('usher.registers', 'off', true);
+  insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata)
+  values (
+    new.order_id, new.ticket_type_id, new.waiting_list_entry_id, new.name, new.email, new.company, new.external_id, new.metadata
+  )
+  returning id into new.attendee_id;
+  select a.status into new.status from public.attendees a where a.id = new.attendee_id;
+  return new;
+end
+$$;
+create trigger registrations_100_register instead of insert on public.registrations
+  for each row execute function private.tg_registrations__register();
+
+revoke all on public.registrations from anon, authenticated, service_role;
+grant select, insert on public.registrations to authenticated;

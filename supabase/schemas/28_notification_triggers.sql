@@ -3,7 +3,7 @@
 
 -- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
 -- deferred, so a statement that creates, completes or cancels orders leaves a row here, whose deferred trigger notifies of all of
--- them at once.
+-- them at once. An order without attendees is not notified of: one added in Studio is announced by the transaction that adds its first.
 create table private.order_notices (
   id uuid not null default gen_random_uuid(),
   types public.notification_type[] not null,
@@ -62,15 +62,21 @@ begin
   -- One index look-up per order, however many there are; a deleted order is skipped.
   cross join lateral (
     select
-      o.organisation_id,
+      a.organisation_id,
       private.order_json(
-        o,
-        private.attendees_of_order_json(o.id, o.reference),
-        case when o.amount_paid + o.amount_voided > 0 then private.order_payments_json(o.id) else '[]' end,
-        case when o.amount_refunded > 0 then private.order_refunds_json(o.id) else '[]' end
+        a."order",
+        a.attendees,
+        case when a.amount_paid + a.amount_voided > 0 then private.order_payments_json(a.id) else '[]' end,
+        case when a.amount_refunded > 0 then private.order_refunds_json(a.id) else '[]' end
       ) as data
-    from public.orders o
-    where o.id = n.order_id
+    from (
+      select o as "order", o.id, o.organisation_id, o.amount_paid, o.amount_voided, o.amount_refunded,
+        private.attendees_of_order_json(o.id, o.reference) as attendees
+      from public.orders o
+      where o.id = n.order_id
+      offset 0
+    ) a
+    where a.attendees::text <> '[]'
     offset 0
   ) o
   cross join unnest(new.types) t (type);
@@ -82,19 +88,36 @@ create constraint trigger order_notices_600_notify after insert on private.order
   deferrable initially deferred
   for each row execute function private.tg_order_notices__notify();
 
--- Notifies of attendees added to an existing order; those of a new order are in its order.created. Fires before the totals,
--- whose changes notify of other attendees.
+-- Announces an order that gets its first attendees, and notifies of those added to an order that was announced before. Those of a new
+-- order are in its order.created. Fires before the totals, whose changes notify of other attendees.
 create function private.tg_attendees__notify_insert() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
+declare
+  v_first uuid[];
 begin
   -- A scalar subquery is one look-up per row under any plan.
   if exists (select from new_rows n where (select o.created_at from public.orders o where o.id = n.order_id) <> now()) then
+    v_first := array(
+      select n.order_id
+      from (select r.order_id, count(*) as attendees from new_rows r group by r.order_id) n
+      where (select count(*) from public.attendees a where a.order_id = n.order_id) = n.attendees
+    );
+    insert into private.order_notices (types, order_ids)
+    select
+      -- A complimentary order is complete before it has attendees; any other one completes, and says so, after this.
+      case o.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
+      array_agg(o.id order by o.id)
+    from public.orders o
+    where o.id = any (v_first)
+      and o.id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
+    group by o.status;
+
     insert into public.notifications (organisation_id, type, data)
     -- The row as it is: its discount may have been set after it was added.
     select n.organisation_id, 'attendee.updated', (select private.attendee_json(a, with_url => false) from public.attendees a where a.id = n.id)
     from new_rows n
-    where (select o.created_at from public.orders o where o.id = n.order_id) <> now()
+    where n.order_id not in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
     order by n.id;
   end if;
   return null;
@@ -134,6 +157,13 @@ begin
   where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata, n.erased_at)
     is distinct from
     (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata, o.erased_at)
+    -- An attendee who is as new as what announces the order is in there as they are at the end.
+    and not (
+      n.created_at = now()
+      and n.status <> 'cancelled'
+      and n.erased_at is null
+      and n.order_id in (select unnest(c.order_ids) from private.order_notices c where 'order.created' = any (c.types))
+    )
   order by n.id;
   return null;
 end
@@ -250,13 +280,19 @@ create trigger attendees_600_notify_bounce after update of ticket_email_status o
   for each row when (new.ticket_email_status in ('bounced', 'failed') and new.ticket_email_status <> old.ticket_email_status)
   execute function private.tg_attendees__notify_bounce();
 
--- The last place of the ticket type itself was taken, or held for an offer of the waiting list, or its quantity lowered to what is sold.
--- An event that is full says so in the sales_status of its ticket types only: counting its places here would lock the event for every
--- registration.
+-- No place of a ticket type is left where there was one: the last was taken, or held for an offer of the waiting list, or the quantity
+-- lowered to what is taken. Where its event was full before, that was said then.
 create function private.tg_ticket_types__notify_sold_out() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if exists (
+    select from public.events e
+    where e.id = new.event_id
+      and e.capacity <= private.places_taken(e.id) - (new.quantity_sold + new.quantity_held - old.quantity_sold - old.quantity_held)
+  ) then
+    return null;
+  end if;
   insert into public.notifications (organisation_id, type, data)
   values (new.organisation_id, 'ticket_type.sold_out', private.ticket_type_json(new));
   return null;
@@ -269,6 +305,41 @@ create trigger ticket_types_600_notify_sold_out after update of quantity, quanti
     and (old.quantity is null or old.quantity_sold + old.quantity_held < old.quantity)
   )
   execute function private.tg_ticket_types__notify_sold_out();
+
+-- The event itself has become full: sold out are all of its ticket types on sale that had places left. The caller has the lock under
+-- which the places of an event are counted, so this costs registrations nothing more.
+create function private.notify_of_full_event(event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select t.organisation_id, 'ticket_type.sold_out', t.data
+  from (
+    select t.organisation_id, t.position, t.id, private.ticket_type_json(t) as data
+    from public.ticket_types t
+    where t.event_id = notify_of_full_event.event_id
+      and (t.quantity is null or t.quantity_sold + t.quantity_held < t.quantity)
+  ) t
+  where t.data ->> 'sales_status' = 'sold_out'
+  order by t.position, t.id;
+end
+$$;
+
+create function private.tg_events__notify_full() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_taken bigint := private.places_taken(new.id);
+begin
+  if v_taken >= new.capacity and (old.capacity is null or v_taken < old.capacity) then
+    perform private.notify_of_full_event(new.id);
+  end if;
+  return null;
+end
+$$;
+create trigger events_600_notify_full after update of capacity on public.events
+  for each row when (new.capacity < old.capacity or new.capacity is not null and old.capacity is null)
+  execute function private.tg_events__notify_full();
 
 create function private.tg_events__notify() returns trigger
 language plpgsql volatile security definer set search_path = ''

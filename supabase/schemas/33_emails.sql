@@ -172,13 +172,21 @@ begin
 end
 $$;
 
--- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it.
+-- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it, unless it comes from the view
+-- registrations.
 create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
-  select n.organisation_id, 'order_confirmation', n.id, now() + case n.source when 'studio' then interval '10 minutes' else '0' end
+  select
+    n.organisation_id,
+    'order_confirmation',
+    n.id,
+    now() + case
+      when n.source = 'studio' and current_setting('usher.registers', true) is distinct from 'on' then interval '10 minutes'
+      else '0'
+    end
   from new_rows n
   where n.payment_method is not null and n.send_email
   order by n.id;

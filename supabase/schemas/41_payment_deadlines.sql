@@ -47,6 +47,12 @@ begin
     if new.payment_reminded_at is distinct from old.payment_reminded_at then
       new.payment_remind_at := null;
     end if;
+    -- An order that comes to nothing is complete with its first ticket: nobody has anything to pay by a deadline.
+    if old.status = 'pending' and new.status = 'completed' and new.subtotal = new.discount_total and new.amount_paid = 0 then
+      new.payment_due_at := null;
+      new.payment_remind_at := null;
+      v_before := null;
+    end if;
   end if;
   if new.payment_due_at is distinct from v_before then
     if new.cancellation_reason = 'expired' then

@@ -10,6 +10,9 @@ import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut, lockOutbox } from '../support/outbox.ts'
 import { first, rolledBack } from './as-courier.ts'
 
+const register = `insert into public.registrations (event_id, ticket_type_id, name, email)
+  values ($1, $2, 'Guest', 'g@example.com')`
+
 type CourierFixture = {
   organisationId: string
   endpointId: string
@@ -31,9 +34,7 @@ async function withCourier(orders: number, work: (courier: CourierFixture) => Pr
     await lockOutbox(client)
     const sql: CourierFixture['sql'] = async (text, values = []) => (await client.query(text, values)).rows
     for (let i = 0; i < orders; i++) {
-      await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
-        event.id,
-      ])
+      await client.query(register, [event.id, event.ticketTypeId])
     }
     await client.query('set constraints all immediate')
     await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
@@ -456,9 +457,7 @@ test.each([
       [organisation.id],
     )
     for (let i = 0; i < each; i++) {
-      await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
-        event.id,
-      ])
+      await client.query(register, [event.id, event.ticketTypeId])
     }
     await client.query('set constraints all immediate')
     await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
@@ -489,9 +488,7 @@ test('endpoints that fail keep none of the organisation from its turn, however m
       'update public.webhook_endpoints set failing_since = now() where organisation_id = $1 and id <> $2',
       [organisation.id, good],
     )
-    await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
-      event.id,
-    ])
+    await client.query(register, [event.id, event.ticketTypeId])
     await client.query('set constraints all immediate')
     await client.query('select private.fan_out_organisation($1, 100000)', [organisation.id])
     await client.query(
@@ -515,10 +512,8 @@ test('organisations whose endpoints fail take turns, however many there are and 
     await client.query(
       "update public.webhook_deliveries set claimed_until = null, next_attempt_at = now() + interval '1 day' where status = 'pending'",
     )
-    for (const { id } of [...events, events[0]] as typeof events) {
-      await client.query("insert into public.orders (event_id, name, email) values ($1, 'Guest', 'g@example.com')", [
-        id,
-      ])
+    for (const { id, ticketTypeId } of [...events, events[0]] as typeof events) {
+      await client.query(register, [id, ticketTypeId])
     }
     await client.query('set constraints all immediate')
     for (const { id } of [many, one]) await client.query('select private.fan_out_organisation($1, 100000)', [id])

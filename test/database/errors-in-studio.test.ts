@@ -2,8 +2,9 @@
 
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { studio } from '../support/database.ts'
+import { refusalOf, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { listenIn } from '../support/outbox.ts'
 import { addAttendee, addOrder, edit, pay, read, refusalOfEdit, remove } from '../support/studio.ts'
 
 async function errorOf(work: Promise<unknown>): Promise<pg.DatabaseError> {
@@ -153,13 +154,44 @@ describe('deleting what is in use', () => {
     ['promo_codes', /^The promo code is in use/, /^Disable it instead/],
     ['orders', /^The order is in use/, /^Cancel it instead/],
     ['attendees', /^The attendee is in use/, /^Cancel the ticket instead/],
-  ] as const)('of %s is refused, and the hint says what to do instead', async (table, message, hint) => {
+    [
+      'attendees',
+      /^A ticket that stands cannot be deleted/,
+      /^Set status to cancelled instead; .* erase_attendee/,
+      'unpaid',
+    ],
+  ] as const)('of %s is refused, and the hint says what to do instead: %s', async (...row) => {
+    const [table, message, hint, id = table] = row
     const ids = await world()
-    const error = await errorOf(remove(table, ids[table]))
+    const error = await errorOf(remove(table, ids[id]))
     expectSentence(error)
     expect([error.code, JSON.parse(error.detail ?? '')]).toEqual(['PT409', { code: 'in_use' }])
     expect(error.message).toMatch(message)
     expect(error.hint).toMatch(hint)
+  })
+
+  test('of a ticket is possible once it is cancelled, which did and told everything', async () => {
+    const organisation = await createOrganisation()
+    const event = await organisation.event()
+    const { id, attendeeIds } = await addOrder(event, {
+      subtotal: 4900,
+      ticketTypeIds: [event.ticketTypeId, event.ticketTypeId],
+    })
+    const told = await listenIn(organisation.id)
+    await edit('attendees', attendeeIds[0] as string, "status = 'cancelled'")
+    expect((await told()).map(({ type }) => type)).toEqual(['attendee.cancelled'])
+    await remove('attendees', attendeeIds[0] as string)
+    expect(await read('orders', id, 'status', 'subtotal::int')).toEqual({ status: 'pending', subtotal: 4900 })
+    expect([await event.sold(), await told()]).toEqual([1, []])
+
+    // Nothing else takes a ticket along.
+    for (const [table, of] of [
+      ['orders', id],
+      ['events', event.id],
+      ['organisations', organisation.id],
+    ] as const) {
+      expect([table, await refusalOf(remove(table, of))]).toEqual([table, { sqlstate: 'PT409', code: 'in_use' }])
+    }
   })
 
   test('is possible where nothing refers to it any more', async () => {

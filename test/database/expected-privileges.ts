@@ -71,6 +71,7 @@ export const views = [
   'door_list',
   'event_sales',
   'failing_webhook_endpoints',
+  'registrations',
   'undelivered_tickets',
   'unpaid_orders',
 ].map((name) => `public.${name}`)

@@ -59,6 +59,7 @@ const matrix: Record<string, Record<Exclude<Role, 'stranger'>, string>> = {
   promo_codes: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
   orders: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
   attendees: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
+  registrations: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
   waiting_list_entries: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
   payments: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
   payment_voids: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
@@ -84,6 +85,12 @@ const additions: Record<string, () => Promise<Record<string, unknown>> | Record<
     ticket_type_id: tenant.event.ticketTypeId,
     name: 'G',
     email: 'g@example.com',
+  }),
+  registrations: () => ({
+    event_id: tenant.event.id,
+    ticket_type_id: tenant.event.ticketTypeId,
+    name: 'Guest',
+    email: 'guest@example.com',
   }),
   waiting_list_entries: () => ({
     event_id: tenant.event.id,
@@ -274,6 +281,7 @@ test('a function shows ticket codes to owner, manager and door', async () => {
 
 const viewNames = [
   'event_sales',
+  'registrations',
   'unpaid_orders',
   'door_list',
   'arrivals',

@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { interfaces, overRest } from '../support/interfaces.ts'
-import { byTypeAndId } from '../support/outbox.ts'
+import { byTypeAndId, type Told } from '../support/outbox.ts'
+import { edit } from '../support/studio.ts'
 import { outboxFixture, tell } from './outbox-fixture.ts'
 
 describe.each(interfaces)('%s', (_where, open) => {
@@ -80,4 +81,77 @@ test('a dry run is no news, whatever it would cancel', async () => {
     expect([status, body.effect.dry_run], path).toEqual([200, true])
   }
   expect([await told(), await empty.told()]).toEqual([[], []])
+})
+
+describe('of tickets that are sold out, by the quantity of their type or the capacity of the event', () => {
+  const soldOut = async (told: () => Promise<Told[]>) =>
+    (await told())
+      .filter(({ type }) => type === 'ticket_type.sold_out')
+      .map(({ data }) => {
+        expect(data).toMatchObject({ sales_status: 'sold_out', quantity_available: 0 })
+        return data.id
+      })
+  const both = (...ids: string[]) => ids.toSorted()
+
+  test('each type is told of that had places left when the event is full, and again when it is full again', async () => {
+    const { event, actions, told } = await outboxFixture(overRest)
+    await edit('events', event.id, 'capacity = 3')
+    const few = await event.ticketType({ quantity: 1 })
+    const many = await event.ticketType()
+    const archived = await event.ticketType()
+    await edit('ticket_types', archived, "status = 'archived'")
+    await told()
+
+    await actions.register({ ticketTypeId: few })
+    expect(await soldOut(told)).toEqual([few])
+    await actions.register()
+    expect(await soldOut(told)).toEqual([])
+    const last = await actions.register({ ticketTypeId: many })
+    expect(await soldOut(told)).toEqual(both(event.ticketTypeId, many))
+    await expect(actions.register()).rejects.toThrow('sold_out')
+    await actions.cancelOrder(last)
+    expect(await soldOut(told)).toEqual([])
+    await actions.register()
+    expect(await soldOut(told)).toEqual(both(event.ticketTypeId, many))
+  })
+
+  test('one that takes the last place of both is told of once', async () => {
+    const { event, actions, told } = await outboxFixture(overRest)
+    await edit('events', event.id, 'capacity = 2')
+    const few = await event.ticketType({ quantity: 2 })
+    await told()
+    await actions.register({ ticketTypeId: few, guests: 2 })
+    expect(await soldOut(told)).toEqual(both(event.ticketTypeId, few))
+  })
+
+  test('a limit that is lowered to what is sold counts, but not below one that is used up', async () => {
+    const { event, actions, told } = await outboxFixture(overRest)
+    const other = await event.ticketType({ quantity: 5 })
+    await actions.register({ guests: 2 })
+    await edit('events', event.id, 'capacity = 5')
+    await told()
+    await edit('events', event.id, 'capacity = 2')
+    expect(await soldOut(told)).toEqual(both(event.ticketTypeId, other))
+    await edit('ticket_types', event.ticketTypeId, 'quantity = 2')
+    expect(await soldOut(told)).toEqual([])
+    await edit('events', event.id, 'capacity = null')
+    await edit('ticket_types', event.ticketTypeId, 'quantity = 3')
+    await edit('ticket_types', event.ticketTypeId, 'quantity = 2')
+    expect(await soldOut(told)).toEqual([event.ticketTypeId])
+  })
+
+  test('a place that an offer of the waiting list holds stays taken, also once it is accepted', async () => {
+    const { event, send, actions, told } = await outboxFixture(overRest)
+    await edit('events', event.id, 'capacity = 1')
+    const orderId = await actions.register()
+    const joined = await send('POST', `/events/${event.id}/waiting-list`, {
+      ticket_type_id: event.ticketTypeId,
+      name: 'Mary',
+      email: 'mary@example.com',
+    })
+    await told()
+    await actions.cancelOrder(orderId)
+    expect((await send('POST', `/waiting-list-entries/${joined.body.data.id}/accept`, {})).status).toBe(201)
+    expect(await soldOut(told)).toEqual([])
+  })
 })

@@ -2,9 +2,11 @@
 // object as a read answers it.
 
 import { describe, expect, test } from 'vitest'
+import { during, row, studio } from '../support/database.ts'
 import { interfaces } from '../support/interfaces.ts'
+import type { TestEvent } from '../support/organisation.ts'
 import { byTypeAndId } from '../support/outbox.ts'
-import { addPromoCode, edit } from '../support/studio.ts'
+import { addAttendee, addPromoCode, edit } from '../support/studio.ts'
 import { outboxFixture, tell } from './outbox-fixture.ts'
 
 describe.each(interfaces)('%s', (_where, open) => {
@@ -36,11 +38,7 @@ describe.each(interfaces)('%s', (_where, open) => {
     const promoCode = await addPromoCode(event, 100)
     const made = await order(await actions.register({ ticketTypeId, invoice: true, promoCode }))
     expect(made).toMatchObject({ status: 'completed', discount_total: 4900, attendees: [{ status: 'active' }] })
-    const news = await told()
-    expect(news.filter(({ type }) => type.startsWith('order.'))).toEqual([
-      tell('order.completed', made),
-      tell('order.created', made),
-    ])
+    expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
   })
 
   test('each payment is notified of; the last completes the order and makes its tickets good', async () => {
@@ -116,4 +114,67 @@ test('an order that is only renamed is no news: there is no type for it', async 
   const id = await registered()
   await edit('orders', id, "name = 'Renamed'")
   expect(await told()).toEqual([])
+})
+
+describe('an order that is added in Studio row by row', () => {
+  const addRow = async (event: TestEvent, columns: Record<string, string> = {}) => {
+    const { id } = await row<{ id: string }>(
+      `insert into public.orders (event_id, name, email, payment_method, promo_code)
+       values ($1, 'Guest', 'g@example.com', $2, $3) returning id`,
+      [event.id, columns.payment_method ?? null, columns.promo_code ?? null],
+    )
+    return id
+  }
+
+  test('is announced with its first attendee; the next is news of its own', async () => {
+    const { event, told, order, attendee } = await outboxFixture(interfaces[1][1])
+    const id = await addRow(event)
+    expect(await told()).toEqual([])
+
+    await addAttendee(id, event.ticketTypeId)
+    const made = await order(id)
+    expect(made.attendees).toHaveLength(1)
+    expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
+
+    const second = await attendee(await addAttendee(id, event.ticketTypeId))
+    expect(await told()).toEqual([tell('attendee.updated', second)])
+  })
+
+  test('is announced once, with all that one transaction adds', async () => {
+    const { event, told, order } = await outboxFixture(interfaces[1][1])
+    const id = await addRow(event)
+    await during(async (client) => {
+      for (const name of ['Ada', 'Mary']) {
+        await client.query(
+          "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, $3, 'g@example.com')",
+          [id, event.ticketTypeId, name],
+        )
+      }
+      await client.query('commit')
+    })
+    const made = await order(id)
+    expect(made.attendees).toHaveLength(2)
+    expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
+  })
+
+  test('and is to be paid completes when it is paid, or at once where a code leaves nothing', async () => {
+    const { event, told, order } = await outboxFixture(interfaces[1][1])
+    const ticketTypeId = await event.ticketType({ price: 4900 })
+    const unpaid = await addRow(event, { payment_method: 'invoice' })
+    await addAttendee(unpaid, ticketTypeId)
+    expect(await told()).toEqual([tell('order.created', await order(unpaid))])
+
+    const free = await addRow(event, { payment_method: 'invoice', promo_code: await addPromoCode(event, 100) })
+    await addAttendee(free, ticketTypeId)
+    const made = await order(free)
+    expect(made).toMatchObject({ status: 'completed', attendees: [{ status: 'active' }] })
+    expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
+  })
+
+  test('and stays without attendees says nothing when it is cancelled or deleted', async () => {
+    const { event, actions, told } = await outboxFixture(interfaces[1][1])
+    await actions.cancelOrder(await addRow(event))
+    await studio.query('delete from public.orders where id = $1', [await addRow(event)])
+    expect(await told()).toEqual([])
+  })
 })

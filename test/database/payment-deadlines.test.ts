@@ -7,7 +7,7 @@ import { interfaces } from '../support/interfaces.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { byTypeAndId, lockOutbox } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
-import { addOrder, addPromoCode, edit, pay, read, refusalOfEdit } from '../support/studio.ts'
+import { addAttendee, addOrder, addPromoCode, edit, pay, read, refusalOfEdit } from '../support/studio.ts'
 import { rolledBack } from './as-courier.ts'
 import { outboxFixture, tell } from './outbox-fixture.ts'
 
@@ -50,6 +50,31 @@ test.each(interfaces)('an order that is to be paid is given the days of its even
   const complimentary = await order(await actions.register({ ticketTypeId }))
   expect(complimentary).toMatchObject({ status: 'completed', payment_due_at: null, cancellation_reason: null })
 })
+
+test.each(interfaces)(
+  'an order of nothing, or of nothing that is left to pay, keeps no deadline, %s',
+  async (_where, open) => {
+    const { event, actions, order, attendeesOf } = await outboxFixture(open)
+    await edit('events', event.id, 'payment_due_days = 14')
+    const ticketTypeId = await event.ticketType({ price: 4900 })
+    const promoCode = await addPromoCode(event, 100)
+    const nothing = { status: 'completed', total: 0, payment_method: 'invoice', payment_due_at: null }
+    expect(await order(await actions.register({ ticketTypeId, invoice: true, promoCode }))).toMatchObject(nothing)
+    expect(await order(await actions.register({ invoice: true }))).toMatchObject(nothing)
+
+    const id = await actions.register({ ticketTypeId, invoice: true })
+    await addAttendee(id, event.ticketTypeId)
+    expect(await order(id)).toMatchObject({ status: 'pending', payment_due_at: expect.any(String) })
+    const priced = (await attendeesOf(id)).find(({ price }) => price === 4900)
+    await actions.cancelAttendee(String(priced?.id))
+    expect(await order(id)).toMatchObject(nothing)
+
+    // What was paid in time still says by when it was to be.
+    const paid = await actions.register({ ticketTypeId, invoice: true })
+    await actions.pay(paid, 4900)
+    expect(await order(paid)).toMatchObject({ status: 'completed', payment_due_at: expect.any(String) })
+  },
+)
 
 test('days that are none are refused with the field', async () => {
   const event = await (await createOrganisation()).event()

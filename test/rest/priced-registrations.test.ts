@@ -524,7 +524,7 @@ describe('in Studio', () => {
     const attendee = await add()
     expect(attendee).toMatchObject({ price: 4900, discount: 613, currency: 'EUR' })
     expect(await totals()).toMatchObject({ status: 'pending', subtotal: 4900, discount_total: 613, total: 4287 })
-    await studio.query('delete from public.attendees where id = $1', [attendee.id])
+    await studio.query("update public.attendees set status = 'cancelled' where id = $1", [attendee.id])
     expect(await totals()).toMatchObject({ status: 'cancelled', payment_status: 'not_required' })
     expect(await row('select times_redeemed from public.promo_codes where code = $1', [code])).toEqual({
       times_redeemed: 0,
@@ -567,13 +567,13 @@ describe('in Studio', () => {
     expect(await row('select times_redeemed from public.promo_codes where id = $1', [promo.id])).toEqual({
       times_redeemed: 5,
     })
-    // Each ticket is notified of with the discount that it has.
+    // Each ticket that is added to the order is notified of with the discount that it has.
     const told = await studio.query<{ discount: number }>(
       `select (n.data ->> 'discount')::int as discount from public.notifications n
        where n.type = 'attendee.updated' and n.data -> 'order' ->> 'id' = $1 order by n.id`,
       [order.id],
     )
-    expect(told.rows.map(({ discount }) => discount)).toEqual([834, 833, 833, 0, 417, 417])
+    expect(told.rows.map(({ discount }) => discount)).toEqual([0, 417, 417])
     // What was registered keeps its discount when the code changes; the next ticket takes no more than is left of the new amount.
     await send('PATCH', `/promo-codes/${promo.id}`, { amount_off: 2000 })
     await add(1)

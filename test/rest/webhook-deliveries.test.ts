@@ -6,6 +6,7 @@ import { studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
+import { addAttendee } from '../support/studio.ts'
 
 type Delivery = { id: string; type: string; webhook_endpoint_id: string; notification_id: string }
 
@@ -15,7 +16,8 @@ async function arrange() {
   const event = await organisation.event()
   const everything = await addEndpoint(organisation.id)
   const created = await addEndpoint(organisation.id, ['order.created'])
-  await event.guest()
+  const { orderId } = await event.guest()
+  await addAttendee(orderId, event.ticketTypeId)
   await fanOut(organisation.id)
   const send = rest(await organisation.key())
   const list = async (query = ''): Promise<Delivery[]> => (await send('GET', `/webhook-deliveries${query}`)).body.data

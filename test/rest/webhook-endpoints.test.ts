@@ -142,7 +142,7 @@ describe('deleting an endpoint', () => {
     expect((await send('DELETE', `/webhook-endpoints/${id}`)).status).toBe(404)
     await fanOut(organisation.id)
     const deliveries = (await send('GET', '/webhook-deliveries')).body.data as { webhook_endpoint_id: string }[]
-    expect(deliveries.map((d) => d.webhook_endpoint_id)).toEqual([kept, kept, kept])
+    expect(deliveries.map((d) => d.webhook_endpoint_id)).toEqual([kept, kept])
     expect(
       await row('select count(*)::int as n from private.webhook_secrets where webhook_endpoint_id = $1', [id]),
     ).toEqual({
