@@ -91,7 +91,7 @@ export const OrderSchema = z.strictObject({
   discount_total: money.describe('Discounts of the same tickets, in minor units.'),
   total: money.describe('subtotal minus discount_total.'),
   amount_paid: money.describe('Sum of the payments that are not voided, in minor units.'),
-  amount_due: money,
+  amount_due: money.describe('total, less amount_paid, plus amount_refunded; at least 0, and 0 once it is cancelled.'),
   amount_refunded: money.describe('Sum of the refunds, in minor units.'),
   amount_refundable: money.describe(
     'Paid beyond what is owed and not refunded yet, in minor units: what refund_due is about.',
@@ -247,7 +247,7 @@ export const recordRefund = {
   title: 'Record a refund',
   summary: 'Record money that was returned for a paid or cancelled order.',
   description:
-    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. amount_refundable of the order is what refund_due is about. On payment_due cancel the order first; on refund_too_high details.amount_left is left. Send an idempotency_key.',
+    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. what exceeds amount_refundable of the order is due again. On payment_due cancel the order first; on refund_too_high details.amount_left is left. Send an idempotency_key.',
   method: 'POST',
   path: '/orders/{order_id}/refunds',
   errors: ['not_found', 'payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],

@@ -70,12 +70,12 @@ begin
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);
-  v_due := v_order.total - v_order.amount_paid;
+  v_due := private.amount_due(v_order);
 
-  -- A completed order is payable again once a payment was voided.
+  -- A completed order is payable again once a payment was voided, or money for a ticket that stands was returned.
   if v_order.cancellation_reason = 'expired' then
     perform private.refuse_expired(v_order);
-  elsif v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
+  elsif v_order.status <> 'pending' and v_due = 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
     );
@@ -173,7 +173,7 @@ create table public.refunds (
     length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
   )
 );
-comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund.';
+comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
 comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
 comment on column public.refunds.event_id is 'The event that it belongs to.';
