@@ -283,9 +283,22 @@ create trigger events_300_payment_due_days before insert or update of payment_du
   for each row when (new.payment_due_days not between 1 and 365)
   execute function private.tg__refuse_value('payment_due_days', 'A payment deadline is 1 to 365 days.', 'Leave it empty for no deadline.');
 create trigger events_900_updated_at before update on public.events
-  for each row execute function private.tg__set_updated_at();
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 create trigger events_900_version before update on public.events
-  for each row execute function private.tg__count_version();
+  for each row when (
+    new.name is distinct from old.name or new.slug is distinct from old.slug
+    or new.description is distinct from old.description or new.status is distinct from old.status
+    or new.starts_at is distinct from old.starts_at or new.ends_at is distinct from old.ends_at
+    or new.timezone is distinct from old.timezone or new.locale is distinct from old.locale
+    or new.venue_name is distinct from old.venue_name or new.venue_address is distinct from old.venue_address
+    or new.venue_city is distinct from old.venue_city or new.venue_postcode is distinct from old.venue_postcode
+    or new.venue_country is distinct from old.venue_country or new.online_url is distinct from old.online_url
+    or new.capacity is distinct from old.capacity
+    or new.waiting_list_offer_hours is distinct from old.waiting_list_offer_hours
+    or new.currency is distinct from old.currency or new.payment_due_days is distinct from old.payment_due_days
+    or new.external_id is distinct from old.external_id or new.metadata is distinct from old.metadata
+  )
+  execute function private.tg__count_version();
 
 revoke all on public.events from anon, authenticated, service_role;
 

@@ -321,11 +321,16 @@ create trigger orders_100_in_use before delete on public.orders
 create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
-  for each row execute function private.tg__set_updated_at();
-create trigger orders_900_version before update of
-    name, email, company, status, subtotal, amount_paid, amount_refunded, payment_due_at, external_id, metadata
-  on public.orders
-  for each row execute function private.tg__count_version();
+  for each row execute function private.tg__set_updated_at('email_lower', 'total');
+create trigger orders_900_version before update on public.orders
+  for each row when (
+    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
+    or new.status is distinct from old.status or new.subtotal is distinct from old.subtotal
+    or new.amount_paid is distinct from old.amount_paid or new.amount_refunded is distinct from old.amount_refunded
+    or new.payment_due_at is distinct from old.payment_due_at or new.external_id is distinct from old.external_id
+    or new.metadata is distinct from old.metadata
+  )
+  execute function private.tg__count_version();
 
 -- Cancelling an event cancels its orders. The guard holds the exclusive event lock, so no registration is in flight.
 create function private.tg_events__cancel_orders() returns trigger

@@ -1,8 +1,42 @@
--- net due. Written by `npm run db:migration` from supabase/schemas.
+-- net due and edits. Written by `npm run db:migration` from supabase/schemas.
 
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
 set local check_function_bodies = off;
+
+drop trigger attendees_900_updated_at on public.attendees;
+
+drop trigger attendees_900_version on public.attendees;
+
+drop trigger check_in_points_900_updated_at on public.check_in_points;
+
+drop trigger check_in_points_900_version on public.check_in_points;
+
+drop trigger events_900_updated_at on public.events;
+
+drop trigger events_900_version on public.events;
+
+drop trigger orders_900_updated_at on public.orders;
+
+drop trigger orders_900_version on public.orders;
+
+drop trigger organisations_900_updated_at on public.organisations;
+
+drop trigger promo_codes_900_updated_at on public.promo_codes;
+
+drop trigger promo_codes_900_version on public.promo_codes;
+
+drop trigger ticket_types_900_updated_at on public.ticket_types;
+
+drop trigger ticket_types_900_version on public.ticket_types;
+
+drop trigger waiting_list_entries_900_updated_at on public.waiting_list_entries;
+
+drop trigger waiting_list_entries_900_version on public.waiting_list_entries;
+
+drop trigger webhook_endpoints_900_updated_at on public.webhook_endpoints;
+
+drop trigger webhook_endpoints_900_version on public.webhook_endpoints;
 
 drop view public.unpaid_orders;
 
@@ -255,6 +289,45 @@ begin
 end
 $$;
 
+create or replace function private.tg__set_updated_at()
+  returns trigger
+  language plpgsql
+  set search_path to ''
+  as $$
+begin
+  if tg_nargs > 0 and pg_trigger_depth() = 1 and to_jsonb(new) - tg_argv = to_jsonb(old) - tg_argv then
+    return new;
+  end if;
+  new.updated_at := now();
+  return new;
+end
+$$;
+
+create or replace function private.tg_events__notify()
+  returns trigger
+  language plpgsql
+  security definer
+  set search_path to ''
+  as $$
+begin
+  -- An update that changes nothing notifies of nothing.
+  if new.version = old.version then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    case
+      when new.status = 'published' and old.status = 'draft' then 'event.published'
+      when new.status = 'cancelled' and old.status <> 'cancelled' then 'event.cancelled'
+      else 'event.updated'
+    end::public.notification_type,
+    private.event_json(new)
+  );
+  return null;
+end
+$$;
+
 create or replace function private.tg_orders__guard()
   returns trigger
   language plpgsql
@@ -462,6 +535,144 @@ create view public.unpaid_orders with (security_invoker=true) as
 revoke all on table public.unpaid_orders from anon;
 
 revoke all on table public.unpaid_orders from service_role;
+
+create trigger attendees_900_updated_at
+  before update on public.attendees
+  for each row
+  execute function private.tg__set_updated_at('email_lower', 'checked_in');
+
+create trigger attendees_900_version
+  before update on public.attendees
+  for each row
+  when
+    (((new.name is distinct from old.name) or (new.email is distinct from old.email) or (new.company is distinct from
+    old.company) or (new.status is distinct from old.status) or (new.ticket_type_id is distinct from old.ticket_type_id)
+    or (new.ticket_code is distinct from old.ticket_code) or (new.external_id is distinct from old.external_id) or
+    (new.metadata is distinct from old.metadata) or (new.erased_at is distinct from old.erased_at)))
+  execute function private.tg__count_version();
+
+create trigger check_in_points_900_updated_at
+  before update on public.check_in_points
+  for each row
+  when ((new.* is distinct from old.*))
+  execute function private.tg__set_updated_at();
+
+create trigger check_in_points_900_version
+  before update on public.check_in_points
+  for each row
+  when
+    (((new.name is distinct from old.name) or (new.ticket_type_ids is distinct from old.ticket_type_ids) or
+    (new.opens_at is distinct from old.opens_at) or (new.closes_at is distinct from old.closes_at) or
+    (new.admission is distinct from old.admission) or (new.status is distinct from old.status)))
+  execute function private.tg__count_version();
+
+create trigger events_900_updated_at
+  before update on public.events
+  for each row
+  when ((new.* is distinct from old.*))
+  execute function private.tg__set_updated_at();
+
+create trigger events_900_version
+  before update on public.events
+  for each row
+  when
+    (((new.name is distinct from old.name) or (new.slug is distinct from old.slug) or (new.description is distinct from
+    old.description) or (new.status is distinct from old.status) or (new.starts_at is distinct from old.starts_at) or
+    (new.ends_at is distinct from old.ends_at) or (new.timezone is distinct from old.timezone) or
+    (new.locale is distinct from old.locale) or (new.venue_name is distinct from old.venue_name) or
+    (new.venue_address is distinct from old.venue_address) or (new.venue_city is distinct from old.venue_city) or
+    (new.venue_postcode is distinct from old.venue_postcode) or (new.venue_country is distinct from old.venue_country)
+    or (new.online_url is distinct from old.online_url) or (new.capacity is distinct from old.capacity) or
+    (new.waiting_list_offer_hours is distinct from old.waiting_list_offer_hours) or
+    (new.currency is distinct from old.currency) or (new.payment_due_days is distinct from old.payment_due_days) or
+    (new.external_id is distinct from old.external_id) or (new.metadata is distinct from old.metadata)))
+  execute function private.tg__count_version();
+
+create trigger orders_900_updated_at
+  before update on public.orders
+  for each row
+  execute function private.tg__set_updated_at('email_lower', 'total');
+
+create trigger orders_900_version
+  before update on public.orders
+  for each row
+  when
+    (((new.name is distinct from old.name) or (new.email is distinct from old.email) or (new.company is distinct from
+    old.company) or (new.status is distinct from old.status) or (new.subtotal is distinct from old.subtotal) or
+    (new.amount_paid is distinct from old.amount_paid) or (new.amount_refunded is distinct from old.amount_refunded) or
+    (new.payment_due_at is distinct from old.payment_due_at) or (new.external_id is distinct from old.external_id) or
+    (new.metadata is distinct from old.metadata)))
+  execute function private.tg__count_version();
+
+create trigger organisations_900_updated_at
+  before update on public.organisations
+  for each row
+  when ((new.* is distinct from old.*))
+  execute function private.tg__set_updated_at();
+
+create trigger promo_codes_900_updated_at
+  before update on public.promo_codes
+  for each row
+  when ((new.* is distinct from old.*))
+  execute function private.tg__set_updated_at();
+
+create trigger promo_codes_900_version
+  before update on public.promo_codes
+  for each row
+  when
+    (((new.code is distinct from old.code) or (new.percent_off is distinct from old.percent_off) or (new.amount_off is
+    distinct from old.amount_off) or (new.valid_from is distinct from old.valid_from) or
+    (new.valid_until is distinct from old.valid_until) or (new.max_redemptions is distinct from old.max_redemptions) or
+    (new.ticket_type_ids is distinct from old.ticket_type_ids) or (new.status is distinct from old.status)))
+  execute function private.tg__count_version();
+
+create trigger ticket_types_900_updated_at
+  before update on public.ticket_types
+  for each row
+  when ((new.* is distinct from old.*))
+  execute function private.tg__set_updated_at();
+
+create trigger ticket_types_900_version
+  before update on public.ticket_types
+  for each row
+  when
+    (((new.name is distinct from old.name) or (new.description is distinct from old.description) or (new.price is
+    distinct from old.price) or (new.quantity is distinct from old.quantity) or
+    (new.min_per_order is distinct from old.min_per_order) or (new.max_per_order is distinct from old.max_per_order) or
+    (new.sales_start_at is distinct from old.sales_start_at) or (new.sales_end_at is distinct from old.sales_end_at) or
+    (new.visibility is distinct from old.visibility) or (new.status is distinct from old.status) or
+    (new."position" is distinct from old."position") or (new.external_id is distinct from old.external_id) or
+    (new.metadata is distinct from old.metadata)))
+  execute function private.tg__count_version();
+
+create trigger waiting_list_entries_900_updated_at
+  before update on public.waiting_list_entries
+  for each row
+  execute function private.tg__set_updated_at('email_lower');
+
+create trigger waiting_list_entries_900_version
+  before update on public.waiting_list_entries
+  for each row
+  when
+    (((new.name is distinct from old.name) or (new.email is distinct from old.email) or (new.company is distinct from
+    old.company) or (new.send_email is distinct from old.send_email) or (new.status is distinct from old.status) or
+    (new.offered_at is distinct from old.offered_at) or (new.offer_expires_at is distinct from old.offer_expires_at) or
+    (new.external_id is distinct from old.external_id) or (new.metadata is distinct from old.metadata)))
+  execute function private.tg__count_version();
+
+create trigger webhook_endpoints_900_updated_at
+  before update on public.webhook_endpoints
+  for each row
+  when ((new.* is distinct from old.*))
+  execute function private.tg__set_updated_at();
+
+create trigger webhook_endpoints_900_version
+  before update on public.webhook_endpoints
+  for each row
+  when
+    (((new.url is distinct from old.url) or (new.description is distinct from old.description) or (new.types is distinct
+    from old.types) or (new.event_ids is distinct from old.event_ids) or (new.status is distinct from old.status)))
+  execute function private.tg__count_version();
 
 comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. What is due is total, less amount_paid, plus amount_refunded.';
 
