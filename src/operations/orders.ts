@@ -217,7 +217,7 @@ export const recordInvoicePayment = {
       .meta({ default: 'invoice' })
       .describe('Payment method; invoice when left out.'),
     currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
-    received_at: timestampInput.optional().describe('When it was received: RFC 3339 with offset; now when left out.'),
+    received_at: timestampInput.optional().describe('When received: RFC 3339 with offset; default and latest: now.'),
     external_reference: line(255).nullish().describe('Your reference of the payment, such as the invoice number.'),
   }),
   output: one(OrderSchema),
@@ -260,7 +260,7 @@ export const recordRefund = {
       .meta({ default: 'bank_transfer' })
       .describe('How it was returned; bank_transfer when left out.'),
     currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
-    refunded_at: timestampInput.optional().describe('When it was returned: RFC 3339 with offset; now when left out.'),
+    refunded_at: timestampInput.optional().describe('When returned: RFC 3339 with offset; default and latest: now.'),
     external_reference: line(255).nullish().describe('Your reference of the refund, such as the credit note.'),
   }),
   output: one(OrderSchema),

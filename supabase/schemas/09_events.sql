@@ -74,7 +74,7 @@ comment on column public.events.venue_address is 'Street and number.';
 comment on column public.events.venue_city is 'City.';
 comment on column public.events.venue_postcode is 'Postcode.';
 comment on column public.events.venue_country is 'ISO 3166 code, two capital letters.';
-comment on column public.events.online_url is 'Where it is to be followed on the Internet.';
+comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
@@ -83,7 +83,7 @@ comment on column public.events.created_at is 'When the row was added.';
 comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
-comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
 comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.locale is 'Language in which guests are written to.';
@@ -230,6 +230,20 @@ begin
         422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.'
       );
     end if;
+  end if;
+
+  -- A value that stays is not checked: a currency is withdrawn, and an address may be from before the rule.
+  if (tg_op = 'INSERT' or new.currency <> old.currency) and not private.is_currency(new.currency) then
+    perform private.refuse_value(
+      'currency', 'The currency is not one of ISO 4217 that is paid with.', 'Write its three capital letters, such as EUR.'
+    );
+  end if;
+  if (tg_op = 'INSERT' or new.online_url is distinct from old.online_url) and not private.is_web_url(new.online_url) then
+    perform private.refuse_value(
+      'online_url',
+      'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters.',
+      'Copy the address again, and leave out what stands before an @ in the name of the server.'
+    );
   end if;
 
   -- The timestamps follow the status.

@@ -88,6 +88,10 @@ test('refunds end refund_due, in parts and not beyond what was paid', async () =
     details: { amount_left: 4000 },
   })
   expect((await refund({ amount: 4000, currency: 'USD' })).body.error.code).toBe('wrong_currency')
+  expect((await refund({ amount: 4000, refunded_at: '9998-01-01T00:00:00Z' })).body.error).toMatchObject({
+    code: 'validation_failed',
+    param: 'refunded_at',
+  })
   expect((await refund({ amount: 4000, method: 'cash' })).body.data).toMatchObject({
     payment_status: 'refunded',
     amount_refunded: 4900,

@@ -1,4 +1,4 @@
--- net due and edits. Written by `npm run db:migration` from supabase/schemas.
+-- money edits and values. Written by `npm run db:migration` from supabase/schemas.
 
 set local lock_timeout = '5s';
 set local statement_timeout = '60s';
@@ -225,6 +225,26 @@ begin
 end
 $$;
 
+create or replace function private.is_currency (
+  code text
+)
+  returns boolean
+  language plpgsql
+  immutable
+  set search_path to ''
+  as $$
+begin
+  return code = any ('{
+    AED,AFN,ALL,AMD,AOA,ARS,AUD,AWG,AZN,BAM,BBD,BDT,BHD,BIF,BMD,BND,BOB,BRL,BSD,BTN,BWP,BYN,BZD,CAD,CDF,CHF,CLP,CNY,COP,CRC,
+    CUP,CVE,CZK,DJF,DKK,DOP,DZD,EGP,ERN,ETB,EUR,FJD,FKP,GBP,GEL,GHS,GIP,GMD,GNF,GTQ,GYD,HKD,HNL,HTG,HUF,IDR,ILS,INR,IQD,IRR,
+    ISK,JMD,JOD,JPY,KES,KGS,KHR,KMF,KPW,KRW,KWD,KYD,KZT,LAK,LBP,LKR,LRD,LSL,LYD,MAD,MDL,MGA,MKD,MMK,MNT,MOP,MRU,MUR,MVR,MWK,
+    MXN,MYR,MZN,NAD,NGN,NIO,NOK,NPR,NZD,OMR,PAB,PEN,PGK,PHP,PKR,PLN,PYG,QAR,RON,RSD,RUB,RWF,SAR,SBD,SCR,SDG,SEK,SGD,SHP,SLE,
+    SOS,SRD,SSP,STN,SVC,SYP,SZL,THB,TJS,TMT,TND,TOP,TRY,TTD,TWD,TZS,UAH,UGX,USD,UYU,UZS,VED,VES,VND,VUV,WST,XAF,XCD,XCG,XOF,
+    XPF,YER,ZAR,ZMW,ZWG
+  }'::text[]);
+end
+$$;
+
 create or replace function private.is_settled (
   "order" public.orders
 )
@@ -236,6 +256,21 @@ create or replace function private.is_settled (
 begin
   return "order".amount_paid - "order".amount_refunded >= "order".subtotal - "order".discount_total
     and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
+end
+$$;
+
+create or replace function private.is_web_url (
+  url text
+)
+  returns boolean
+  language plpgsql
+  immutable
+  set search_path to ''
+  as $$
+begin
+  return length(url) <= 2000
+    and url ~ '^https?://[^/?#@\\[:space:]]+([/?#][^[:space:]]*)?$'
+    and url !~ '[\u0001-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]';
 end
 $$;
 
@@ -299,6 +334,124 @@ begin
     return new;
   end if;
   new.updated_at := now();
+  return new;
+end
+$$;
+
+create or replace function private.tg_events__guard()
+  returns trigger
+  language plpgsql
+  security definer
+  set search_path to ''
+  as $$
+begin
+  if tg_op = 'INSERT' then
+    new.slug := coalesce(new.slug, private.free_event_slug(new.organisation_id, new.name));
+    if new.status <> 'draft' then
+      perform private.refuse(
+        409, 'invalid_transition', 'An event starts as a draft.', 'status',
+        hint => 'Add dates and a ticket type, then publish it.'
+      );
+    end if;
+  else
+    -- Registrations hold the event lock shared: none is in flight during the checks below.
+    if (new.status, new.capacity, new.currency) is distinct from (old.status, old.capacity, old.currency) then
+      perform private.lock_event_exclusive(new.id);
+    end if;
+
+    -- Status transitions.
+    if new.status <> old.status and (old.status, new.status) not in (
+      ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
+    ) then
+      perform private.refuse_transition(old.status, new.status);
+    end if;
+
+    if old.status = 'published' and new.status = 'draft'
+      and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(
+        409, 'event_has_orders', 'An event with orders cannot become a draft again.', 'status', hint => 'Cancel the event instead.'
+      );
+    end if;
+
+    if old.status = 'draft' and new.status = 'published' then
+      if new.starts_at is null or new.ends_at is null then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
+          hint => 'Set starts_at and ends_at first.'
+        );
+      end if;
+      if new.ends_at <= now() then
+        perform private.refuse_ended('ends_at', new.ends_at);
+      end if;
+      if not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
+        perform private.refuse(
+          409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
+          hint => 'Add a ticket type first.'
+        );
+      end if;
+    end if;
+
+    -- Currency and capacity, against what is sold already.
+    if new.currency <> old.currency and exists (select from public.orders o where o.event_id = new.id) then
+      perform private.refuse(409, 'event_has_orders', 'The currency of an event with orders is fixed.', 'currency');
+    end if;
+
+    if new.capacity is distinct from old.capacity then
+      -- A raised quantity is offered to the waiting list without the event lock.
+      perform private.lock_event_capacity(new.id);
+      if new.capacity > 0 and new.capacity < private.places_taken(new.id) then
+        perform private.refuse(
+          409, 'capacity_below_sold', 'The capacity cannot be less than the tickets already issued.', 'capacity',
+          jsonb_build_object('places_taken', private.places_taken(new.id))
+        );
+      end if;
+    end if;
+  end if;
+
+  -- Unique values. Row level security refuses a foreign row only after this trigger, so nothing is looked up for one: the
+  -- answer would reveal values of another organisation.
+  if (case tg_op when 'INSERT' then private.current_api_key_id() is not null else (new.slug, new.external_id) is distinct from (old.slug, old.external_id) end)
+    and not private.is_foreign(new.organisation_id) then
+    perform private.refuse_taken('slug', e.id, e.created_at)
+    from public.events e
+    where e.organisation_id = new.organisation_id and e.slug = new.slug and e.slug <> '' and e.id <> new.id;
+    perform private.refuse_taken('external_id', e.id, e.created_at)
+    from public.events e
+    where e.organisation_id = new.organisation_id and e.external_id = new.external_id and e.id <> new.id;
+  end if;
+
+  if tg_op = 'INSERT' or new.timezone <> old.timezone then
+    -- pg_timezone_names reads files, in some 20 ms, so a zone that another event has is accepted without it.
+    if not exists (select from public.events e where e.timezone = new.timezone)
+      and not exists (select from pg_catalog.pg_timezone_names z where z.name = new.timezone) then
+      perform private.refuse(
+        422, 'validation_failed', 'The time zone is not an IANA time zone.', 'timezone', hint => 'Use a name such as Europe/Berlin.'
+      );
+    end if;
+  end if;
+
+  -- A value that stays is not checked: a currency is withdrawn, and an address may be from before the rule.
+  if (tg_op = 'INSERT' or new.currency <> old.currency) and not private.is_currency(new.currency) then
+    perform private.refuse_value(
+      'currency', 'The currency is not one of ISO 4217 that is paid with.', 'Write its three capital letters, such as EUR.'
+    );
+  end if;
+  if (tg_op = 'INSERT' or new.online_url is distinct from old.online_url) and not private.is_web_url(new.online_url) then
+    perform private.refuse_value(
+      'online_url',
+      'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters.',
+      'Copy the address again, and leave out what stands before an @ in the name of the server.'
+    );
+  end if;
+
+  -- The timestamps follow the status.
+  new.published_at := case
+    when tg_op = 'INSERT' or new.status = 'draft' then null
+    when old.status = 'draft' then now()
+    else old.published_at
+  end;
+  new.cancelled_at := case when new.status = 'cancelled' then case when old.status = 'cancelled' then old.cancelled_at else now() end end;
+  new.completed_at := case when new.status = 'completed' then case when old.status = 'completed' then old.completed_at else now() end end;
   return new;
 end
 $$;
@@ -610,6 +763,14 @@ create trigger organisations_900_updated_at
   when ((new.* is distinct from old.*))
   execute function private.tg__set_updated_at();
 
+create trigger payments_300_received_at
+  before insert on public.payments
+  for each row
+  when ((new.received_at > (now() + '1 day'::interval)))
+  execute function
+    private.tg__refuse_value('received_at', 'Money that was received cannot have been received in the future.',
+    'Record the payment when the money is there.');
+
 create trigger promo_codes_900_updated_at
   before update on public.promo_codes
   for each row
@@ -625,6 +786,14 @@ create trigger promo_codes_900_version
     (new.valid_until is distinct from old.valid_until) or (new.max_redemptions is distinct from old.max_redemptions) or
     (new.ticket_type_ids is distinct from old.ticket_type_ids) or (new.status is distinct from old.status)))
   execute function private.tg__count_version();
+
+create trigger refunds_300_refunded_at
+  before insert on public.refunds
+  for each row
+  when ((new.refunded_at > (now() + '1 day'::interval)))
+  execute function
+    private.tg__refuse_value('refunded_at', 'Money that was returned cannot have been returned in the future.',
+    'Record the refund when the money is sent.');
 
 create trigger ticket_types_900_updated_at
   before update on public.ticket_types
@@ -674,7 +843,15 @@ create trigger webhook_endpoints_900_version
     from old.types) or (new.event_ids is distinct from old.event_ids) or (new.status is distinct from old.status)))
   execute function private.tg__count_version();
 
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
+
+comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
+
 comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. What is due is total, less amount_paid, plus amount_refunded.';
+
+comment on column public.payments.received_at is 'When the money was received; not in the future.';
+
+comment on column public.refunds.refunded_at is 'When the money was returned; not in the future.';
 
 comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
 
@@ -685,6 +862,10 @@ revoke all on function private.amount_due(public.orders) from public;
 grant execute
   on function private.amount_due(public.orders)
   to authenticated, scope_attendees_write, scope_orders_read, scope_orders_write;
+
+revoke all on function private.is_currency(text) from public;
+
+revoke all on function private.is_web_url(text) from public;
 
 revoke all on table public.unpaid_orders from authenticated;
 
