@@ -215,7 +215,11 @@ const eventFields = {
     })
     .nullable()
     .describe('Place. In a change, members left out are unchanged; null clears.'),
-  online_url: line(2000, new RegExp(String.raw`^https?://[^\s${control}]+$`), 'must be an http or https URL')
+  online_url: line(
+    2000,
+    new RegExp(String.raw`^https?://[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
+    'must be an http or https URL without a user name or password',
+  )
     .nullable()
     .describe('URL of an online event.'),
   capacity: count(1).nullable().describe('Places over all ticket types; null: no limit.'),
@@ -224,7 +228,7 @@ const eventFields = {
     .min(1, 'must be at least 1')
     .max(720, 'must be at most 720')
     .describe('Hours for which an offered place is held; default: 24.'),
-  currency: currencyInput.describe('ISO 4217; cannot be changed once there is an order.'),
+  currency: currencyInput.describe('ISO 4217; a change keeps the numbers of prices. Fixed by an order.'),
   payment_due_days: z
     .int('must be a whole number from 1 to 365')
     .min(1, 'must be at least 1')

@@ -78,6 +78,35 @@ end
 $$;
 grant execute on function private.is_courier_url(text) to api_key, authenticated;
 
+-- The currencies that are paid with: ISO 4217 List One as of February 2026 (six-group.com, taken from the repository
+-- datasets/currency-codes), without its codes for funds, metals, units of account and tests.
+create function private.is_currency(code text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return code = any ('{
+    AED,AFN,ALL,AMD,AOA,ARS,AUD,AWG,AZN,BAM,BBD,BDT,BHD,BIF,BMD,BND,BOB,BRL,BSD,BTN,BWP,BYN,BZD,CAD,CDF,CHF,CLP,CNY,COP,CRC,
+    CUP,CVE,CZK,DJF,DKK,DOP,DZD,EGP,ERN,ETB,EUR,FJD,FKP,GBP,GEL,GHS,GIP,GMD,GNF,GTQ,GYD,HKD,HNL,HTG,HUF,IDR,ILS,INR,IQD,IRR,
+    ISK,JMD,JOD,JPY,KES,KGS,KHR,KMF,KPW,KRW,KWD,KYD,KZT,LAK,LBP,LKR,LRD,LSL,LYD,MAD,MDL,MGA,MKD,MMK,MNT,MOP,MRU,MUR,MVR,MWK,
+    MXN,MYR,MZN,NAD,NGN,NIO,NOK,NPR,NZD,OMR,PAB,PEN,PGK,PHP,PKR,PLN,PYG,QAR,RON,RSD,RUB,RWF,SAR,SBD,SCR,SDG,SEK,SGD,SHP,SLE,
+    SOS,SRD,SSP,STN,SVC,SYP,SZL,THB,TJS,TMT,TND,TOP,TRY,TTD,TWD,TZS,UAH,UGX,USD,UYU,UZS,VED,VES,VND,VUV,WST,XAF,XCD,XCG,XOF,
+    XPF,YER,ZAR,ZMW,ZWG
+  }'::text[]);
+end
+$$;
+
+-- An address that people open: without credentials, which everybody would see, and without characters that are invisible or turn
+-- the direction of the text, which make it look like another one.
+create function private.is_web_url(url text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(url) <= 2000
+    and url ~ '^https?://[^/?#@\\[:space:]]+([/?#][^[:space:]]*)?$'
+    and url !~ '[\u0001-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]';
+end
+$$;
+
 -- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
 -- Postgres rejects the cast.
 create function private.is_double(number numeric) returns boolean

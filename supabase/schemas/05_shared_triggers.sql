@@ -100,16 +100,23 @@ begin
 end
 $$;
 
+-- A row that is saved as it is keeps its updated_at. Most tables say so in the trigger's `when`, which cannot refer to a row with
+-- generated columns: NEW has none of them yet, so they are the arguments here. What triggers write, one level deeper, always changes
+-- something, and is not compared: registrations and payments do not pay for it.
 create function private.tg__set_updated_at() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
+  if tg_nargs > 0 and pg_trigger_depth() = 1 and to_jsonb(new) - tg_argv = to_jsonb(old) - tg_argv then
+    return new;
+  end if;
   new.updated_at := now();
   return new;
 end
 $$;
 
--- The version is the ETag of the object; an edit may name the version it is based on.
+-- The version is the ETag of the object; an edit may name the version it is based on. The `when` of each trigger says which columns are
+-- edited: a value that is written as it was is no edit.
 create function private.tg__count_version() returns trigger
 language plpgsql volatile set search_path = ''
 as $$

@@ -161,7 +161,7 @@ create trigger organisations_300_payment_instructions before insert or update of
     'payment_instructions', 'Payment instructions have at most 2000 characters.', 'Write less, or link to a page.'
   );
 create trigger organisations_900_updated_at before update on public.organisations
-  for each row execute function private.tg__set_updated_at();
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 
 -- Default privileges of a Supabase project grant every new table to these three roles, so each table revokes them first.
 revoke all on public.plans, public.organisations, public.organisation_members from anon, authenticated, service_role;

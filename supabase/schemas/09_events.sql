@@ -74,7 +74,7 @@ comment on column public.events.venue_address is 'Street and number.';
 comment on column public.events.venue_city is 'City.';
 comment on column public.events.venue_postcode is 'Postcode.';
 comment on column public.events.venue_country is 'ISO 3166 code, two capital letters.';
-comment on column public.events.online_url is 'Where it is to be followed on the Internet.';
+comment on column public.events.online_url is 'Where it is to be followed on the Internet: http or https, without a user name or password.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.events.completed_at is 'When it was completed. Kept by Usher.';
@@ -83,7 +83,7 @@ comment on column public.events.created_at is 'When the row was added.';
 comment on column public.events.updated_at is 'When the row was last changed. Kept by Usher.';
 comment on column public.events.capacity is 'How many people may hold a ticket, over all ticket types. Empty: only the quantities of the ticket types limit it.';
 comment on column public.events.waiting_list_offer_hours is 'For how many hours a place is held for whom the waiting list offers it, 1 to 720.';
-comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it; fixed once there is an order.';
+comment on column public.events.currency is 'ISO 4217. All prices and orders of the event are in it. A change leaves the numbers of prices and discounts as they are: change them, too. Fixed once there is an order.';
 comment on column public.events.payment_due_days is 'How many days an order that is to be paid has until it expires, 1 to 365. Empty: no deadline. Counts for orders made from then on.';
 comment on column public.events.timezone is 'IANA name of the zone the event is held in, such as Europe/Berlin.';
 comment on column public.events.locale is 'Language in which guests are written to.';
@@ -232,6 +232,20 @@ begin
     end if;
   end if;
 
+  -- A value that stays is not checked: a currency is withdrawn, and an address may be from before the rule.
+  if (tg_op = 'INSERT' or new.currency <> old.currency) and not private.is_currency(new.currency) then
+    perform private.refuse_value(
+      'currency', 'The currency is not one of ISO 4217 that is paid with.', 'Write its three capital letters, such as EUR.'
+    );
+  end if;
+  if (tg_op = 'INSERT' or new.online_url is distinct from old.online_url) and not private.is_web_url(new.online_url) then
+    perform private.refuse_value(
+      'online_url',
+      'An address begins with http:// or https://, has at most 2000 characters, no user name or password, and no invisible characters.',
+      'Copy the address again, and leave out what stands before an @ in the name of the server.'
+    );
+  end if;
+
   -- The timestamps follow the status.
   new.published_at := case
     when tg_op = 'INSERT' or new.status = 'draft' then null
@@ -283,9 +297,22 @@ create trigger events_300_payment_due_days before insert or update of payment_du
   for each row when (new.payment_due_days not between 1 and 365)
   execute function private.tg__refuse_value('payment_due_days', 'A payment deadline is 1 to 365 days.', 'Leave it empty for no deadline.');
 create trigger events_900_updated_at before update on public.events
-  for each row execute function private.tg__set_updated_at();
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 create trigger events_900_version before update on public.events
-  for each row execute function private.tg__count_version();
+  for each row when (
+    new.name is distinct from old.name or new.slug is distinct from old.slug
+    or new.description is distinct from old.description or new.status is distinct from old.status
+    or new.starts_at is distinct from old.starts_at or new.ends_at is distinct from old.ends_at
+    or new.timezone is distinct from old.timezone or new.locale is distinct from old.locale
+    or new.venue_name is distinct from old.venue_name or new.venue_address is distinct from old.venue_address
+    or new.venue_city is distinct from old.venue_city or new.venue_postcode is distinct from old.venue_postcode
+    or new.venue_country is distinct from old.venue_country or new.online_url is distinct from old.online_url
+    or new.capacity is distinct from old.capacity
+    or new.waiting_list_offer_hours is distinct from old.waiting_list_offer_hours
+    or new.currency is distinct from old.currency or new.payment_due_days is distinct from old.payment_due_days
+    or new.external_id is distinct from old.external_id or new.metadata is distinct from old.metadata
+  )
+  execute function private.tg__count_version();
 
 revoke all on public.events from anon, authenticated, service_role;
 

@@ -138,13 +138,19 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
     'sales_end_at', 'A sale ends after it starts.', 'Change sales_start_at and sales_end_at together.'
   );
 create trigger ticket_types_900_updated_at before update on public.ticket_types
-  for each row execute function private.tg__set_updated_at();
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 -- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
-create trigger ticket_types_900_version before update of
-    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at,
-    visibility, status, position, external_id, metadata
-  on public.ticket_types
-  for each row execute function private.tg__count_version();
+create trigger ticket_types_900_version before update on public.ticket_types
+  for each row when (
+    new.name is distinct from old.name or new.description is distinct from old.description
+    or new.price is distinct from old.price or new.quantity is distinct from old.quantity
+    or new.min_per_order is distinct from old.min_per_order or new.max_per_order is distinct from old.max_per_order
+    or new.sales_start_at is distinct from old.sales_start_at or new.sales_end_at is distinct from old.sales_end_at
+    or new.visibility is distinct from old.visibility or new.status is distinct from old.status
+    or new.position is distinct from old.position or new.external_id is distinct from old.external_id
+    or new.metadata is distinct from old.metadata
+  )
+  execute function private.tg__count_version();
 
 revoke all on public.ticket_types from anon, authenticated, service_role;
 

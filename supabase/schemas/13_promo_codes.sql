@@ -185,11 +185,15 @@ create trigger promo_codes_300_max_redemptions before insert or update of max_re
     'max_redemptions', 'A promo code has at least 1 use.', 'Leave it empty for no limit, or disable the code.'
   );
 create trigger promo_codes_900_updated_at before update on public.promo_codes
-  for each row execute function private.tg__set_updated_at();
-create trigger promo_codes_900_version before update of
-    code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
-  on public.promo_codes
-  for each row execute function private.tg__count_version();
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
+create trigger promo_codes_900_version before update on public.promo_codes
+  for each row when (
+    new.code is distinct from old.code or new.percent_off is distinct from old.percent_off
+    or new.amount_off is distinct from old.amount_off or new.valid_from is distinct from old.valid_from
+    or new.valid_until is distinct from old.valid_until or new.max_redemptions is distinct from old.max_redemptions
+    or new.ticket_type_ids is distinct from old.ticket_type_ids or new.status is distinct from old.status
+  )
+  execute function private.tg__count_version();
 
 revoke all on public.promo_codes from anon, authenticated, service_role;
 

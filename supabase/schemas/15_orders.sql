@@ -58,7 +58,7 @@ create table public.orders (
   constraint orders_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
   constraint orders_amounts_are_not_negative check (subtotal >= 0 and discount_total >= 0 and amount_paid >= 0),
   constraint orders_discount_is_at_most_the_subtotal check (discount_total <= subtotal),
-  -- A void makes a completed order payable again, and nothing else does.
+  -- It held when the order was completed, and neither voids nor refunds change it.
   constraint orders_complete_when_nothing_is_due
     check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
   constraint orders_refunds_are_at_most_the_payments check (amount_voided >= 0 and amount_refunded between 0 and amount_paid),
@@ -93,7 +93,7 @@ comment on column public.orders.reference is 'Short code that can be read over t
 comment on column public.orders.send_email is 'Whether its tickets are e-mailed to the attendees.';
 comment on column public.orders.amount_paid is 'Sum of the payments that are not voided, not edited.';
 comment on column public.orders.amount_voided is 'Sum of the payments that were voided, not edited.';
-comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited.';
+comment on column public.orders.amount_refunded is 'Sum of the refunds, not edited. What is due is total, less amount_paid, plus amount_refunded.';
 comment on column public.orders.subtotal is 'Sum of the prices of its tickets, not edited. In minor units of currency, like all amounts. A cancelled order keeps its last value.';
 comment on column public.orders.discount_total is 'Sum of the discounts of its tickets, not edited.';
 comment on column public.orders.payment_method is 'How it is paid. Empty: its tickets are complimentary. Once there is a payment: the method of the latest.';
@@ -118,10 +118,23 @@ create function private.is_settled("order" public.orders) returns boolean
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return "order".amount_paid >= "order".subtotal - "order".discount_total
+  return "order".amount_paid - "order".amount_refunded >= "order".subtotal - "order".discount_total
     and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
 end
 $$;
+
+-- What is still to be paid: what the tickets cost, less the money that was received and not returned. Nothing of a cancelled order.
+create function private.amount_due("order" public.orders) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case "order".status when 'cancelled' then 0 else greatest(
+    "order".subtotal - "order".discount_total - "order".amount_paid + "order".amount_refunded,
+    0
+  ) end;
+end
+$$;
+grant execute on function private.amount_due(public.orders) to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
 -- What was received beyond what is owed, and not refunded yet: everything of a cancelled order.
 create function private.amount_refundable("order" public.orders) returns bigint
@@ -257,13 +270,12 @@ begin
   end if;
 
   new.payment_status := case
-    when new.amount_refunded > 0 and new.amount_refunded = new.amount_paid then 'refunded'
+    when new.status = 'pending' or new.status = 'completed' and private.amount_due(new) > 0
+      then case when new.amount_paid > new.amount_refunded then 'partially_paid' else 'awaiting_payment' end
+    when new.amount_paid = 0 then 'not_required'
     when private.amount_refundable(new) > 0 then 'refund_due'
-    when new.status = 'cancelled' then 'not_required'
-    when new.status = 'completed' and new.subtotal - new.discount_total = 0 and new.amount_paid = 0 then 'not_required'
-    when new.status = 'completed' and new.amount_paid >= new.subtotal - new.discount_total then 'paid'
-    when new.amount_paid = 0 then 'awaiting_payment'
-    else 'partially_paid'
+    when new.amount_refunded = new.amount_paid then 'refunded'
+    else 'paid'
   end::public.payment_status;
 
   new.completed_at := case
@@ -309,11 +321,16 @@ create trigger orders_100_in_use before delete on public.orders
 create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
-  for each row execute function private.tg__set_updated_at();
-create trigger orders_900_version before update of
-    name, email, company, status, subtotal, amount_paid, amount_refunded, payment_due_at, external_id, metadata
-  on public.orders
-  for each row execute function private.tg__count_version();
+  for each row execute function private.tg__set_updated_at('email_lower', 'total');
+create trigger orders_900_version before update on public.orders
+  for each row when (
+    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
+    or new.status is distinct from old.status or new.subtotal is distinct from old.subtotal
+    or new.amount_paid is distinct from old.amount_paid or new.amount_refunded is distinct from old.amount_refunded
+    or new.payment_due_at is distinct from old.payment_due_at or new.external_id is distinct from old.external_id
+    or new.metadata is distinct from old.metadata
+  )
+  execute function private.tg__count_version();
 
 -- Cancelling an event cancels its orders. The guard holds the exclusive event lock, so no registration is in flight.
 create function private.tg_events__cancel_orders() returns trigger
@@ -378,7 +395,7 @@ begin
     'discount_total', "order".discount_total,
     'total', "order".total,
     'amount_paid', "order".amount_paid,
-    'amount_due', case when "order".status = 'cancelled' then 0 else greatest("order".total - "order".amount_paid, 0) end,
+    'amount_due', private.amount_due("order"),
     'amount_refunded', "order".amount_refunded,
     'amount_refundable', private.amount_refundable("order"),
     'payment_method', "order".payment_method,

@@ -316,12 +316,16 @@ create trigger attendees_100_guard before insert or update on public.attendees
 create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
 create trigger attendees_900_updated_at before update on public.attendees
-  for each row execute function private.tg__set_updated_at();
+  for each row execute function private.tg__set_updated_at('email_lower', 'checked_in');
 -- Not for checked_in_at and the state of the e-mail: these are not edits.
-create trigger attendees_900_version before update of
-    name, email, company, status, ticket_type_id, ticket_code, external_id, metadata, erased_at
-  on public.attendees
-  for each row execute function private.tg__count_version();
+create trigger attendees_900_version before update on public.attendees
+  for each row when (
+    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
+    or new.status is distinct from old.status or new.ticket_type_id is distinct from old.ticket_type_id
+    or new.ticket_code is distinct from old.ticket_code or new.external_id is distinct from old.external_id
+    or new.metadata is distinct from old.metadata or new.erased_at is distinct from old.erased_at
+  )
+  execute function private.tg__count_version();
 
 -- Tickets follow the status of their order. Once a statement, so that cancelling an event is one update of its attendees.
 create function private.tg_orders__update_attendees() returns trigger

@@ -33,7 +33,7 @@ comment on column public.payments.event_id is 'The event that it belongs to.';
 comment on column public.payments.order_id is 'The order that was paid for.';
 comment on column public.payments.method is 'How it was paid.';
 comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.payments.received_at is 'When the money was received.';
+comment on column public.payments.received_at is 'When the money was received; not in the future.';
 comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payments.created_at is 'When the row was added.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
@@ -70,12 +70,12 @@ begin
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);
-  v_due := v_order.total - v_order.amount_paid;
+  v_due := private.amount_due(v_order);
 
-  -- A completed order is payable again once a payment was voided.
+  -- A completed order is payable again once a payment was voided, or money for a ticket that stands was returned.
   if v_order.cancellation_reason = 'expired' then
     perform private.refuse_expired(v_order);
-  elsif v_order.status = 'cancelled' or v_order.status = 'completed' and v_due <= 0 then
+  elsif v_order.status <> 'pending' and v_due = 0 then
     perform private.refuse(
       409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
     );
@@ -100,6 +100,12 @@ end
 $$;
 create trigger payments_100_guard before insert on public.payments
   for each row execute function private.tg_payments__guard();
+-- A day for clocks that differ, and for dates of another time zone.
+create trigger payments_300_received_at before insert on public.payments
+  for each row when (new.received_at > now() + interval '1 day')
+  execute function private.tg__refuse_value(
+    'received_at', 'Money that was received cannot have been received in the future.', 'Record the payment when the money is there.'
+  );
 create trigger payments_100_append_only before update or delete on public.payments
   for each row execute function private.tg__assert_append_only(
     'Payments are a log: they are never changed or deleted.',
@@ -173,14 +179,14 @@ create table public.refunds (
     length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
   )
 );
-comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund.';
+comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
 comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
 comment on column public.refunds.event_id is 'The event that it belongs to.';
 comment on column public.refunds.order_id is 'The order whose money was returned.';
 comment on column public.refunds.method is 'How it was returned.';
 comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.refunds.refunded_at is 'When the money was returned.';
+comment on column public.refunds.refunded_at is 'When the money was returned; not in the future.';
 comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.refunds.created_at is 'When the row was added.';
 comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
@@ -261,6 +267,12 @@ end
 $$;
 create trigger refunds_100_guard before insert on public.refunds
   for each row execute function private.tg_refunds__guard();
+
+create trigger refunds_300_refunded_at before insert on public.refunds
+  for each row when (new.refunded_at > now() + interval '1 day')
+  execute function private.tg__refuse_value(
+    'refunded_at', 'Money that was returned cannot have been returned in the future.', 'Record the refund when the money is sent.'
+  );
 
 create trigger payment_voids_100_append_only before update or delete on public.payment_voids
   for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');

@@ -119,11 +119,14 @@ create trigger check_in_points_300_closes_at before insert or update of opens_at
     'closes_at', 'A check-in point closes after it opens.', 'Change opens_at and closes_at together.'
   );
 create trigger check_in_points_900_updated_at before update on public.check_in_points
-  for each row execute function private.tg__set_updated_at();
-create trigger check_in_points_900_version before update of
-    name, ticket_type_ids, opens_at, closes_at, admission, status
-  on public.check_in_points
-  for each row execute function private.tg__count_version();
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
+create trigger check_in_points_900_version before update on public.check_in_points
+  for each row when (
+    new.name is distinct from old.name or new.ticket_type_ids is distinct from old.ticket_type_ids
+    or new.opens_at is distinct from old.opens_at or new.closes_at is distinct from old.closes_at
+    or new.admission is distinct from old.admission or new.status is distinct from old.status
+  )
+  execute function private.tg__count_version();
 
 revoke all on public.check_in_points from anon, authenticated, service_role;
 

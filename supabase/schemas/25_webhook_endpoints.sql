@@ -205,9 +205,14 @@ create trigger webhook_endpoints_300_url before insert or update of url on publi
     'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
   );
 create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
-  for each row execute function private.tg__set_updated_at();
-create trigger webhook_endpoints_900_version before update of url, description, types, event_ids, status on public.webhook_endpoints
-  for each row execute function private.tg__count_version();
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
+create trigger webhook_endpoints_900_version before update on public.webhook_endpoints
+  for each row when (
+    new.url is distinct from old.url or new.description is distinct from old.description
+    or new.types is distinct from old.types or new.event_ids is distinct from old.event_ids
+    or new.status is distinct from old.status
+  )
+  execute function private.tg__count_version();
 
 -- Security definer: no role may write secrets.
 create function private.tg_webhook_endpoints__add_secret() returns trigger

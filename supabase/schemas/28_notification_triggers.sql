@@ -346,7 +346,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   -- An update that changes nothing notifies of nothing.
-  if to_jsonb(new) - 'version' - 'updated_at' = to_jsonb(old) - 'version' - 'updated_at' then
+  if new.version = old.version then
     return null;
   end if;
   insert into public.notifications (organisation_id, type, data)

@@ -28,7 +28,7 @@ begin
     -- The other orders have nothing due and nothing paid.
     select json_build_object(
       'currency', event.currency,
-      'due', coalesce(sum(greatest(o.total - o.amount_paid, 0)) filter (where o.status <> 'cancelled'), 0),
+      'due', coalesce(sum(private.amount_due(o)) filter (where o.payment_status in ('awaiting_payment', 'partially_paid')), 0),
       'paid', coalesce(sum(o.amount_paid), 0),
       'refunded', coalesce(sum(o.amount_refunded), 0),
       'refundable', coalesce(sum(private.amount_refundable(o)) filter (where o.payment_status = 'refund_due'), 0)

@@ -54,9 +54,9 @@ select
   o.email,
   o.company,
   private.money_text(o.total, o.currency) as total,
-  private.money_text(o.amount_paid, o.currency) as paid,
-  private.money_text(o.total - o.amount_paid, o.currency) as due,
-  o.total - o.amount_paid as amount_due,
+  private.money_text(o.amount_paid - o.amount_refunded, o.currency) as paid,
+  private.money_text(private.amount_due(o), o.currency) as due,
+  private.amount_due(o) as amount_due,
   o.currency,
   o.created_at,
   now() - o.created_at as age,
@@ -65,7 +65,7 @@ from public.orders o
 join public.events e on e.id = o.event_id
 where o.payment_status in ('awaiting_payment', 'partially_paid')
 order by o.created_at;
-comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first.';
+comment on view public.unpaid_orders is 'Orders of which something is due, the oldest first. paid is what was received and not returned.';
 
 create view public.door_list with (security_invoker = true) as
 select

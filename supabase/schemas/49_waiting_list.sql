@@ -207,9 +207,15 @@ create trigger waiting_list_entries_100_guard before insert or update on public.
 create trigger waiting_list_entries_100_no_truncate before truncate on public.waiting_list_entries
   for each statement execute function private.tg__refuse_truncate();
 create trigger waiting_list_entries_900_updated_at before update on public.waiting_list_entries
-  for each row execute function private.tg__set_updated_at();
+  for each row execute function private.tg__set_updated_at('email_lower');
 create trigger waiting_list_entries_900_version before update on public.waiting_list_entries
-  for each row execute function private.tg__count_version();
+  for each row when (
+    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
+    or new.send_email is distinct from old.send_email or new.status is distinct from old.status
+    or new.offered_at is distinct from old.offered_at or new.offer_expires_at is distinct from old.offer_expires_at
+    or new.external_id is distinct from old.external_id or new.metadata is distinct from old.metadata
+  )
+  execute function private.tg__count_version();
 
 create trigger waiting_list_entries_700_audit_insert after insert on public.waiting_list_entries
   referencing new table as new_rows for each statement execute function private.tg__audit('waiting_list_entry', 'id', 'versioned');

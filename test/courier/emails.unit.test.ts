@@ -109,6 +109,10 @@ test('a receipt says what is left, and what follows', async () => {
   const all = await text(ofBuyer('payment_received', { amount_due: 0, amount_paid: 13_700 }))
   expect(all).toContain('The order is paid.')
   expect(all).not.toContain('Still to be paid')
+  const refunded = await text(
+    ofBuyer('payment_received', { amount_paid: 16_000, amount_refunded: 6_000, amount_due: 3_700 }),
+  )
+  expect(refunded.replaceAll(/\s+/g, ' ')).toMatch(/Total:? €137.00 Paid:? €100.00 Still to be paid:? €37.00/)
   const cancelled = await text(ofBuyer('payment_received', { status: 'cancelled', amount_due: 0 }))
   expect(cancelled).toContain('We received €40.00')
   expect(cancelled).not.toMatch(/The order is paid|still to be paid/)

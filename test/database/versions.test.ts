@@ -1,6 +1,8 @@
-// An edit that names the versions it may be made of: any of them will do, and none is not the same as no condition.
+// Versions count edits. An edit that names the versions it may be made of: any of them will do, and none is not the same as no
+// condition. A value that is written as it was is no edit.
 
 import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
 import { actAs } from './actor.ts'
 import { createTenant } from './tenant-fixture.ts'
 
@@ -17,7 +19,9 @@ test.each(Object.entries(edits))(
   async (operation, [role, table, changes]) => {
     const party = await createTenant()
     await actAs(role, party.claims, async ({ rows, touched, refusal }) => {
-      const [object] = await rows<{ id: string; version: number }>(`select id, version from public.${table} limit 1`)
+      const [object] = await rows<{ id: string; version: number }>(
+        `select id, version from public.${table} order by id limit 1`,
+      )
       const { id, version = 0 } = object ?? {}
       const update = `select api.${operation}($1, $2, $3)`
       for (const versions of [[version + 1], [version + 1, version - 1], []]) {
@@ -32,3 +36,82 @@ test.each(Object.entries(edits))(
     })
   },
 )
+
+const sameAgain = {
+  ...edits,
+  update_order: ['scope_orders_write', 'orders', 'payment_due_at'],
+  update_check_in_point: ['scope_events_write', 'check_in_points', 'name'],
+  update_waiting_list_entry: ['scope_attendees_write', 'waiting_list_entries', 'name'],
+} as const
+
+test('a change to the values that are there is no edit', async () => {
+  const party = await createTenant()
+  for (const [operation, [role, table, changes]] of Object.entries(sameAgain)) {
+    const [field = changes] = changes.startsWith('{') ? Object.keys(JSON.parse(changes)) : []
+    await actAs(role, party.claims, async ({ rows, touched }) => {
+      const read = () => rows<{ id: string }>(`select id, version, updated_at from public.${table} order by id limit 1`)
+      const before = await read()
+      const update = `select api.${operation}(t.id, jsonb_build_object($1::text, t.${field})) from public.${table} t where t.id = $2`
+      expect(await touched(update, [field, before[0]?.id]), operation).toBe(1)
+      expect(await read(), operation).toEqual(before)
+    })
+  }
+})
+
+/** Tables whose rows have a version, each with what somebody may write there. */
+async function versionedTables() {
+  const { rows } = await studio.query<{ name: string; columns: string[]; trigger: string }>(
+    `select c.relname as name, array_agg(distinct p.column_name::text) as columns, min(pg_get_triggerdef(t.oid)) as trigger
+     from pg_class c
+     join pg_attribute v on v.attrelid = c.oid and v.attname = 'version'
+     join information_schema.column_privileges p on p.table_schema = 'public' and p.table_name = c.relname
+     left join pg_trigger t on t.tgrelid = c.oid and t.tgname = c.relname || '_900_version'
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+       and p.privilege_type = 'UPDATE' and (p.grantee = 'authenticated' or p.grantee like 'scope%')
+     group by c.relname`,
+  )
+  return rows
+}
+
+test('whatever may be edited counts a version', async () => {
+  // The state of an e-mail is no edit.
+  const uncounted = (await versionedTables()).flatMap(({ name, columns, trigger }) =>
+    columns
+      .filter((column) => !trigger.replaceAll('"', '').includes(`new.${column} `))
+      .map((column) => `${name}.${column}`),
+  )
+  expect(uncounted).toEqual(['attendees.ticket_email_status'])
+})
+
+test('a row that is saved as it is keeps version and updated_at, and tells nobody', async () => {
+  const party = await createTenant()
+  const told = async () => {
+    const counts = ['notifications', 'audit_entries'].map((log) =>
+      studio.query(`select id from public.${log} where organisation_id = $1`, [party.id]),
+    )
+    return (await Promise.all(counts)).map(({ rowCount }) => rowCount)
+  }
+  const before = await told()
+  const tables = await versionedTables()
+  expect(tables.map(({ name }) => name).sort()).toEqual([
+    'attendees',
+    'check_in_points',
+    'events',
+    'orders',
+    'promo_codes',
+    'ticket_types',
+    'waiting_list_entries',
+    'webhook_endpoints',
+  ])
+  for (const { name, columns } of tables) {
+    const read = async () =>
+      (await studio.query(`select to_jsonb(t) as row from public.${name} t where organisation_id = $1`, [party.id]))
+        .rows
+    const stored = await read()
+    const assignments = [...columns, 'version', 'updated_at'].map((column) => `${column} = ${column}`)
+    await studio.query(`update public.${name} set ${assignments} where organisation_id = $1`, [party.id])
+    expect(stored.length, name).toBeGreaterThan(0)
+    expect(await read(), name).toEqual(expect.arrayContaining(stored))
+  }
+  expect(await told()).toEqual(before)
+})

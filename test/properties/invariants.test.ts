@@ -62,6 +62,7 @@ const wrongs: [sql: string, ...rules: Rule[]][] = [
   [
     "update orders set amount_refunded = 1 where status = 'completed'",
     'amount_refunded is the sum of the refunds, and at most what was paid',
+    'payment_status follows from status and amounts',
   ],
   ['delete from payments', 'amount_paid is the sum of the payments that are not voided, and the rest is amount_voided'],
   [

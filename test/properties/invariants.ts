@@ -86,7 +86,7 @@ const rules = {
       and (o.amount_refunded > o.amount_paid
         or o.amount_refunded <> (select coalesce(sum(r.amount), 0) from refunds r where r.order_id = o.id))`,
   'nobody paid more than the order ever cost': `
-    select o.* from orders o where o.event_id = $1 and o.amount_paid > ${linesOf('a.price - a.discount', 'true')}`,
+    select o.* from orders o where o.event_id = $1 and o.amount_paid - o.amount_refunded > ${linesOf('a.price - a.discount', 'true')}`,
   'an order is completed when nothing is due, and not before': `
     select o.* from orders o
     where o.event_id = $1
@@ -95,11 +95,11 @@ const rules = {
   'payment_status follows from status and amounts': `
     select o.* from orders o
     where o.event_id = $1 and o.payment_status::text <> case
-      when o.amount_refunded > 0 and o.amount_refunded = o.amount_paid then 'refunded'
-      when o.status <> 'cancelled' and o.amount_paid < o.total
-        then case o.amount_paid when 0 then 'awaiting_payment' else 'partially_paid' end
+      when o.status <> 'cancelled' and o.amount_paid - o.amount_refunded < o.total
+        then case o.amount_paid - o.amount_refunded when 0 then 'awaiting_payment' else 'partially_paid' end
       when o.amount_paid - o.amount_refunded > case o.status when 'completed' then o.total else 0 end then 'refund_due'
-      when o.amount_paid > 0 then 'paid'
+      when o.amount_paid > o.amount_refunded then 'paid'
+      when o.amount_paid > 0 then 'refunded'
       else 'not_required'
     end`,
   'a cancelled order says why, and one that expired had a deadline, which was over': `

@@ -5,7 +5,9 @@ export type Line = { price: bigint; discount: bigint; cancelled: boolean }
 
 export type OrderModel = {
   lines: Line[]
+  /** What was received, without what was voided. */
   paid: bigint
+  refunded: bigint
   status: 'pending' | 'completed' | 'cancelled'
   subtotal: bigint
   discountTotal: bigint
@@ -33,6 +35,7 @@ export function newOrderModel(lines: { price: bigint; discount: bigint }[]): Ord
   const model: OrderModel = {
     lines: lines.map((line) => ({ ...line, cancelled: false })),
     paid: 0n,
+    refunded: 0n,
     status: 'pending',
     subtotal: 0n,
     discountTotal: 0n,
@@ -41,15 +44,23 @@ export function newOrderModel(lines: { price: bigint; discount: bigint }[]): Ord
   return model
 }
 
-/** What is still to be paid. */
+/** What is still to be paid: money received less money returned decides. */
 export const due = (model: OrderModel) => {
-  const open = model.subtotal - model.discountTotal - model.paid
+  const open = model.subtotal - model.discountTotal - model.paid + model.refunded
   return model.status === 'cancelled' || open < 0n ? 0n : open
 }
 
 export function pay(model: OrderModel, amount: bigint): void {
   model.paid += amount
   addUp(model)
+}
+
+export function voidPayment(model: OrderModel, amount: bigint): void {
+  model.paid -= amount
+}
+
+export function refund(model: OrderModel, amount: bigint): void {
+  model.refunded += amount
 }
 
 export function cancelTicket(model: OrderModel, index: number): void {
@@ -68,6 +79,7 @@ export function asAnswered(model: OrderModel) {
     total: Number(model.subtotal - model.discountTotal),
     amount_paid: Number(model.paid),
     amount_due: Number(due(model)),
+    amount_refunded: Number(model.refunded),
     attendees: model.lines.map((line) => ({
       price: Number(line.price),
       discount: Number(line.discount),
@@ -88,9 +100,11 @@ function addUp(model: OrderModel): void {
   if (model.status === 'pending' && due(model) === 0n) model.status = 'completed'
 }
 
-function paymentStatus({ status, paid, subtotal, discountTotal }: OrderModel) {
-  const total = subtotal - discountTotal
-  if (status === 'pending') return paid === 0n ? 'awaiting_payment' : 'partially_paid'
-  if (paid > (status === 'cancelled' ? 0n : total)) return 'refund_due'
-  return paid === 0n ? 'not_required' : 'paid'
+function paymentStatus(model: OrderModel) {
+  const { status, paid, refunded, subtotal, discountTotal } = model
+  const kept = paid - refunded
+  if (status === 'pending' || due(model) > 0n) return kept === 0n ? 'awaiting_payment' : 'partially_paid'
+  if (kept > (status === 'cancelled' ? 0n : subtotal - discountTotal)) return 'refund_due'
+  if (paid === 0n) return 'not_required'
+  return kept === 0n ? 'refunded' : 'paid'
 }

@@ -267,6 +267,9 @@ test('nothing is answered as unchanged that only the version calls so', async ()
 
 test.each([
   [{ online_url: 'http://x.example/\ud800' }, 'online_url'],
+  [{ online_url: 'https://user:secret@live.example/' }, 'online_url'],
+  [{ online_url: 'https://live.example/\u202egpj.exe' }, 'online_url'],
+  [{ currency: 'ZZZ' }, 'currency'],
   [{ metadata: { 'a\ud800': 1 } }, 'metadata'],
   [{ metadata: null }, 'metadata'],
   [{ metadata: { ['k'.repeat(41)]: 1 } }, 'metadata'],

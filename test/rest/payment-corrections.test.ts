@@ -88,6 +88,10 @@ test('refunds end refund_due, in parts and not beyond what was paid', async () =
     details: { amount_left: 4000 },
   })
   expect((await refund({ amount: 4000, currency: 'USD' })).body.error.code).toBe('wrong_currency')
+  expect((await refund({ amount: 4000, refunded_at: '9998-01-01T00:00:00Z' })).body.error).toMatchObject({
+    code: 'validation_failed',
+    param: 'refunded_at',
+  })
   expect((await refund({ amount: 4000, method: 'cash' })).body.data).toMatchObject({
     payment_status: 'refunded',
     amount_refunded: 4900,
@@ -96,11 +100,30 @@ test('refunds end refund_due, in parts and not beyond what was paid', async () =
   expect((await refund({ amount: 1 })).body.error.code).toBe('nothing_refundable')
 })
 
-test('a paid order that stands can be refunded, in full or in part; its ticket stays', async () => {
-  const { event, code, send, refund } = await arrange()
-  expect((await refund({ amount: 1000 })).body.data).toMatchObject({ payment_status: 'paid', amount_due: 0 })
-  expect((await refund({ amount: 3900 })).body.data).toMatchObject({ payment_status: 'refunded', amount_due: 0 })
+test('a paid order that stands can be refunded, in full or in part; its ticket stays, and what was returned is due', async () => {
+  const { event, code, send, pay, refund } = await arrange()
+  expect((await refund({ amount: 1000 })).body.data).toMatchObject({
+    payment_status: 'partially_paid',
+    amount_due: 1000,
+  })
+  expect((await refund({ amount: 3900 })).body.data).toMatchObject({
+    status: 'completed',
+    payment_status: 'awaiting_payment',
+    amount_due: 4900,
+    attendees: [{ status: 'active' }],
+  })
   expect((await send('POST', '/check-ins', { event_id: event.id, code })).status).toBe(200)
+  expect(
+    await row('select paid, due, amount_due::int from public.unpaid_orders where event_id = $1', [event.id]),
+  ).toEqual({ paid: 'EUR 0.00', due: 'EUR 49.00', amount_due: 4900 })
+  expect((await send('GET', `/events/${event.id}/summary`)).body.data.revenue).toMatchObject({
+    due: 4900,
+    paid: 4900,
+    refunded: 4900,
+    refundable: 0,
+  })
+  expect((await pay(4901)).body.error).toMatchObject({ code: 'overpayment', details: { amount_due: 4900 } })
+  expect((await pay(4900)).body.data).toMatchObject({ payment_status: 'paid', amount_paid: 9800, amount_due: 0 })
 })
 
 test('what is still due is not refunded, and what was refunded is not voided', async () => {

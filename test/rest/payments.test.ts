@@ -56,11 +56,23 @@ test.each([
   [{ amount: '4900' }, 422, 'validation_failed', 'amount'],
   [{}, 422, 'validation_failed', 'amount'],
   [{ amount: 1, method: 'cheque' }, 422, 'validation_failed', 'method'],
+  [{ amount: 1, received_at: '9998-01-01T00:00:00Z' }, 422, 'validation_failed', 'received_at'],
 ])('a payment of %j is refused and nothing is recorded', async (payment, status, code, param) => {
   const { orderId, send, pay } = await arrange()
   const answer = await pay(payment)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([status, code, param])
   expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({ amount_paid: 0, payments: [] })
+})
+
+test('a clock or a time zone may be ahead of the one here, by up to a day', async () => {
+  const { orderId } = await arrange()
+  const receivedIn = (hours: number) =>
+    studio.query(
+      'insert into public.payments (order_id, amount, received_at) values ($1, 1, now() + make_interval(hours => $2))',
+      [orderId, hours],
+    )
+  await receivedIn(24)
+  expect(await refusalOf(receivedIn(25))).toMatchObject({ code: 'validation_failed', param: 'received_at' })
 })
 
 test('nothing can be paid for an order that is completed or cancelled', async () => {

@@ -58,7 +58,20 @@ const states = {
   'completed refund_due, one of two tickets cancelled': orderOf(2, { paid: 6000 }, cancelTicket),
   'completed awaiting_payment, its payment voided': orderOf(2, { paid: 6000 }, voidPayment),
   'completed partially_paid, its payment voided': orderOf(2, { paid: 6000 }, voidAndPay(1000)),
-  'completed refunded': orderOf(2, { paid: 6000 }, refund(6000)),
+  'completed awaiting_payment, its money returned': orderOf(2, { paid: 6000 }, refund(6000)),
+  // A free ticket stands; the one that was paid for is cancelled, and its money returned.
+  'completed refunded': async (organisation: TestOrganisation): Promise<Sale> => {
+    const event = await organisation.event()
+    const { id: freeTypeId } = await row<{ id: string }>(
+      "insert into public.ticket_types (event_id, name) values ($1, 'Free') returning id",
+      [event.id],
+    )
+    const ticketTypeIds = [event.ticketTypeId, freeTypeId]
+    const sale = { event, ...(await addOrder(event, { subtotal: 3000, paid: 3000, ticketTypeIds })) }
+    await cancelTicket(sale)
+    await refund(3000)(sale)
+    return sale
+  },
   'cancelled not_required': orderOf(2, {}, cancel),
   'cancelled not_required, once complimentary': orderOf(2, { complimentary: true }, cancel),
   'cancelled refund_due, once paid': orderOf(2, { paid: 6000 }, cancel),
@@ -70,7 +83,14 @@ const states = {
 } as const
 
 const outstanding = async ({ id }: Sale) =>
-  Number((await row<{ due: string }>('select total - amount_paid as due from public.orders where id = $1', [id])).due)
+  Number(
+    (
+      await row<{ due: string }>(
+        'select total - amount_paid + amount_refunded as due from public.orders where id = $1',
+        [id],
+      )
+    ).due,
+  )
 
 /** A payment of an amount that follows from the order; of a cent where that is no amount. */
 const payment = (amountOf: (sale: Sale) => Promise<number>, currency?: string) => {
@@ -133,6 +153,9 @@ const orderGone = (tickets: object, paymentStatus: object = {}) => ({
   'ticket_type.quantity_sold': 0,
 })
 const bothGone = { ...ticketGone(1), ...ticketGone(2) }
+/** The free ticket was the last that stood; it has a ticket type of its own. */
+const { 'ticket_type.quantity_sold': freeSold, ...freeOrderGone } = orderGone(ticketGone(2))
+const freeGone = { ...freeOrderGone, 'ticket_type 2.quantity_sold': freeSold }
 const bothGood = { ...ticketGood(1), ...ticketGood(2) }
 const refundDue = { 'order.payment_status': 'refund_due' }
 const nothingDue = { 'order.payment_status': 'not_required' }
@@ -320,11 +343,22 @@ testStateMachine({
       'cancelling the last ticket': done(oneTicketLess({})),
       'cancelling the event': done(withEvent(orderGone(bothGone, refundDue))),
     },
+    'completed awaiting_payment, its money returned': {
+      ...completed,
+      ...pending(6000),
+      'to pending': invalid('completed', 'pending'),
+      'to completed': done(),
+      'to cancelled': done(orderGone(bothGone, { 'order.payment_status': 'refunded' })),
+      'paying a part': done({ ...received(500, 6000), 'order.payment_status': 'partially_paid' }),
+      'paying what is due': done({ ...received(6000, 6000), 'order.payment_status': 'paid' }),
+      'cancelling the last ticket': done(oneTicketLess({})),
+      'cancelling the event': done(withEvent(orderGone(bothGone, { 'order.payment_status': 'refunded' }))),
+    },
     'completed refunded': {
       ...completed,
-      'to cancelled': done(orderGone(bothGone)),
-      'cancelling the last ticket': done(oneTicketLess({})),
-      'cancelling the event': done(withEvent(orderGone(bothGone))),
+      'to cancelled': done(freeGone),
+      'cancelling the last ticket': done(freeGone),
+      'cancelling the event': done(withEvent(freeGone)),
     },
     'cancelled not_required': cancelled,
     'cancelled not_required, once complimentary': cancelled,

@@ -232,7 +232,7 @@ function amountRows(pending: PendingToBuyer, facts: Facts) {
     ),
     ...(order.discount_total > 0 ? [row(words.discount, -order.discount_total)] : []),
     { ...row(words.total, order.total), isTotal: true },
-    ...(order.amount_paid > 0 ? [row(words.paid, order.amount_paid)] : []),
+    ...(order.amount_paid > 0 ? [row(words.paid, order.amount_paid - order.amount_refunded)] : []),
     ...(order.amount_paid > 0 && order.amount_due > 0 ? [{ ...row(words.due, order.amount_due), isTotal: true }] : []),
   ]
 }
