@@ -131,6 +131,7 @@ export const EventSummarySchema = z.strictObject({
         name: z.string(),
         expected: z.int().describe('Tickets that it admits: those that are not cancelled.'),
         arrived: z.int().describe('Of expected, those that came in, on any day.'),
+        arrived_today: z.int().describe("Of arrived, those that came in today, in the event's time zone."),
         inside: z.int().describe('Of arrived (today, with once_per_day), those that did not leave by an exit scan.'),
       }),
     )
@@ -166,7 +167,7 @@ export const EventSummarySchema = z.strictObject({
       z.strictObject({
         starts_at: timestamp,
         registrations: z.int().describe('Tickets registered, also those cancelled since.'),
-        arrivals: z.int().describe('People checked in.'),
+        arrivals: z.int().describe('People who came in, each once a day, when first on that day.'),
       }),
     )
     .describe('Hours or days in which something happened, oldest first: the newest 200.'),
