@@ -372,8 +372,11 @@ async function lookingBack({ show, refuse, fanOut, untilListed }: Player, endpoi
   await refuse('list_notifications', 'not_found', 'No longer kept', gone)
 }
 
-async function closing({ show, refuse }: Player, event: Event): Promise<void> {
+async function closing({ play, show, refuse }: Player, event: Event): Promise<void> {
   await refuse('unpublish_event', 'event_has_orders', 'Too late', { event_id: event.id })
+  await refuse('delete_event', 'in_use', 'It has orders', { event_id: event.id })
+  const { data: copy } = await play('create_event', 'A mistake', { name: 'Open Harbour Day' })
+  await show('delete_event', 'A draft', { event_id: copy.id })
   await show('complete_event', 'It is over', { event_id: event.id })
   await show('cancel_event', 'A dry run', { event_id: event.rainDateId, dry_run: true })
   await show('cancel_event', 'For good', { event_id: event.rainDateId })

@@ -36,6 +36,7 @@ import { locales } from './locales.ts'
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 const intervals = ['hour', 'day'] as const
 const phases = ['upcoming', 'ongoing', 'ended'] as const
+const sorts = ['created_at', 'starts_at'] as const
 
 export const EventSchema = z.strictObject({
   object: z.literal('event'),
@@ -44,7 +45,7 @@ export const EventSchema = z.strictObject({
   slug: z.string(),
   description: z.string().nullable(),
   status: z.enum(eventStatuses),
-  phase: z.enum(phases).describe('The current time relative to starts_at and ends_at.'),
+  phase: z.enum(phases).describe('The current time relative to starts_at and ends_at; of a draft always upcoming.'),
   starts_at: timestamp.nullable(),
   ends_at: timestamp.nullable(),
   timezone: z.string().describe('IANA time zone of the event.'),
@@ -76,7 +77,7 @@ export const EventSchema = z.strictObject({
 export const listEvents = {
   name: 'list_events',
   title: 'List events',
-  summary: 'Events of the organisation, newest first.',
+  summary: 'Events of the organisation, newest first or by start.',
   description: `Lists events, newest first. Use it to find an event_id. ${nextPage}`,
   method: 'GET',
   path: '/events',
@@ -84,10 +85,11 @@ export const listEvents = {
   input: z.strictObject({
     search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
-    phase: oneOf(phases).optional().describe('Without a start: upcoming.'),
+    phase: oneOf(phases).optional().describe('Drafts: upcoming.'),
     starts_after: timestampInput.optional().describe('RFC 3339, included.'),
     starts_before: timestampInput.optional().describe('Not included.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
+    sort: oneOf(sorts).optional().describe('starts_at: earliest first.'),
     ...paging,
   }),
   output: listOf(EventSchema),
@@ -131,6 +133,7 @@ export const EventSummarySchema = z.strictObject({
         name: z.string(),
         expected: z.int().describe('Tickets that it admits: those that are not cancelled.'),
         arrived: z.int().describe('Of expected, those that came in, on any day.'),
+        arrived_today: z.int().describe("Of arrived, those that came in today, in the event's time zone."),
         inside: z.int().describe('Of arrived (today, with once_per_day), those that did not leave by an exit scan.'),
       }),
     )
@@ -166,7 +169,7 @@ export const EventSummarySchema = z.strictObject({
       z.strictObject({
         starts_at: timestamp,
         registrations: z.int().describe('Tickets registered, also those cancelled since.'),
-        arrivals: z.int().describe('People checked in.'),
+        arrivals: z.int().describe('People who came in, each once a day, when first on that day.'),
       }),
     )
     .describe('Hours or days in which something happened, oldest first: the newest 200.'),
@@ -282,9 +285,9 @@ export const updateEvent = {
 export const publishEvent = {
   name: 'publish_event',
   title: 'Publish an event',
-  summary: 'Open a draft for registrations.',
+  summary: 'Open a draft for registrations, or a completed event again until its end.',
   description:
-    'Opens a draft for registrations. On event_not_publishable add what param names: dates (update_event) or a ticket type (create_ticket_type).',
+    'Opens a draft, or again a completed event, for registrations. On event_not_publishable add what param names: dates (update_event) or a ticket type (create_ticket_type).',
   method: 'POST',
   path: '/events/{event_id}/publish',
   errors: ['not_found', 'invalid_transition', 'event_not_publishable', 'event_ended'],
@@ -326,14 +329,28 @@ export const cancelEvent = {
 export const completeEvent = {
   name: 'complete_event',
   title: 'Complete an event',
-  summary: 'Close an event for registrations.',
+  summary: 'Close an event for registrations; until its end it can be published again.',
   description:
-    'Closes a published event once it is over, permanently: no more registrations. Confirm with the person first.',
+    'Closes a published event once it is over: no more registrations. Confirm with the person first; publish_event reverts it until ends_at.',
   method: 'POST',
   path: '/events/{event_id}/complete',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
+  hints: { destructive: true, idempotent: false, openWorld: true },
+} satisfies Operation
+
+export const deleteEvent = {
+  name: 'delete_event',
+  title: 'Delete an event',
+  summary: 'Delete a draft without orders, with all that was set up for it.',
+  description: 'Deletes a draft without orders, permanently. Confirm with the person first.',
+  method: 'DELETE',
+  path: '/events/{event_id}',
+  errors: ['not_found', 'in_use'],
+  scope: 'events:write',
+  input: z.strictObject({ event_id: id('event') }),
+  output: one(z.strictObject({ object: z.literal('event'), id: id('event'), deleted: z.literal(true) })),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -65,9 +65,61 @@ end
 $$;
 grant execute on function private.page_bytes() to api_key;
 
+-- A list that is by start has the start in its cursors as well, so that they are 32 characters and no other list takes them. It is the
+-- start that was shown: paging goes on from there, even if the event was moved or deleted meanwhile. No start is infinity.
+create type private.start_position as (starts_at timestamptz, id uuid);
+
+create function private.encode_start_cursor("position" private.start_position) returns text
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return translate(encode(timestamptz_send("position".starts_at) || uuid_send("position".id), 'base64'), '+/', '-_');
+end
+$$;
+grant execute on function private.encode_start_cursor(private.start_position) to scope_events_read;
+
+-- Where such a list continues; before the first without a cursor. Never null, as private.before_cursor.
+create function private.after_start_cursor(cursor text) returns private.start_position
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_bytes bytea;
+  v_microseconds bigint;
+  v_position private.start_position := row('-infinity', '00000000-0000-0000-0000-000000000000');
+begin
+  if cursor is null then
+    return v_position;
+  end if;
+  if cursor ~ '^[A-Za-z0-9_-]{32}$' then
+    v_bytes := decode(translate(cursor, '-_', '+/'), 'base64');
+    -- Since 2000, as Postgres sends a time. Days and the rest apart, for an interval of microseconds alone is not exact.
+    v_microseconds := ('x' || encode(substr(v_bytes, 1, 8), 'hex'))::bit(64)::bigint;
+    v_position.id := encode(substr(v_bytes, 9), 'hex')::uuid;
+    if v_microseconds = 9223372036854775807 then
+      v_position.starts_at := 'infinity';
+      return v_position;
+    elsif v_microseconds / 86400000000 between -40000 and 3000000 then
+      v_position.starts_at := (
+        timestamp '2000-01-01'
+        + make_interval(days => (v_microseconds / 86400000000)::integer)
+        + (v_microseconds % 86400000000) * interval '1 microsecond'
+      ) at time zone 'UTC';
+      return v_position;
+    end if;
+  end if;
+  perform private.refuse(
+    422, 'validation_failed', 'The cursor is not valid.', 'cursor',
+    hint => 'Send next_cursor of the previous page in the same order unchanged, or leave the cursor out to start again.'
+  );
+end
+$$;
+grant execute on function private.after_start_cursor(text) to scope_events_read;
+
 -- A list operation builds items until it has one more than fits the page, in number or in bytes; the surplus item shows that
 -- there is more. Answers are json, not jsonb, throughout: the fields keep the order in which they are written.
-create function private.page(items json[], size integer) returns json
+--
+-- Whoever does not continue after the id of the last item gives the cursor of each item.
+create function private.page(items json[], size integer, cursors text[] default null) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -87,8 +139,10 @@ begin
   return json_build_object(
     'data', coalesce(to_json(items[1:v_kept]), '[]'),
     'has_more', coalesce(cardinality(items), 0) > v_kept,
-    'next_cursor', case when cardinality(items) > v_kept then private.encode_cursor((items[v_kept] ->> 'id')::uuid) end
+    'next_cursor', case
+      when cardinality(items) > v_kept then coalesce(cursors[v_kept], private.encode_cursor((items[v_kept] ->> 'id')::uuid))
+    end
   );
 end
 $$;
-grant execute on function private.page(json[], integer) to api_key;
+grant execute on function private.page(json[], integer, text[]) to api_key;

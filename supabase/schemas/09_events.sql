@@ -1,7 +1,9 @@
--- Events: draft -> published -> cancelled | completed; back to draft only while there is no order.
+-- Events: draft -> published -> cancelled | completed; back to draft only while there is no order, and from completed back to published
+-- until the end. A draft may be deleted.
 
 create type public.event_status as enum ('draft', 'published', 'cancelled', 'completed');
--- The current time relative to the event; worked out, never stored.
+-- The current time relative to the event; worked out, never stored. A draft is upcoming, whatever its dates: nothing takes place before
+-- it is published.
 create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
 -- The languages of guests: the same as in src/operations/locales.ts.
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
@@ -66,7 +68,7 @@ comment on column public.events.organisation_id is 'The organisation that it bel
 comment on column public.events.name is 'Name for people.';
 comment on column public.events.slug is 'Short name for addresses: lower-case letters, digits and hyphens; made from the name when left out.';
 comment on column public.events.description is 'Text for people.';
-comment on column public.events.status is 'draft, published, then cancelled or completed.';
+comment on column public.events.status is 'draft, published, then cancelled or completed; a completed one may be published again until its end. A draft without orders can be deleted.';
 comment on column public.events.starts_at is 'When it starts. Needed to publish.';
 comment on column public.events.ends_at is 'When it ends. Needed to publish.';
 comment on column public.events.venue_name is 'Name of the place.';
@@ -96,8 +98,10 @@ create unique index events_organisation_id_slug_key on public.events (organisati
 create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
   where external_id is not null;
 
--- For private.find_events.
+-- For private.find_events and private.find_events_by_start.
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id);
+create index events_organisation_id_status_starts_at_idx
+  on public.events (organisation_id, status, coalesce(starts_at, 'infinity'::timestamptz), id);
 
 create function private.refuse_transition("from" public.event_status, "to" public.event_status) returns void
 language plpgsql volatile set search_path = ''
@@ -106,7 +110,7 @@ begin
   perform private.refuse(
     409, 'invalid_transition', 'An event cannot go from its present status to this one.', 'status',
     jsonb_build_object('from', "from", 'to', "to"),
-    'Allowed: draft to published; published to draft, cancelled or completed.'
+    'Allowed: draft to published; published to draft, cancelled or completed; completed to published until its end.'
   );
 end
 $$;
@@ -163,7 +167,7 @@ begin
 
     -- Status transitions.
     if new.status <> old.status and (old.status, new.status) not in (
-      ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed')
+      ('draft', 'published'), ('published', 'draft'), ('published', 'cancelled'), ('published', 'completed'), ('completed', 'published')
     ) then
       perform private.refuse_transition(old.status, new.status);
     end if;
@@ -175,7 +179,7 @@ begin
       );
     end if;
 
-    if old.status = 'draft' and new.status = 'published' then
+    if old.status <> 'published' and new.status = 'published' then
       if new.starts_at is null or new.ends_at is null then
         perform private.refuse(
           409, 'event_not_publishable', 'An event needs a start and an end before it is published.', 'starts_at',
@@ -185,7 +189,8 @@ begin
       if new.ends_at <= now() then
         perform private.refuse_ended('ends_at', new.ends_at);
       end if;
-      if not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
+      -- Of an event that is published again all may be archived, as they may be while it is published.
+      if old.status = 'draft' and not exists (select from public.ticket_types t where t.event_id = new.id and t.status = 'active') then
         perform private.refuse(
           409, 'event_not_publishable', 'An event needs an active ticket type before it is published.', 'ticket_types',
           hint => 'Add a ticket type first.'
@@ -257,6 +262,40 @@ begin
   return new;
 end
 $$;
+-- Deletes a draft with all that was set up for it. The row is locked, and a draft takes nobody, so no order is being made meanwhile.
+-- Security definer: whoever deletes an event may not read orders, nor delete what belongs to it.
+create function private.tg_events__delete() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.orders o where o.event_id = old.id) then
+    perform private.refuse(
+      409, 'in_use', 'The event is in use: it has orders.', hint => 'Cancel it instead: set its status to cancelled.'
+    );
+  elsif old.status <> 'draft' then
+    perform private.refuse(
+      409, 'in_use', 'The event is in use: only a draft can be deleted.', 'status', jsonb_build_object('status', old.status),
+      case old.status
+        when 'published' then 'Take it back to draft first, or cancel it.'
+        when 'completed' then 'Leave it; until its end it can be published again, and taken back to draft.'
+        else 'Leave it: a cancelled event stays for those who look it up.'
+      end
+    );
+  elsif exists (select from public.check_ins c where c.event_id = old.id) then
+    perform private.refuse(
+      409, 'in_use', 'The event is in use: tickets were scanned at it, and the log of the door is kept.',
+      hint => 'Leave it a draft, or publish and cancel it.'
+    );
+  end if;
+  -- People who wait are taken off the list first, as anybody is.
+  update public.waiting_list_entries w set status = 'cancelled' where w.event_id = old.id and w.status in ('waiting', 'offered');
+  delete from public.waiting_list_entries w where w.event_id = old.id;
+  delete from public.check_in_points p where p.event_id = old.id;
+  delete from public.promo_codes c where c.event_id = old.id;
+  delete from public.ticket_types t where t.event_id = old.id;
+  return old;
+end
+$$;
 create trigger events_050_fixed before update of organisation_id on public.events
   for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger events_050_derived_insert before insert on public.events
@@ -268,12 +307,8 @@ create trigger events_050_derived_update
     'Leave it as it is; the timestamps of an event follow its status.',
     'published_at', 'cancelled_at', 'completed_at', 'version', 'created_at', 'updated_at'
   );
-create trigger events_100_in_use before delete on public.events
-  for each row execute function private.tg__assert_not_in_use(
-    'The event is in use: it has ticket types, promo codes, orders or check-ins.',
-    'Cancel it instead: set its status to cancelled. A draft can be deleted after its ticket types and promo codes.',
-    'orders.event_id', 'check_ins.event_id', 'ticket_types.event_id', 'promo_codes.event_id', 'check_in_points.event_id'
-  );
+create trigger events_100_delete before delete on public.events
+  for each row execute function private.tg_events__delete();
 create trigger events_100_guard before insert or update on public.events
   for each row execute function private.tg_events__guard();
 create trigger events_300_name before insert or update of name on public.events
@@ -325,6 +360,8 @@ create policy events_insert_own on public.events for insert to scope_events_writ
   with check (organisation_id = (select private.current_organisation_id()));
 create policy events_update_own on public.events for update to scope_events_write
   using (organisation_id = (select private.current_organisation_id()));
+create policy events_delete_own on public.events for delete to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
 create policy events_select_membership on public.events for select to authenticated
   using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
 create policy events_insert_membership on public.events for insert to authenticated
@@ -343,19 +380,20 @@ grant update (
   name, slug, description, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
+grant delete on public.events to scope_events_write;
 
-create function private.event_phase(starts_at timestamptz, ends_at timestamptz) returns public.event_phase
+create function private.event_phase(event public.events) returns public.event_phase
 language plpgsql stable set search_path = ''
 as $$
 begin
   return case
-    when starts_at is null or now() < starts_at then 'upcoming'
-    when ends_at is null or now() < ends_at then 'ongoing'
+    when event.status = 'draft' or now() < event.starts_at then 'upcoming'
+    when now() < event.ends_at then 'ongoing'
     else 'ended'
   end::public.event_phase;
 end
 $$;
-grant execute on function private.event_phase(timestamptz, timestamptz) to scope_events_read, scope_events_write;
+grant execute on function private.event_phase(public.events) to scope_events_read, scope_events_write;
 
 create function private.event_json(event public.events) returns json
 language plpgsql stable set search_path = ''
@@ -368,7 +406,7 @@ begin
     'slug', event.slug,
     'description', event.description,
     'status', event.status,
-    'phase', private.event_phase(event.starts_at, event.ends_at),
+    'phase', private.event_phase(event),
     'starts_at', private.rfc3339(event.starts_at),
     'ends_at', private.rfc3339(event.ends_at),
     'timezone', event.timezone,

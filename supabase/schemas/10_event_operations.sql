@@ -9,7 +9,7 @@ as $$
 begin
   return (starts_after is null or coalesce(event.starts_at >= starts_after, false))
     and (starts_before is null or coalesce(event.starts_at < starts_before, false))
-    and (phase is null or private.event_phase(event.starts_at, event.ends_at) = phase)
+    and (phase is null or private.event_phase(event) = phase)
     and (
       patterns is null
       or private.search_form(concat_ws(' ', event.name, event.slug, event.venue_name, event.venue_city)) like all (patterns)
@@ -57,6 +57,51 @@ end
 $$;
 grant execute on function private.find_events(public.event_status, timestamptz, timestamptz, public.event_phase, text[], uuid, integer) to scope_events_read;
 
+-- The same by start, those without one last.
+create function private.find_events_by_start(
+  status public.event_status,
+  starts_after timestamptz,
+  starts_before timestamptz,
+  phase public.event_phase,
+  patterns text[],
+  after private.start_position,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.event_status[] := case
+    when find_events_by_start.status is null then enum_range(null::public.event_status)
+    else array[find_events_by_start.status]
+  end;
+  v_after_start timestamptz := after.starts_at;
+  v_after_id uuid := after.id;
+begin
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join lateral (
+      select e.id, coalesce(e.starts_at, 'infinity') as starts_at
+      from public.events e
+      where e.organisation_id = any (v_organisation_ids)
+        and e.status = s.status
+        and (coalesce(e.starts_at, 'infinity'), e.id) > (v_after_start, v_after_id)
+        and private.event_matches(e, starts_after, starts_before, phase, patterns)
+      order by e.organisation_id, coalesce(e.starts_at, 'infinity'), e.id
+      limit size
+    ) f
+    order by f.starts_at, f.id
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_events_by_start(public.event_status, timestamptz, timestamptz, public.event_phase, text[], private.start_position, integer)
+  to scope_events_read;
+
+create type public.event_sort as enum ('created_at', 'starts_at');
+
 create function api.list_events(
   search text default null,
   status public.event_status default null,
@@ -64,6 +109,7 @@ create function api.list_events(
   starts_after timestamptz default null,
   starts_before timestamptz default null,
   external_id text default null,
+  sort public.event_sort default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -71,16 +117,23 @@ language plpgsql stable set search_path = '' set enable_seqscan = off
 as $$
 declare
   v_size integer := private.page_size("limit");
-  v_before uuid := private.before_cursor(cursor);
+  v_by_start boolean := coalesce(sort = 'starts_at', false);
+  v_before uuid := private.before_cursor(case when not v_by_start then cursor end);
+  v_after private.start_position := private.after_start_cursor(case when v_by_start then cursor end);
   v_patterns text[] := case when search is not null then private.search_patterns(search) end;
   v_ids uuid[];
   v_bytes integer := private.page_bytes();
   v_event public.events;
   v_item json;
   v_items json[];
+  v_cursors text[];
 begin
   if external_id is not null then
     v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
+  elsif v_by_start then
+    v_ids := private.find_events_by_start(
+      list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_after, v_size + 1
+    );
   else
     v_ids := private.find_events(
       list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_before, v_size + 1
@@ -88,24 +141,29 @@ begin
   end if;
   for v_event in
     select e.*
-    from unnest(v_ids) i (id)
+    from unnest(v_ids) with ordinality i (id, place)
     cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
     where (list_events.status is null or e.status = list_events.status)
       and e.id < v_before
+      and (coalesce(e.starts_at, 'infinity'), e.id) > (v_after.starts_at, v_after.id)
       and private.event_matches(e, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns)
-    order by e.id desc
+    order by i.place
   loop
     v_item := private.event_json(v_event);
     v_items := v_items || v_item;
+    if v_by_start then
+      v_cursors := v_cursors || private.encode_start_cursor((coalesce(v_event.starts_at, 'infinity'), v_event.id));
+    end if;
     v_bytes := v_bytes - pg_column_size(v_item);
     exit when v_bytes < 0 and cardinality(v_items) > 1;
   end loop;
-  return private.page(v_items, v_size);
+  return private.page(v_items, v_size, v_cursors);
 end
 $$;
-comment on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, text, integer) is
-  'Events of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, text, integer) to scope_events_read;
+comment on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, public.event_sort, text, integer) is
+  'Events of the organisation, newest first or by start, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, public.event_sort, text, integer)
+  to scope_events_read;
 
 create function api.get_event(event_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -303,7 +361,7 @@ begin
 end
 $$;
 comment on function api.publish_event(uuid, text, text) is
-  'Opens a draft event for registrations: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
+  'Opens a draft event for registrations, or a completed one again until its end: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
 grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
 
 create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
@@ -323,7 +381,7 @@ begin
 end
 $$;
 comment on function api.complete_event(uuid, text, text) is
-  'Closes an event to further registrations: 200. 404 not_found; 409 invalid_transition.';
+  'Closes an event to further registrations, and its waiting list: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
 
 -- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
@@ -424,3 +482,29 @@ $$;
 comment on function api.cancel_event(uuid, boolean, boolean, text, text) is
   'Cancels an event with its orders and tickets, and tells its attendees if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.cancel_event(uuid, boolean, boolean, text, text) to scope_events_write;
+
+create function api.delete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  delete from public.events e where e.id = delete_event.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object('object', 'event', 'id', event_id, 'deleted', true)
+  ));
+end
+$$;
+comment on function api.delete_event(uuid, text, text) is
+  'Deletes a draft without orders, with its ticket types, promo codes, check-in points and waiting list: 200. 404 not_found; 409 in_use.';
+grant execute on function api.delete_event(uuid, text, text) to scope_events_write;

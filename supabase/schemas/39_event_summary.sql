@@ -19,6 +19,11 @@ declare
   v_places_left bigint := event.capacity - (
     select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
   );
+  -- Without a check-in point nobody comes in twice: checked_in_at says all, and the check-ins are not read.
+  v_has_points boolean := exists (select from public.check_in_points p where p.event_id = event.id);
+  v_daily_point_ids uuid[] := array(
+    select p.id from public.check_in_points p where p.event_id = event.id and p.admission = 'once_per_day'
+  );
   v_with_money boolean := 'orders:read' = any (private.current_scopes());
   v_revenue json;
   v_summary json;
@@ -40,16 +45,37 @@ begin
       and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due,refunded}'::public.payment_status[]);
   end if;
 
-  -- Attendees are read once, and from an index alone. A quarter of an hour is a part of every hour and day, whatever the time zone.
+  -- Attendees are read from an index alone. A quarter of an hour is a part of every hour and day, whatever the time zone.
   with groups as materialized (
     select
       a.ticket_type_id, a.status, a.checked_in, a.ticket_email_status,
       date_bin('15 minutes', a.created_at, timestamptz 'epoch') as registered,
-      date_bin('15 minutes', case when a.status <> 'cancelled' then a.checked_in_at end, timestamptz 'epoch') as arrived,
+      date_bin(
+        '15 minutes', case when not v_has_points and a.status <> 'cancelled' then a.checked_in_at end, timestamptz 'epoch'
+      ) as arrived,
       count(*) as tickets
     from public.attendees a
     where a.ticket_type_id = any (v_ticket_type_ids)
     group by grouping sets ((1, 2, 3, 4), (5), (6))
+  ),
+  -- Entries that stand are read once: of each person where they came in, and on which days, when first. Accepted is what has no
+  -- reason; the result is not asked for, for there is an index in which it comes first.
+  visits as materialized (
+    select
+      c.check_in_point_id, c.attendee_id, c.day,
+      min(c.scanned_at) as arrived_at,
+      bool_or(c.day = v_today) as came_today,
+      bool_or(c.exited_at is null and (c.day = v_today or c.check_in_point_id <> all (v_daily_point_ids))) as is_inside
+    from (
+      select c.check_in_point_id, c.attendee_id, c.scanned_at, c.exited_at, (c.scanned_at at time zone event.timezone)::date as day
+      from public.check_ins c
+      where v_has_points and c.event_id = event.id and c.reason is null and c.direction = 'entry' and c.undone_at is null
+        and c.attendee_id not in (
+          select a.id from public.attendees a
+          where a.ticket_type_id = any (v_ticket_type_ids) and a.status = 'cancelled' and a.checked_in
+        )
+    ) c
+    group by grouping sets ((1, 2), (2, 3))
   ),
   kinds as (
     select
@@ -70,28 +96,36 @@ begin
       (
         select coalesce(sum(k.sold), 0) from kinds k where p.ticket_type_ids = '{}' or k.id = any (p.ticket_type_ids)
       ) as expected,
-      i.arrived, i.inside
+      coalesce(i.arrived, 0) as arrived, coalesce(i.arrived_today, 0) as arrived_today, coalesce(i.inside, 0) as inside
     from public.check_in_points p
-    cross join lateral (
+    left join (
       select
-        count(distinct c.attendee_id) as arrived,
-        count(distinct c.attendee_id) filter (
-          where c.exited_at is null
-            and (p.admission <> 'once_per_day' or (c.scanned_at at time zone event.timezone)::date = v_today)
-        ) as inside
-      from public.check_ins c
-      join public.attendees a on a.id = c.attendee_id and a.status <> 'cancelled'
-      where c.check_in_point_id = p.id and c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null
-    ) i
+        v.check_in_point_id,
+        count(*) as arrived,
+        count(*) filter (where v.came_today) as arrived_today,
+        count(*) filter (where v.is_inside) as inside
+      from visits v
+      where v.check_in_point_id is not null
+      group by 1
+    ) i on i.check_in_point_id = p.id
     where p.event_id = event.id and p.status = 'active'
+  ),
+  -- People, each once a day, by when they first came in on that day, wherever.
+  arrivals as (
+    select g.arrived, g.tickets as people from groups g where g.arrived is not null
+    union all
+    select date_bin('15 minutes', v.arrived_at, timestamptz 'epoch'), count(*) from visits v where v.day is not null group by 1
   ),
   buckets as (
     select
-      date_trunc("interval"::text, coalesce(g.registered, g.arrived), event.timezone) as starts_at,
-      coalesce(sum(g.tickets) filter (where g.registered is not null), 0) as registrations,
-      coalesce(sum(g.tickets) filter (where g.arrived is not null), 0) as arrivals
-    from groups g
-    where g.registered is not null or g.arrived is not null
+      date_trunc("interval"::text, s.starts_at, event.timezone) as starts_at,
+      sum(s.registrations) as registrations,
+      sum(s.arrivals) as arrivals
+    from (
+      select g.registered as starts_at, g.tickets as registrations, 0 as arrivals from groups g where g.registered is not null
+      union all
+      select a.arrived, 0, a.people from arrivals a
+    ) s
     group by 1
     order by 1 desc
     limit v_most_buckets + 1
@@ -123,7 +157,8 @@ begin
     ),
     'check_in_points', (
       select coalesce(json_agg(json_build_object(
-        'id', p.id, 'name', p.name, 'expected', p.expected, 'arrived', p.arrived, 'inside', p.inside
+        'id', p.id, 'name', p.name, 'expected', p.expected, 'arrived', p.arrived, 'arrived_today', p.arrived_today,
+        'inside', p.inside
       ) order by p.id), '[]')
       from points p
     ),

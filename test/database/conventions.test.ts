@@ -77,6 +77,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.find_check_ins': ['scope_attendees_read'],
     'private.find_door_attendees': ['scope_checkin_write'],
     'private.find_events': ['scope_events_read'],
+    'private.find_events_by_start': ['scope_events_read'],
     'private.find_notifications': ['scope_events_write'],
     'private.find_orders': ['scope_orders_read'],
     'private.find_webhook_deliveries': ['scope_events_write'],

@@ -246,6 +246,18 @@ test('of an event that is completed nobody is told any more', async () => {
   expect(await emailsOf(organisation)).toEqual([])
 })
 
+test('what is edited while an event is completed is told once it is published again', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await send('POST', `/events/${event.id}/complete`)
+  const edited = await send('PATCH', `/events/${event.id}`, { name: 'Another', notify_attendees: true })
+  expect(edited.body.effect).toMatchObject({ attendees: 1, emails: 0 })
+  await send('POST', `/events/${event.id}/publish`)
+  const told = await send('PATCH', `/events/${event.id}`, { notify_attendees: true })
+  expect(told.body.effect).toMatchObject({ attendees: 1, emails: 1 })
+  expect(await emailsOf(organisation)).toMatchObject([{ kind: 'event_changed', to: 'ada@example.com' }])
+})
+
 test('the holders of cancelled tickets are told if asked for', async () => {
   const { organisation, send, register } = await arrange()
   const group = await register('ada@example.com', {

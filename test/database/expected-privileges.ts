@@ -104,6 +104,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
       select: '*',
       insert: `organisation_id, ${eventColumns}`,
       update: `status, ${eventColumns}`,
+      delete: '*',
     },
     scope_attendees_read: { select: 'id, organisation_id' },
     scope_attendees_write: { select: 'id, organisation_id, currency' },

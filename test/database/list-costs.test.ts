@@ -75,6 +75,11 @@ const id = (kind: number) => `0190000${kind}-0000-7000-8000-000000000001`
 const cursor = (kind: number, i: number) =>
   Buffer.from(`0190000${kind}00007000800${i.toString(16).padStart(13, '0')}`, 'hex').toString('base64url')
 const future = '2099-01-01'
+const startCursor = (day: string, i: number) => {
+  const microseconds = Buffer.alloc(8)
+  microseconds.writeBigInt64BE(BigInt(Date.parse(day) - Date.UTC(2000)) * 1000n)
+  return Buffer.concat([microseconds, Buffer.from(cursor(1, i), 'base64url')]).toString('base64url')
+}
 const cases: [List, Filters, number][] = [
   ['list_attendees', {}, 50],
   ['list_attendees', { cursor: cursor(4, 10_000) }, 50],
@@ -123,6 +128,9 @@ const cases: [List, Filters, number][] = [
   ['list_check_ins', { attendee_id: id(4) }, 1],
   ['list_events', {}, 50],
   ['list_events', { status: 'cancelled' }, 0],
+  ['list_events', { sort: 'starts_at' }, 50],
+  ['list_events', { sort: 'starts_at', status: 'cancelled' }, 0],
+  ['list_events', { sort: 'starts_at', cursor: startCursor('2098-12-31', 10_000) }, 50],
   ['list_events', { external_id: 'crm-1' }, 1],
   ['list_notifications', {}, 50],
   ['list_notifications', { type: 'order.cancelled' }, 0],

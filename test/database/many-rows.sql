@@ -17,7 +17,7 @@ create temp table c as select '01900000-0000-7000-8000-000000000001'::uuid as or
 
 insert into public.organisations (id, name, slug) select organisation_id, 'Large', 'large' from c;
 insert into public.events (id, organisation_id, name, slug, status, starts_at, ends_at, external_id)
-select pg_temp.id(1, i), organisation_id, 'Event', 'event-' || i, 'published', now(), now() + interval '1 day', 'crm-' || i
+select pg_temp.id(1, i), organisation_id, 'Event', 'event-' || i, 'published', '2098-12-31Z', '2099-01-01Z', 'crm-' || i
 from c, generate_series(1, 30000) i;
 insert into public.ticket_types (id, organisation_id, event_id, name)
 select pg_temp.id(2, 1), organisation_id, pg_temp.id(1, 1), 'Type' from c;

@@ -33,6 +33,8 @@ describe.each(interfaces)('%s', (_where, open) => {
     await told()
     await expect(actions.setStatus('draft')).rejects.toThrow('invalid_transition')
     expect(await told()).toEqual([])
+    await actions.setStatus('published')
+    expect(await told()).toEqual([tell('event.updated', await theEvent())])
   })
 
   test('an event that is cancelled is notified with all of its orders and tickets that stood', async () => {

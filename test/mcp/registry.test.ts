@@ -164,6 +164,7 @@ const writes: Record<string, [boolean, boolean, boolean]> = {
   unpublish_event: [false, true, false],
   cancel_event: [false, true, false],
   complete_event: [false, true, false],
+  delete_event: [false, true, false],
   create_ticket_type: [false, false, false],
   update_ticket_type: [false, true, true],
   create_promo_code: [false, false, false],

@@ -125,6 +125,78 @@ test('the timeline has the days and hours of the zone of the event, the newest 2
   expect([hours.timeline_is_complete, registered(hours), hours.timeline.length]).toEqual([false, 200, 200])
 })
 
+test('people are counted on each day on which they came, once, at each point and by the clock of the event', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('events:read', 'checkin:write'))
+  const { rows: points } = await studio.query<{ id: string }>(
+    `insert into public.check_in_points (event_id, name, admission)
+     values ($1, 'Gate', 'once_per_day'), ($1, 'Hall', 're_entry') returning id`,
+    [event.id],
+  )
+  const [gate, hall] = points.map(({ id }) => id)
+  const [ann, bea, cay] = [await event.guest(), await event.guest(), await event.guest()]
+  const scan = async (attendeeId: string, point: string | undefined, time: string, direction = 'entry') => {
+    const { result } = await row<{ result: string }>(
+      `insert into public.check_ins (event_id, check_in_point_id, attendee_id, scanned_at, direction)
+       values ($1, $2, $3, $4, $5) returning result`,
+      [event.id, point, attendeeId, time, direction],
+    )
+    expect(result).toBe('accepted')
+  }
+  // In Berlin, at 22:30 UTC, the next day has begun.
+  await scan(ann.attendeeId, gate, '2026-05-01T10:15:00Z')
+  await scan(bea.attendeeId, gate, '2026-05-01T10:45:00Z')
+  await scan(cay.attendeeId, gate, '2026-05-01T11:45:00Z')
+  await scan(ann.attendeeId, hall, '2026-05-01T12:00:00Z')
+  await scan(ann.attendeeId, hall, '2026-05-01T13:00:00Z', 'exit')
+  await scan(ann.attendeeId, hall, '2026-05-01T14:00:00Z')
+  await scan(ann.attendeeId, gate, '2026-05-01T22:30:00Z')
+  await scan(bea.attendeeId, undefined, '2026-05-02T07:00:00Z')
+  await scan(bea.attendeeId, gate, '2026-05-02T08:00:00Z')
+  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cay.attendeeId])
+
+  const summary = async (interval: string) => {
+    const { data } = (await send('GET', `/events/${event.id}/summary?interval=${interval}`)).body
+    const arrivals = data.timeline
+      .filter((step: { arrivals: number }) => step.arrivals > 0)
+      .map((step: { starts_at: string; arrivals: number }) => [step.starts_at, step.arrivals])
+    return { arrivals, points: data.check_in_points }
+  }
+  const [days, hours] = [await summary('day'), await summary('hour')]
+  expect(days.arrivals).toEqual([
+    ['2026-04-30T22:00:00.000Z', 2],
+    ['2026-05-01T22:00:00.000Z', 2],
+  ])
+  expect(hours.arrivals).toEqual([
+    ['2026-05-01T10:00:00.000Z', 2],
+    ['2026-05-01T22:00:00.000Z', 1],
+    ['2026-05-02T07:00:00.000Z', 1],
+  ])
+  expect(days.points).toMatchObject([
+    { name: 'Gate', arrived: 2, arrived_today: 0, inside: 0 },
+    { name: 'Hall', arrived: 1, arrived_today: 0, inside: 1 },
+  ])
+  for (const code of [ann.code, bea.code]) {
+    await send('POST', '/check-ins', { event_id: event.id, code, check_in_point_id: gate })
+  }
+  expect((await summary('day')).points[0]).toMatchObject({ arrived: 2, arrived_today: 2, inside: 2 })
+
+  // What Studio shows, whose sessions are in UTC.
+  const { rows: seen } = await studio.query(
+    `select check_in_point, day::text, hour::text, arrived::int from public.arrivals
+     where event_id = $1 and day < '2026-06-01'`,
+    [event.id],
+  )
+  expect(seen.map((line) => Object.values(line))).toEqual([
+    ['Gate', '2026-05-01', '2026-05-01 12:00:00', 2],
+    ['Hall', '2026-05-01', '2026-05-01 14:00:00', 1],
+    ['Gate', '2026-05-02', '2026-05-02 00:00:00', 1],
+    [null, '2026-05-02', '2026-05-02 09:00:00', 1],
+    ['Gate', '2026-05-02', '2026-05-02 10:00:00', 1],
+  ])
+})
+
 test('a wrong interval and an event of another organisation are refused by name', async () => {
   const [organisation, other] = [await createOrganisation(), await createOrganisation()]
   const event = await organisation.event()

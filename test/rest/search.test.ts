@@ -97,25 +97,33 @@ test('orders are found by their contact, their reference and their attendees', a
 })
 
 test('events are found by name, place and phase', async () => {
-  const own = rest(await (await createOrganisation()).key())
+  const ours = await createOrganisation()
+  const own = rest(await ours.key())
   const add = async (body: object) => (await own('POST', '/events', body)).body.data.id as string
-  const gala = await add({
+  const published = async (changes: object) => {
+    const { id } = await ours.event()
+    expect((await own('PATCH', `/events/${id}`, changes)).status).toBe(200)
+    return id
+  }
+  const gala = await published({
     name: 'Gala',
     starts_at: '2020-05-01T18:00:00Z',
     ends_at: '2020-05-02T02:00:00Z',
     venue: { name: 'Théâtre', city: 'Besançon' },
   })
-  const fair = await add({ name: 'Fair', starts_at: '2020-06-01T09:00:00Z', ends_at: '2099-06-01T18:00:00Z' })
+  const fair = await published({ name: 'Fair', starts_at: '2020-06-01T09:00:00Z', ends_at: '2099-06-01T18:00:00Z' })
   const later = await add({ name: 'Fair of the future', slug: 'fair-2099', external_id: 'f' })
+  // Whatever its dates, a draft is still to come.
+  const draft = await add({ name: 'Bazaar', starts_at: '2020-05-03T18:00:00Z', ends_at: '2020-05-03T20:00:00Z' })
   const found = async (query: string) =>
     (await own('GET', `/events?${query}`)).body.data.map(({ id }: { id: string }) => id)
   expect(await found('search=BESANCON theatre')).toEqual([gala])
   expect(await found('search=fair')).toEqual([later, fair])
   expect(await found('search=fair&phase=ongoing')).toEqual([fair])
   expect(await found('phase=ended')).toEqual([gala])
-  expect(await found('phase=upcoming')).toEqual([later])
+  expect(await found('phase=upcoming')).toEqual([draft, later])
   expect(await found('external_id=f&phase=ended')).toEqual([])
-  expect(await found('starts_after=2020-05-01T18:00:00Z&starts_before=2020-06-01T09:00:00Z')).toEqual([gala])
+  expect(await found('starts_after=2020-05-01T18:00:00Z&starts_before=2020-06-01T09:00:00Z')).toEqual([draft, gala])
 })
 
 describe.each(['attendees', 'orders', 'events'])('GET /%s', (list) => {

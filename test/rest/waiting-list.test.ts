@@ -264,6 +264,19 @@ test('whoever can register, waits already or is too late cannot join', async () 
   expect((await join('Bea')).body.error.code).toBe('event_not_published')
 })
 
+test('an event that was completed by mistake is published again, and whoever waited stays off its list', async () => {
+  const { event, send, guests, joined, join, statuses } = await soldOut()
+  for (const name of ['Ann', 'Bea']) await joined(name)
+  await send('POST', `/attendees/${guests[0]?.attendeeId}/cancel`)
+  expect(await statuses()).toEqual(['Ann offered', 'Bea waiting 1'])
+  expect((await send('POST', `/events/${event.id}/complete`)).status).toBe(200)
+  const { status, body } = await send('POST', `/events/${event.id}/publish`)
+  expect([status, body.data.status, body.data.completed_at]).toEqual([200, 'published', null])
+  expect(await statuses()).toEqual(['Ann cancelled', 'Bea cancelled'])
+  expect(await counters(event)).toEqual({ quantity: 2, sold: 1, held: 0 })
+  expect((await join('Cay')).body.error.code).toBe('not_sold_out')
+})
+
 test('a quantity that is raised by hand gives way to whoever is giving a place back', async () => {
   const { event, guests, joined, statuses } = await soldOut()
   for (const name of ['Ann', 'Bea', 'Cay']) await joined(name)

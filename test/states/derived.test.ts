@@ -33,16 +33,16 @@ const machines: Derived[] = [
     table: 'events',
     arrange: async ({ id }) => ({ id, path: `/events/${id}`, list: '/events' }),
     steps: [
+      // Nothing of a draft takes place, whatever its dates.
       ['starts_at = null, ends_at = null', 'upcoming'],
-      [`starts_at = ${later}`, 'upcoming'],
-      [`starts_at = ${earlier}`, 'ongoing'],
-      [`ends_at = ${later}`, 'ongoing'],
-      ["starts_at = now() - interval '2 hours', ends_at = now()", 'ended'],
-      [`starts_at = now(), ends_at = ${later}`, 'ongoing'],
+      [`starts_at = ${earlier}`, 'upcoming'],
+      ["starts_at = now() - interval '2 hours', ends_at = now()", 'upcoming'],
       [`starts_at = ${later}, ends_at = ${evenLater}`, 'upcoming'],
-      // The clock knows nothing of the status.
+      // Of the others it is the clock's, which knows nothing of the status.
       ["status = 'published'", 'upcoming'],
       [`starts_at = ${earlier}`, 'ongoing'],
+      ["starts_at = now() - interval '2 hours', ends_at = now()", 'ended'],
+      [`starts_at = now(), ends_at = ${later}`, 'ongoing'],
       ["status = 'cancelled'", 'ongoing'],
     ],
   },

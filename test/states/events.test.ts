@@ -1,8 +1,9 @@
 // Events: draft, published, cancelled, completed, and what each step asks for and takes along.
 
 import { EventSchema } from '../../src/operations/events.ts'
+import { studio } from '../support/database.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
-import { addOrder, edit, remove } from '../support/studio.ts'
+import { addOrder, addPromoCode, edit, remove } from '../support/studio.ts'
 import { registeredGuest, registering } from './registering.ts'
 import {
   columnOf,
@@ -34,18 +35,23 @@ const verb = (name: string, status: string): Interfaces<Subject> => ({
 const published = done({ 'event.status': 'published', 'event.published_at': 'set' })
 const unpublished = done({ 'event.status': 'draft', 'event.published_at': null })
 const completed = done({ 'event.status': 'completed', 'event.completed_at': 'set' })
+const reopened = done({ 'event.status': 'published', 'event.completed_at': null })
+const deleted = done({ event: 'gone', ticket_type: 'gone' })
 const cancelled = { 'event.status': 'cancelled', 'event.cancelled_at': 'set' }
 
 const ended = "starts_at = now() - interval '2 hours', ends_at = now() - interval '1 hour'"
 const endedBefore = refused('event_ended', { param: 'ends_at', details: { ends_at: 'event.ends_at' } })
 const needs = (param: string) => refused('event_not_publishable', { param })
 const hasOrders = refused('event_has_orders', { param: 'status' })
+const isInUse = refused('in_use')
+const isNoDraft = (status: string) => refused('in_use', { param: 'status', details: { status } })
 
 /** What can be done with any draft, whatever it lacks. */
 const drafts = {
   'to draft': savedAsItIs('draft'),
   'to cancelled': invalid('draft', 'cancelled'),
   'to completed': invalid('draft', 'completed'),
+  deletion: deleted,
 }
 
 const status = {
@@ -65,6 +71,10 @@ testStateMachine({
     'draft, without a ticket type': eventThat('draft', ({ ticketTypeId }) => remove('ticket_types', ticketTypeId)),
     'draft, with an archived ticket type only': eventThat('draft', ({ ticketTypeId }) =>
       edit('ticket_types', ticketTypeId, "status = 'archived'"),
+    ),
+    'draft, with a promo code': eventThat('draft', (event) => addPromoCode(event, 10)),
+    'draft, with a scan': eventThat('draft', ({ id }) =>
+      studio.query("insert into public.check_ins (event_id, code) values ($1, 'NONE')", [id]),
     ),
     published: eventThat('published'),
     'published, and ended': eventThat('published', set(ended)),
@@ -86,12 +96,20 @@ testStateMachine({
       await event.guest()
       await edit('events', event.id, "status = 'completed'")
     }),
+    'completed, and ended': eventThat('published', async ({ id }) => {
+      await edit('events', id, "status = 'completed'")
+      await edit('events', id, ended)
+    }),
   },
   transitions: {
     'to draft': verb('unpublish', 'draft'),
     'to published': verb('publish', 'published'),
     'to cancelled': verb('cancel', 'cancelled'),
     'to completed': verb('complete', 'completed'),
+    deletion: {
+      rest: (send, { event }) => send('DELETE', `/events/${event.id}`),
+      sql: ({ event }) => remove('events', event.id),
+    },
   },
   table: {
     draft: { ...drafts, 'to published': published },
@@ -99,19 +117,31 @@ testStateMachine({
     'draft, without a start': { ...drafts, 'to published': needs('starts_at') },
     'draft, without an end': { ...drafts, 'to published': needs('starts_at') },
     'draft, that has ended': { ...drafts, 'to published': endedBefore },
-    'draft, without a ticket type': { ...drafts, 'to published': needs('ticket_types') },
+    'draft, without a ticket type': {
+      ...drafts,
+      'to published': needs('ticket_types'),
+      deletion: done({ event: 'gone' }),
+    },
     'draft, with an archived ticket type only': { ...drafts, 'to published': needs('ticket_types') },
+    'draft, with a promo code': {
+      ...drafts,
+      'to published': published,
+      deletion: done({ event: 'gone', ticket_type: 'gone', promo_code: 'gone' }),
+    },
+    'draft, with a scan': { ...drafts, 'to published': published, deletion: isInUse },
     published: {
       'to draft': unpublished,
       'to published': savedAsItIs('published'),
       'to cancelled': done(cancelled),
       'to completed': completed,
+      deletion: isNoDraft('published'),
     },
     'published, and ended': {
       'to draft': unpublished,
       'to published': savedAsItIs('published'),
       'to cancelled': done(cancelled),
       'to completed': completed,
+      deletion: isNoDraft('published'),
     },
     'published, with a guest': {
       'to draft': hasOrders,
@@ -127,6 +157,7 @@ testStateMachine({
         'ticket_type.quantity_sold': 0,
       }),
       'to completed': completed,
+      deletion: isInUse,
     },
     'published, with an order of two that is partly paid': {
       'to draft': hasOrders,
@@ -146,17 +177,21 @@ testStateMachine({
         'ticket_type.quantity_sold': 0,
       }),
       'to completed': completed,
+      deletion: isInUse,
     },
     'published, with a cancelled order': {
       'to draft': hasOrders,
       'to published': savedAsItIs('published'),
       'to cancelled': done(cancelled),
       'to completed': completed,
+      deletion: isInUse,
     },
     cancelled: gone('cancelled'),
-    'cancelled, with its guest': gone('cancelled'),
-    completed: gone('completed'),
-    'completed, with its guest': gone('completed'),
+    'cancelled, with its guest': { ...gone('cancelled'), deletion: isInUse },
+    // Until its end: whoever completed the wrong event takes it back.
+    completed: { ...gone('completed'), 'to published': reopened },
+    'completed, with its guest': { ...gone('completed'), 'to published': reopened, deletion: isInUse },
+    'completed, and ended': { ...gone('completed'), 'to published': endedBefore },
   },
 })
 
@@ -168,6 +203,7 @@ function gone(from: 'cancelled' | 'completed') {
     'to published': to('published'),
     'to cancelled': to('cancelled'),
     'to completed': to('completed'),
+    deletion: isNoDraft(from),
   }
 }
 
@@ -192,10 +228,13 @@ testStateMachine({
       read: async ({ event }, _before, send) => (await send('GET', `/events/${event.id}`)).body.data.phase,
     },
   ],
+  unreachable: {
+    'draft ongoing': 'nothing of a draft takes place',
+    'draft ended': 'nothing of a draft takes place',
+  },
   states: {
     'draft upcoming': eventThat('draft'),
-    'draft ongoing': eventThat('draft', set(ongoing)),
-    'draft ended': eventThat('draft', set(ended)),
+    'draft upcoming, that would have ended': eventThat('draft', set(ended)),
     'published upcoming': eventThat('published'),
     'published ongoing': eventThat('published', set(ongoing)),
     'published ended': eventThat('published', set(ended)),
@@ -212,8 +251,7 @@ testStateMachine({
   },
   table: {
     'draft upcoming': closed('draft'),
-    'draft ongoing': closed('draft'),
-    'draft ended': closed('draft'),
+    'draft upcoming, that would have ended': closed('draft'),
     'published upcoming': open,
     'published ongoing': open,
     'published ended': over,

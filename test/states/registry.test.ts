@@ -11,6 +11,7 @@ const walked = [
   'unpublish_event',
   'cancel_event',
   'complete_event',
+  'delete_event',
   'update_ticket_type',
   'update_promo_code',
   'register_attendee',
@@ -71,6 +72,7 @@ const walkedEnums = [
 
 const noStates = {
   event_phase: 'the time relative to the event, stored nowhere',
+  event_sort: 'an argument of list_events',
   summary_interval: 'an argument of get_event_summary',
   ticket_email_status: 'moved by whatever sends the e-mail; the tables tell where a transition moves it',
   check_in_direction: 'what was scanned, for good',

@@ -185,7 +185,8 @@ async function throughRest<S extends Subject>(
   const answer = await interfaces.rest(send, it)
   const after = await snapshotOf(it)
   const { status, body } = answer
-  if (status < 300) expectToShow(body.data, after)
+  if (status < 300 && body.data.deleted) expect(after.has(body.data.id)).toBe(false)
+  else if (status < 300) expectToShow(body.data, after)
   if (interfaces.refusal) return verdict(interfaces.refusal.rest(answer), before, after)
   const { code, param, details } = body.error ?? {}
   return verdict(status < 300 ? null : { status, code, param, details }, before, after)

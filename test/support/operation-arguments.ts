@@ -14,6 +14,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     search: 'test',
     phase: 'upcoming',
     starts_after: '2026-01-01T00:00:00Z',
+    sort: 'starts_at',
     limit: 10,
   }),
   get_event: ({ id }) => ({ event_id: id }),
@@ -40,6 +41,18 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     return { event_id: event.id, dry_run: true }
   },
   complete_event: ({ id }) => ({ event_id: id }),
+  delete_event: async ({ id, ticketTypeId }) => {
+    // Somebody waits, and is taken off the list.
+    await studio.query("update public.events set status = 'published' where id = $1", [id])
+    await studio.query('update public.ticket_types set quantity = 0 where id = $1', [ticketTypeId])
+    await studio.query(
+      `insert into public.waiting_list_entries (event_id, ticket_type_id, name, email)
+       values ($1, $2, 'Ann', gen_random_uuid() || '@example.com')`,
+      [id, ticketTypeId],
+    )
+    await studio.query("update public.events set status = 'draft' where id = $1", [id])
+    return { event_id: id }
+  },
   list_ticket_types: ({ id }) => ({ event_id: id, limit: 5 }),
   get_ticket_type: ({ ticketTypeId }) => ({ ticket_type_id: ticketTypeId }),
   create_ticket_type: ({ id }) => ({ event_id: id, name: 'Early bird', price: 4900, quantity: 20 }),

@@ -1,0 +1,248 @@
+-- arrivals by day. Written by `npm run db:migration` from supabase/schemas.
+
+set local lock_timeout = '5s';
+set local statement_timeout = '60s';
+set local check_function_bodies = off;
+
+drop view public.arrivals;
+
+create or replace function private.event_summary (
+  event public.events,
+  "interval" public.summary_interval
+)
+  returns json
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  set enable_seqscan to 'off'
+  set enable_bitmapscan to 'off'
+  set enable_sort to 'off'
+  set work_mem to '16MB'
+  set jit to 'off'
+  as $$
+declare
+  v_most_buckets constant integer := 200;
+  v_most_rows constant integer := 200;
+  v_ticket_type_ids uuid[] := array(
+    select t.id from public.ticket_types t
+    where t.event_id = event.id and t.organisation_id is not distinct from private.current_organisation_id()
+  );
+  v_places_left bigint := event.capacity - (
+    select coalesce(sum(t.quantity_sold + t.quantity_held), 0) from public.ticket_types t where t.id = any (v_ticket_type_ids)
+  );
+  -- Without a check-in point nobody comes in twice: checked_in_at says all, and the check-ins are not read.
+  v_has_points boolean := exists (select from public.check_in_points p where p.event_id = event.id);
+  v_daily_point_ids uuid[] := array(
+    select p.id from public.check_in_points p where p.event_id = event.id and p.admission = 'once_per_day'
+  );
+  v_with_money boolean := 'orders:read' = any (private.current_scopes());
+  v_revenue json;
+  v_summary json;
+  v_today date := now() at time zone event.timezone;
+begin
+  if v_with_money then
+    -- The other orders have nothing due and nothing paid.
+    select json_build_object(
+      'currency', event.currency,
+      'due', coalesce(sum(greatest(o.total - o.amount_paid, 0)) filter (where o.status <> 'cancelled'), 0),
+      'paid', coalesce(sum(o.amount_paid), 0),
+      'refunded', coalesce(sum(o.amount_refunded), 0),
+      'refundable', coalesce(sum(private.amount_refundable(o)) filter (where o.payment_status = 'refund_due'), 0)
+    ) into v_revenue
+    from public.orders o
+    where o.event_id = any (array[event.id])
+      and o.organisation_id is not distinct from private.current_organisation_id()
+      and o.status = any (enum_range(null::public.order_status))
+      and o.payment_status = any ('{awaiting_payment,partially_paid,paid,refund_due,refunded}'::public.payment_status[]);
+  end if;
+
+  -- Attendees are read from an index alone. A quarter of an hour is a part of every hour and day, whatever the time zone.
+  with groups as materialized (
+    select
+      a.ticket_type_id, a.status, a.checked_in, a.ticket_email_status,
+      date_bin('15 minutes', a.created_at, timestamptz 'epoch') as registered,
+      date_bin(
+        '15 minutes', case when not v_has_points and a.status <> 'cancelled' then a.checked_in_at end, timestamptz 'epoch'
+      ) as arrived,
+      count(*) as tickets
+    from public.attendees a
+    where a.ticket_type_id = any (v_ticket_type_ids)
+    group by grouping sets ((1, 2, 3, 4), (5), (6))
+  ),
+  -- Entries that stand are read once: of each person where they came in, and on which days, when first. Accepted is what has no
+  -- reason; the result is not asked for, for there is an index in which it comes first.
+  visits as materialized (
+    select
+      c.check_in_point_id, c.attendee_id, c.day,
+      min(c.scanned_at) as arrived_at,
+      bool_or(c.day = v_today) as came_today,
+      bool_or(c.exited_at is null and (c.day = v_today or c.check_in_point_id <> all (v_daily_point_ids))) as is_inside
+    from (
+      select c.check_in_point_id, c.attendee_id, c.scanned_at, c.exited_at, (c.scanned_at at time zone event.timezone)::date as day
+      from public.check_ins c
+      where v_has_points and c.event_id = event.id and c.reason is null and c.direction = 'entry' and c.undone_at is null
+        and c.attendee_id not in (
+          select a.id from public.attendees a
+          where a.ticket_type_id = any (v_ticket_type_ids) and a.status = 'cancelled' and a.checked_in
+        )
+    ) c
+    group by grouping sets ((1, 2), (2, 3))
+  ),
+  kinds as (
+    select
+      t.id, t.name, t.position, t.status,
+      least(t.quantity - t.quantity_sold - t.quantity_held, case when v_places_left < 0 then 0 else v_places_left end) as available,
+      coalesce(sum(g.tickets) filter (where g.status <> 'cancelled'), 0) as sold,
+      coalesce(sum(g.tickets) filter (where g.status = 'awaiting_payment'), 0) as pending_payment,
+      coalesce(sum(g.tickets) filter (where g.status <> 'cancelled' and g.checked_in), 0) as checked_in,
+      coalesce(sum(g.tickets) filter (where g.status = 'cancelled'), 0) as cancelled
+    from public.ticket_types t
+    left join groups g on g.ticket_type_id = t.id
+    where t.id = any (v_ticket_type_ids)
+    group by t.id
+  ),
+  points as (
+    select
+      p.id, p.name,
+      (
+        select coalesce(sum(k.sold), 0) from kinds k where p.ticket_type_ids = '{}' or k.id = any (p.ticket_type_ids)
+      ) as expected,
+      coalesce(i.arrived, 0) as arrived, coalesce(i.arrived_today, 0) as arrived_today, coalesce(i.inside, 0) as inside
+    from public.check_in_points p
+    left join (
+      select
+        v.check_in_point_id,
+        count(*) as arrived,
+        count(*) filter (where v.came_today) as arrived_today,
+        count(*) filter (where v.is_inside) as inside
+      from visits v
+      where v.check_in_point_id is not null
+      group by 1
+    ) i on i.check_in_point_id = p.id
+    where p.event_id = event.id and p.status = 'active'
+  ),
+  -- People, each once a day, by when they first came in on that day, wherever.
+  arrivals as (
+    select g.arrived, g.tickets as people from groups g where g.arrived is not null
+    union all
+    select date_bin('15 minutes', v.arrived_at, timestamptz 'epoch'), count(*) from visits v where v.day is not null group by 1
+  ),
+  buckets as (
+    select
+      date_trunc("interval"::text, s.starts_at, event.timezone) as starts_at,
+      sum(s.registrations) as registrations,
+      sum(s.arrivals) as arrivals
+    from (
+      select g.registered as starts_at, g.tickets as registrations, 0 as arrivals from groups g where g.registered is not null
+      union all
+      select a.arrived, 0, a.people from arrivals a
+    ) s
+    group by 1
+    order by 1 desc
+    limit v_most_buckets + 1
+  )
+  select json_build_object(
+    'object', 'event_summary',
+    'event_id', event.id,
+    'tickets', (
+      select json_build_object(
+        'sold', coalesce(sum(k.sold), 0),
+        -- Without a limit of the event, one active ticket type without a limit has no end.
+        'available', least(
+          case when v_places_left < 0 then 0 else v_places_left end,
+          case when not coalesce(bool_or(k.available is null) filter (where k.status = 'active'), false)
+            then coalesce(sum(k.available) filter (where k.status = 'active'), 0) end
+        ),
+        'pending_payment', coalesce(sum(k.pending_payment), 0),
+        'checked_in', coalesce(sum(k.checked_in), 0),
+        'cancelled', coalesce(sum(k.cancelled), 0)
+      )
+      from kinds k
+    ),
+    'ticket_types', (
+      select coalesce(json_agg(json_build_object(
+        'id', k.id, 'name', k.name, 'sold', k.sold, 'available', k.available, 'pending_payment', k.pending_payment,
+        'checked_in', k.checked_in, 'cancelled', k.cancelled
+      ) order by k.position, k.id), '[]')
+      from (select * from kinds k order by k.position, k.id limit v_most_rows) k
+    ),
+    'check_in_points', (
+      select coalesce(json_agg(json_build_object(
+        'id', p.id, 'name', p.name, 'expected', p.expected, 'arrived', p.arrived, 'arrived_today', p.arrived_today,
+        'inside', p.inside
+      ) order by p.id), '[]')
+      from points p
+    ),
+    'revenue', v_revenue,
+    'promo_codes', (
+      select coalesce(json_agg(json_build_object(
+        'id', c.id, 'code', c.code, 'times_redeemed', c.times_redeemed, 'max_redemptions', c.max_redemptions,
+        'discount', case when v_with_money then (
+          select coalesce(sum(a.discount), 0) from public.attendees a where a.promo_code_id = c.id and a.status <> 'cancelled'
+        ) end
+      ) order by c.times_redeemed desc, c.id), '[]')
+      from (
+        select c.* from public.promo_codes c
+        where c.event_id = event.id
+        order by c.times_redeemed desc, c.id
+        limit v_most_rows
+      ) c
+    ),
+    'ticket_emails', (
+      select json_build_object(
+        'bounced', coalesce(sum(g.tickets) filter (where g.ticket_email_status = 'bounced'), 0),
+        'failed', coalesce(sum(g.tickets) filter (where g.ticket_email_status = 'failed'), 0)
+      )
+      from groups g
+    ),
+    'interval', "interval",
+    'timezone', event.timezone,
+    'timeline', (
+      select coalesce(json_agg(json_build_object(
+        'starts_at', private.rfc3339(b.starts_at), 'registrations', b.registrations, 'arrivals', b.arrivals
+      ) order by b.starts_at), '[]')
+      from (select * from buckets b order by b.starts_at desc limit v_most_buckets) b
+    ),
+    'timeline_is_complete', (select count(*) <= v_most_buckets from buckets)
+  ) into v_summary;
+  return v_summary;
+end
+$$;
+
+create view public.arrivals with (security_invoker=true) as
+  select f.organisation_id,
+    f.event_id,
+    f.event,
+    f.check_in_point_id,
+    p.name as check_in_point,
+    (f.arrived_at)::date as day,
+    date_trunc('hour'::text, f.arrived_at) as hour,
+    count(*) as arrived
+   from (( select e.organisation_id,
+            c.event_id,
+            e.name as event,
+            c.check_in_point_id,
+            min((c.scanned_at at time zone e.timezone)) as arrived_at
+           from ((public.check_ins c
+             join public.events e on ((e.id = c.event_id)))
+             join public.attendees a on ((a.id = c.attendee_id)))
+          where ((c.direction = 'entry'::public.check_in_direction) and (c.result = 'accepted'::public.check_in_result) and (c.undone_at is null) and (a.status <> 'cancelled'::public.attendee_status))
+          group by e.id, c.event_id, c.check_in_point_id, c.attendee_id, (((c.scanned_at at time zone e.timezone))::date)) f
+     left join public.check_in_points p on ((p.id = f.check_in_point_id)))
+  group by f.organisation_id, f.event_id, f.event, f.check_in_point_id, p.name, ((f.arrived_at)::date), (date_trunc('hour'::text, f.arrived_at))
+  order by f.event_id, (date_trunc('hour'::text, f.arrived_at)), p.name, f.check_in_point_id;
+
+revoke all on table public.arrivals from anon;
+
+revoke all on table public.arrivals from service_role;
+
+comment on view public.arrivals is 'How many people came in, by check-in point (empty: the event as such), day and hour of the event''s time zone. Each person counts once a day at each point.';
+
+revoke all on table public.arrivals from authenticated;
+
+grant select on table public.arrivals to authenticated;
+
+revoke all on table public.arrivals from postgres;
+
+grant delete, insert, maintain, references, select, trigger, truncate, update on table public.arrivals to postgres;
