@@ -43,6 +43,11 @@ export type Operation = {
   bodyLimit?: { bytes: number; values: number }
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
   input: z.ZodObject
+  /**
+   * The field of `input` that lists what the SQL function judges one by one: an item of the wrong form is refused there, with a verdict
+   * of its own, and does not refuse the call.
+   */
+  judged?: string
   /** The body over REST as published, where it has one of several forms: its name, and theirs. `input` validates it. */
   body?: { name: string; forms: Record<string, z.ZodObject> }
   /** The whole body of a successful answer. */

@@ -99,7 +99,7 @@ export function createCall({
 
   return async (operation, caller, input, idempotencyKey) => {
     await requireScope(operation, caller, principals)
-    const args = parseInput(operation.input, input)
+    const args = parseInput(operation.input, input, operation.judged)
 
     if (isRead(operation)) {
       const result = await run(operation, caller, args, true)

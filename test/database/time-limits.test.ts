@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { CheckInBatchSchema } from '../../src/operations/check-ins.ts'
+import { AttendeeImportSchema } from '../../src/operations/registrations.ts'
 import { during, refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 
@@ -34,6 +35,38 @@ async function arrange() {
   }
   return { event, call }
 }
+
+test('an import stops in time, keeps what it did under its key, and goes on where it stopped', async () => {
+  const { event, call } = await arrange()
+  const guests = Array.from({ length: 120 }, (_, n) => ({
+    ...(n % 2 === 0 && { external_id: `contact-${n}` }),
+    name: `Guest ${n}`,
+    email: n === 7 ? 'none' : `guest-${n}@example.com`,
+  }))
+  const importGuests = async (key: string, timeout: '1ms' | '0', list = guests) => {
+    const { data, replayed = false } = await call(
+      'scope_attendees_write',
+      'api.import_attendees($1, $2, $3, idempotency_key => $4, request_fingerprint => $5)',
+      [event.id, JSON.stringify(list), event.ticketTypeId, key, String(list.length)],
+      timeout,
+    )
+    return { ...AttendeeImportSchema.parse(data), replayed }
+  }
+  const registered = async () =>
+    (await row<{ n: number }>('select count(*)::int as n from public.attendees where event_id = $1', [event.id])).n
+
+  const first = await importGuests('one', '1ms')
+  expect(first).toMatchObject({ created: 49, refused: 1, remaining: 70 })
+  expect(first.results).toHaveLength(50)
+  expect(await registered()).toBe(49)
+  expect(await importGuests('one', '0')).toEqual({ ...first, replayed: true })
+
+  const rest = await importGuests('two', '1ms', guests.slice(50))
+  expect(rest).toMatchObject({ created: 50, remaining: 20 })
+  const whole = await importGuests('three', '0')
+  expect(whole).toMatchObject({ unchanged: 99, created: 20, refused: 1, remaining: 0 })
+  expect(await registered()).toBe(119)
+})
 
 test('a batch of scans stops in time, in the order of the scans, and the rest is judged by the next call', async () => {
   const { event, call } = await arrange()
