@@ -44,6 +44,11 @@ export type Operation = {
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
   input: z.ZodObject
   /**
+   * The field of `input` that lists what the SQL function judges one by one: an item of the wrong form is refused there, with a verdict
+   * of its own, and does not refuse the call.
+   */
+  judged?: string
+  /**
    * The body over REST as published, where `input`, which validates it, cannot say that it or a part has one of several forms: its name,
    * theirs, and those of its parts.
    */

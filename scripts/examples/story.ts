@@ -267,7 +267,11 @@ async function paying({ show, refuse }: Showing, event: Event, orderId: string):
   })
   await refuse('record_refund', 'payment_due', 'Something is still due', { order_id: orderId, amount: 2000 })
   await show('record_invoice_payment', 'The right amount', { ...invoice, amount: 2000 })
-  await show('record_refund', 'A part of it, which is due again', { order_id: orderId, amount: 500, external_reference: 'CN-2027-004' })
+  await show('record_refund', 'A part of it, which is due again', {
+    order_id: orderId,
+    amount: 500,
+    external_reference: 'CN-2027-004',
+  })
   await show('list_orders', 'A page of two', { event_id: event.id, limit: 2 })
   await show('get_event_summary', 'So far', { event_id: event.id })
 }

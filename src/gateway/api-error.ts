@@ -83,6 +83,18 @@ export function unavailable(cause: unknown): ApiError {
 }
 
 /**
+ * Postgres gave the statement up: it would again.
+ * @param instead what to send.
+ */
+export function outOfTime(cause: unknown, instead: string): ApiError {
+  return new ApiError(503, 'out_of_time', 'This took longer than a request may take, and was given up.', {
+    hint: `${instead} Nothing was changed.`,
+    retryable: false,
+    cause,
+  })
+}
+
+/**
  * The connection to the database broke during the call: a write may have been committed.
  * @param repeatable whether sending it twice does no harm: a read, or a write with an idempotency key.
  */

@@ -99,7 +99,10 @@ export function createCall({
 
   return async (operation, caller, input, idempotencyKey) => {
     await requireScope(operation, caller, principals)
-    const args = parseInput(operation.input, input, caller.source === 'api' ? pathParameters(operation) : [])
+    const args = parseInput(operation.input, input, {
+      judged: operation.judged,
+      elsewhere: caller.source === 'api' ? pathParameters(operation) : [],
+    })
 
     if (isRead(operation)) {
       const result = await run(operation, caller, args, true)

@@ -1,17 +1,19 @@
 // Maps every error that PostgREST reports to an ApiError. Usher's own functions raise PTxyz with code and param in the detail
 // (private.refuse); everything else comes from Postgres or PostgREST. Values that a caller sent are never repeated.
 
-import { ApiError, invalidTokenChallenge, outcomeUnknown, toApiError, unavailable } from './api-error.ts'
+import { ApiError, invalidTokenChallenge, outcomeUnknown, outOfTime, toApiError, unavailable } from './api-error.ts'
 import { validationFailed } from './validation.ts'
 
 /** As postgrest-js returns it; from a proxy in between, only the message is certain. */
 type DatabaseError = { code?: string; message: string; details?: unknown; hint?: unknown }
 
-// Certainly rolled back, or never started: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 57014 statement timeout, 53xxx
-// resources, 57P03 not accepting connections, PGRST000, 002 and 003 PostgREST without a connection.
-const transient = /^(40P01|40001|55P03|57014|53...|57P03|PGRST00[023])$/
+// Certainly rolled back, or never started: 40P01 deadlock, 40001 serialisation, 55P03 lock timeout, 53xxx resources,
+// 57P03 not accepting connections, PGRST000, 002 and 003 PostgREST without a connection.
+const transient = /^(40P01|40001|55P03|53...|57P03|PGRST00[023])$/
 // PostgREST refuses the token, mostly because of its time, or cannot check it; nothing was executed.
 const tokenRefused = /^PGRST30[0-3]$/
+// Rolled back because it took longer than the role's statement_timeout: the same again would, too.
+const statementTimeout = '57014'
 // The connection broke, perhaps after the commit: 08xxx connection, 40003 completion unknown, 57P0x shutdown, PGRST001 PostgREST
 // lost its connection during the request.
 const connectionLost = /^(08...|40003|57P0.|PGRST001)$/
@@ -47,6 +49,7 @@ export function apiErrorOfDatabase(
   const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return raisedError(Number(raised[1]), error)
   if (transient.test(code) || tokenRefused.test(code) || raceOfPostgres.test(error.message)) return unavailable(error)
+  if (code === statementTimeout) return outOfTime(error, lessThan(args))
   if (connectionLost.test(code)) return answerLost(error, repeatable)
   if (code === uniqueViolation) return uniquenessError(error, args)
   if (badValue.test(code)) return valueError(error, args)
@@ -56,6 +59,13 @@ export function apiErrorOfDatabase(
     })
   }
   return /^([0-9A-Z]{5}|PGRST\d+)$/.test(code) ? toApiError(error) : transportError(error, status, repeatable)
+}
+
+/** What to send in place of a request that took too long. */
+function lessThan(args: string[]): string {
+  if (args.includes('attendees') || args.includes('scans')) return 'Send the list in parts, each half as long.'
+  if (args.includes('limit')) return 'Ask for less: a smaller limit, or another filter or search.'
+  return 'Look what holds it up, such as a change of thousands of tickets, and send it once that is over.'
 }
 
 /** From a proxy in front of PostgREST, or without any response. PostgREST itself answers 400 with an empty code when its connection breaks. */

@@ -1,6 +1,6 @@
 // Validates input against a schema. One error names all bad fields, up to a bounded number, with messages of Usher's own.
 
-import type * as z from 'zod'
+import * as z from 'zod'
 import { ApiError } from './api-error.ts'
 
 type BadField = { param: string; message: string }
@@ -11,21 +11,59 @@ const maximumBytes = 6_000
 const maximumName = 100
 const maximumMessage = 2_000
 
-/**
- * @param elsewhere fields that are not given beside the others, so that an unknown one cannot have meant them.
- * @throws ApiError 422 `validation_failed`, whose `details.fields` lists the bad fields with a message each.
- */
-export function parseInput(
-  schema: z.ZodObject,
-  input: Record<string, unknown>,
-  elsewhere: string[] = [],
-): Record<string, unknown> {
+type Input = Record<string, unknown>
+
+type Parsing = {
+  /** The field that lists what is judged in the database, item by item: see `Operation`. */
+  judged?: string | undefined
+  /** Fields that are not given beside the others, so that an unknown one cannot have meant them. */
+  elsewhere?: string[]
+}
+
+/** @throws ApiError 422 `validation_failed`, whose `details.fields` lists the bad fields with a message each. */
+export function parseInput(schema: z.ZodObject, input: Input, { judged, elsewhere = [] }: Parsing = {}): Input {
+  const items = judged === undefined ? undefined : input[judged]
+  if (judged !== undefined && Array.isArray(items)) return parseAround(schema, input, judged, items, elsewhere)
   // zod drops this name from records silently.
   const dropped = pathOfPrototype(input)
   if (dropped !== undefined) throw validationFailed([{ param: nameOf(dropped), message: 'is not allowed as a name' }])
   const result = schema.safeParse(input, { reportInput: true, error: messageOf })
   if (result.success) return result.data
   throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema, elsewhere)))
+}
+
+/** What stands around a list, and how long the list is. Items of the right form are as parsed, others as sent. */
+function parseAround(schema: z.ZodObject, input: Input, judged: string, items: unknown[], elsewhere: string[]): Input {
+  const list = schema.shape[judged] as z.ZodArray<z.ZodObject>
+  const lengths = (list._zod.def.checks ?? []) as z.core.$ZodCheck<unknown[]>[]
+  const around = z.strictObject({ ...schema.shape, [judged]: z.array(z.unknown()).check(...lengths) })
+  return {
+    ...parseInput(around, { ...input, [judged]: items.map(() => null) }, { elsewhere }),
+    [judged]: items.map((item) => {
+      const isObject = typeof item === 'object' && item !== null && pathOfPrototype(item) === undefined
+      const { data } = isObject ? list.element.safeParse(item) : {}
+      return data ?? storable(item)
+    }),
+  }
+}
+
+/**
+ * An item that is to be refused, as JSON that Postgres reads: where a value holds what JSON or Postgres cannot, an empty list takes the
+ * place of the field, which is no valid value of any.
+ */
+function storable(item: unknown): unknown {
+  if (typeof item !== 'object' || item === null) return isStorable(item) ? item : null
+  if (Array.isArray(item)) return []
+  return Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [printable(name), isStorable(value) ? value : []]),
+  )
+}
+
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0')
+  if (typeof value !== 'object' || value === null) return true
+  return Object.entries(value).every(([name, member]) => isStorable(name) && isStorable(member))
 }
 
 export function validationFailed(fields: BadField[]): ApiError {

@@ -160,6 +160,25 @@ export const undoCheckIn = {
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation
 
+export const CheckInBatchSchema = z.strictObject({
+  object: z.literal('check_in_batch'),
+  event_id: id('event'),
+  accepted: z.int(),
+  rejected: z.int(),
+  remaining: z
+    .int()
+    .describe('Scans that there was no time for, the latest ones, without a result: send them in a new call.'),
+  results: z
+    .array(
+      z.strictObject({
+        scan_id: z.string(),
+        replayed: z.boolean().describe('The scan was uploaded before; this is its first result.'),
+        check_in: CheckInSchema,
+      }),
+    )
+    .describe('In the order of scanned_at.'),
+})
+
 const scan = z.strictObject({
   scan_id: line(100).describe("The scanner's own identifier of the scan, unique within the event."),
   ...ticket,
@@ -190,7 +209,7 @@ export const checkInBatch = {
   title: 'Upload offline scans',
   summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
-    'Uploads up to 500 offline scans, judged in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result.',
+    'Uploads up to 500 offline scans, judged in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result. Send those remaining again.',
   method: 'POST',
   path: '/check-ins/batch',
   errors: ['not_found'],
@@ -207,23 +226,7 @@ export const checkInBatch = {
     forms: { CheckInBatchRequest: z.strictObject({ event_id: scansEvent, scans: scansOf(eitherScan) }) },
     parts: { ScanInput: eitherScan, ScanByCode: scanByCode, ScanByAttendee: scanByAttendee },
   },
-  output: one(
-    z.strictObject({
-      object: z.literal('check_in_batch'),
-      event_id: id('event'),
-      accepted: z.int(),
-      rejected: z.int(),
-      results: z
-        .array(
-          z.strictObject({
-            scan_id: z.string(),
-            replayed: z.boolean().describe('The scan was uploaded before; this is its first result.'),
-            check_in: CheckInSchema,
-          }),
-        )
-        .describe('In the order of scanned_at.'),
-    }),
-  ),
+  output: one(CheckInBatchSchema),
   hints: { destructive: false, idempotent: true, openWorld: true },
 } satisfies Operation
 

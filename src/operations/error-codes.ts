@@ -28,6 +28,7 @@ export const errorStatuses = {
   internal_error: 500,
   temporarily_unavailable: 503,
   outcome_unknown: 503,
+  out_of_time: 503,
   invalid_transition: 409,
   event_not_publishable: 409,
   event_has_orders: 409,

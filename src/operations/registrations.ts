@@ -99,14 +99,14 @@ export const registerAttendee = {
 } satisfies Operation
 
 const ImportResultSchema = z.strictObject({
-  external_id: z.string(),
+  external_id: z.string().nullable(),
   result: z.enum(['created', 'updated', 'unchanged', 'refused']),
   attendee_id: z.string().nullable().describe('Identifier of the attendee.'),
   order_id: z.string().nullable().describe('Identifier of the order.'),
   status: z.enum(attendeeStatuses).nullable().describe('Status of the attendee; null if refused.'),
   error: z
     .strictObject({
-      code: z.string().describe('As register_attendee or update_attendee answers it.'),
+      code: z.string().describe('As register_attendee or update_attendee answers it, or cancelled.'),
       message: z.string().describe('For people.'),
       param: z.string().nullable().describe('The field that the error is about.'),
       details: z.unknown().optional().describe('Depends on the code.'),
@@ -116,40 +116,45 @@ const ImportResultSchema = z.strictObject({
     .describe('Why the guest was refused.'),
 })
 
+export const AttendeeImportSchema = z.strictObject({
+  object: z.literal('attendee_import'),
+  event_id: id('event'),
+  created: z.int(),
+  updated: z.int(),
+  unchanged: z.int(),
+  refused: z.int(),
+  remaining: z
+    .int()
+    .describe('Guests at the end of the list that there was no time for, without a result: send them in a new call.'),
+  results: z.array(ImportResultSchema).describe('In the order of the list.'),
+})
+
 export const importAttendees = {
   name: 'import_attendees',
   title: 'Import attendees',
-  summary: 'Register or update up to 1,000 guests of an event, matched by your external_id.',
+  summary:
+    'Register or update up to 1,000 guests of an event, matched by your external_id or by e-mail address and name.',
   description:
-    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates the attendees that have their external_id; a field left out stays as it is. One result each, in the order of the list: created, updated, unchanged, or refused with an error; a refused guest does not stop the others. Tickets are e-mailed only with send_email true: ask the person first. Repeating a call is safe.',
+    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name; a field left out stays as it is. One result each, in order: created, updated, unchanged, or refused with an error, which stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
   method: 'POST',
   path: '/events/{event_id}/attendees/import',
   errors: ['not_found'],
   bodyLimit: { bytes: 2 * 1024 * 1024, values: 100_000 },
+  judged: 'attendees',
   scope: 'attendees:write',
   input: z.strictObject({
     event_id: id('event'),
     ticket_type_id: id('ticket type of new attendees that do not name their own').optional(),
     attendees: z
-      .array(Guest.extend({ external_id: line(255).describe('Your own identifier of the person at this event.') }))
+      .array(Guest)
       .min(1, 'must name at least one attendee')
       .max(1000, 'must name at most 1000 attendees')
-      .describe('The guests, each external_id once.'),
+      .describe('The guests, each once.'),
     send_email: z
       .boolean('must be true or false')
       .optional()
       .describe('true: the tickets of new attendees are e-mailed. Default: they are not.'),
   }),
-  output: one(
-    z.strictObject({
-      object: z.literal('attendee_import'),
-      event_id: id('event'),
-      created: z.int(),
-      updated: z.int(),
-      unchanged: z.int(),
-      refused: z.int(),
-      results: z.array(ImportResultSchema).describe('In the order of the list.'),
-    }),
-  ),
+  output: one(AttendeeImportSchema),
   hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation

@@ -84,7 +84,7 @@ comment on column public.orders.source is 'Where it came from: the REST API, MCP
 comment on column public.orders.completed_at is 'When it was completed. Kept by Usher.';
 comment on column public.orders.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.orders.cancellation_reason is 'Why it was cancelled: requested by somebody, expired unpaid, or event_cancelled. Kept by Usher.';
-comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled order gives it to one that is made under it by the API.';
 comment on column public.orders.metadata is 'The organiser''s own flat object: at most 50 keys.';
 comment on column public.orders.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.orders.created_at is 'When the row was added.';
@@ -172,6 +172,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
+  v_holder public.orders;
 begin
   if tg_op = 'INSERT' then
     -- A new order: its event, the fields that Usher sets, its promo code, its reference.
@@ -179,9 +180,15 @@ begin
     perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
     perform private.assert_takes_registrations(v_event);
     if new.external_id is not null and private.current_api_key_id() is not null then
-      perform private.refuse_taken('external_id', o.id, o.created_at)
+      select o.* into v_holder
       from public.orders o
       where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
+      if v_holder.status = 'cancelled' then
+        -- As of a cancelled attendee: see tg_attendees__guard.
+        update public.orders o set external_id = null where o.id = v_holder.id;
+      elsif found then
+        perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
+      end if;
     end if;
     if new.status <> 'pending' or new.payment_status <> 'not_required'
       or (new.subtotal, new.discount_total, new.amount_paid, new.amount_voided, new.amount_refunded) <> (0, 0, 0, 0, 0)

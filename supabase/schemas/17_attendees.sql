@@ -75,7 +75,7 @@ comment on column public.attendees.ticket_email_status is 'State of the ticket e
 comment on column public.attendees.ticket_email_sent_at is 'When the ticket e-mail was last sent. Kept by Usher.';
 comment on column public.attendees.ticket_email_last_error is 'Why it was not sent or came back. Kept by Usher.';
 comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept by Usher.';
-comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled attendee gives it to whoever is registered under it by the API.';
 comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
 comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
 comment on column public.attendees.created_at is 'When the row was added.';
@@ -125,6 +125,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_order public.orders;
+  v_holder public.attendees;
 begin
   if tg_op = 'INSERT' then
     -- The event lock before the order, as everywhere. The order is locked so that it is neither cancelled nor completed
@@ -136,9 +137,15 @@ begin
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
     if new.external_id is not null and private.current_api_key_id() is not null then
-      perform private.refuse_taken('external_id', a.id, a.created_at)
+      select a.* into v_holder
       from public.attendees a
       where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
+      if v_holder.status = 'cancelled' then
+        -- The person comes after all: their identifier goes with the new ticket.
+        update public.attendees a set external_id = null where a.id = v_holder.id;
+      elsif found then
+        perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
+      end if;
     end if;
     -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
     if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)

@@ -257,7 +257,7 @@ $$;
 grant execute on function private.lock_orders_of(uuid, jsonb[]) to scope_checkin_write;
 
 -- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
--- one is answered again, so the same batch may be sent until it arrives.
+-- one is answered again, so the same batch may be sent until it arrives. In parts, until all are judged or the time is up.
 create function api.check_in_batch(
   event_id uuid,
   scans jsonb,
@@ -267,7 +267,10 @@ create function api.check_in_batch(
 language plpgsql volatile set search_path = ''
 as $$
 declare
+  c_part constant integer := 50;
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scans jsonb[];
+  v_judged integer := 0;
   v_known_ids text[];
   v_results json;
   v_accepted integer;
@@ -278,29 +281,42 @@ begin
   if not exists (select from public.events e where e.id = check_in_batch.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
+  v_scans := array(
+    select s from jsonb_array_elements(scans) s order by (s ->> 'scanned_at')::timestamptz, s ->> 'scan_id'
+  );
 
   -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
+  perform private.limit_lock_waits();
   perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
-  perform private.lock_orders_of(event_id, array(select s from jsonb_array_elements(scans) s));
+  -- Whoever waited long does one part, and makes way.
+  if private.is_time_up() then
+    v_scans := v_scans[:c_part];
+  end if;
+  perform private.limit_lock_waits();
+  perform private.lock_orders_of(event_id, v_scans);
   v_known_ids := array(
     select c.scan_id
     from public.check_ins c
     where c.event_id = check_in_batch.event_id
-      and c.scan_id = any (array(select s ->> 'scan_id' from jsonb_array_elements(scans) s))
+      and c.scan_id = any (array(select s ->> 'scan_id' from unnest(v_scans) s))
   );
 
-  insert into public.check_ins (
-    event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at
-  )
-  select
-    check_in_batch.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
-    s.scanned_at
-  from jsonb_to_recordset(scans) s (
-    scan_id text, check_in_point_id uuid, code text, attendee_id uuid, direction public.check_in_direction, admitted boolean,
-    scanned_at timestamptz, device text
-  )
-  where s.scan_id <> all (v_known_ids)
-  order by s.scanned_at, s.scan_id;
+  loop
+    insert into public.check_ins (
+      event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at
+    )
+    select
+      check_in_batch.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
+      s.scanned_at
+    from jsonb_to_recordset(to_jsonb(v_scans[v_judged + 1:v_judged + c_part])) s (
+      scan_id text, check_in_point_id uuid, code text, attendee_id uuid, direction public.check_in_direction, admitted boolean,
+      scanned_at timestamptz, device text
+    )
+    where s.scan_id <> all (v_known_ids)
+    order by s.scanned_at, s.scan_id;
+    v_judged := least(v_judged + c_part, cardinality(v_scans));
+    exit when v_judged = cardinality(v_scans) or private.is_time_up();
+  end loop;
 
   select
     json_agg(
@@ -313,7 +329,7 @@ begin
     ),
     count(*) filter (where c.result = 'accepted')
   into v_results, v_accepted
-  from jsonb_to_recordset(scans) s (scan_id text, scanned_at timestamptz)
+  from jsonb_to_recordset(to_jsonb(v_scans[:v_judged])) s (scan_id text, scanned_at timestamptz)
   cross join lateral (
     select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
   ) c;
@@ -328,6 +344,7 @@ begin
         'event_id', check_in_batch.event_id,
         'accepted', v_accepted,
         'rejected', json_array_length(v_results) - v_accepted,
+        'remaining', jsonb_array_length(scans) - v_judged,
         'results', v_results
       )
     )
@@ -335,7 +352,7 @@ begin
 end
 $$;
 comment on function api.check_in_batch(uuid, jsonb, text, text) is
-  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict each. 404 not_found; 422 validation_failed.';
+  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
 grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
 
 -- The attendee before the scan, as a scan does that ends an entry. Security definer: a key with checkin:write may not lock attendees.

@@ -150,6 +150,27 @@ test.each(cases)('%s %j is found by key', async (list, filters, expected) => {
   expect(pages).toBeLessThan('updated_since' in filters || 'search' in filters ? 4500 : items < 2 ? 150 : 800)
 })
 
+test.each([
+  ['external_id', { external_id: 'crm-1' }, id(4)],
+  ['e-mail address and name', { email: 'Guest1@example.com', name: 'guest' }, id(4)],
+  ['an address that nobody has', { email: 'nobody@example.com', name: 'Guest' }, null],
+])('an import finds its guest by key: %s', async (_by, guest, expected) => {
+  const call = `select private.attendee_of_guest('${organisationId}', '${id(1)}', '${JSON.stringify(guest)}') as id`
+  await client.query('begin')
+  try {
+    await client.query(
+      "select set_config('role', 'scope_attendees_write', true), set_config('request.jwt.claims', $1, true)",
+      [JSON.stringify({ organisation_id: organisationId })],
+    )
+    expect((await client.query(call)).rows).toEqual([{ id: expected }])
+    const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`)
+    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(50)
+  } finally {
+    await client.query('rollback')
+  }
+})
+
 test('the courier finds what is due by key, among orders whose deadline is to come', async () => {
   await client.query('begin')
   try {

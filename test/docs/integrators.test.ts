@@ -2,12 +2,14 @@
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, describe, expect, inject, test } from 'vitest'
-import { createOrganisation } from '../support/organisation.ts'
+import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs/integrators.md'), 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'usher-docs-'))
@@ -25,30 +27,62 @@ function save(name: string, text: string): string {
   return path
 }
 
-test('the sync with a CRM brings contacts in, and changes back', async () => {
+/** The API behind a network that breaks, and a proxy with an error page and a clock of its own: each once, then never. */
+async function behindTrouble(): Promise<string> {
+  const target = new URL(inject('apiUrl'))
+  const troubles = [
+    (req: IncomingMessage) => req.socket.destroy(),
+    (_: IncomingMessage, res: ServerResponse) =>
+      res.writeHead(502, { 'Retry-After': '0' }).end('<html>Bad Gateway</html>'),
+  ]
+  const server = createServer((req, res) => {
+    const trouble = troubles.shift()
+    if (trouble !== undefined) return void trouble(req, res)
+    const { hostname, port } = target
+    const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, { ...answer.headers, date: 'Sat, 01 Jan 2028 12:00:00 GMT' })
+      answer.pipe(res)
+    })
+    req.pipe(upstream)
+  })
+  const { url, close } = await listenOnLoopback(server)
+  onTestFinished(close)
+  return url
+}
+
+test('the sync with a CRM brings contacts in, and changes back, for each of two events', async () => {
   const program = programIn('ts')
-  expect(program.split('\n').length).toBeLessThanOrEqual(61)
+  expect(program.split('\n').length).toBeLessThanOrEqual(73)
   const { createSync } = await import(pathToFileURL(save('sync.ts', program)).href)
   const organisation = await createOrganisation()
-  const { id: eventId, ticketTypeId } = await organisation.event({ quantity: 1201 })
   const key = await organisation.key('attendees:write', 'attendees:read')
-  const { push, pull } = createSync({ url: inject('apiUrl'), key, eventId, ticketTypeId })
+  const event = await organisation.event({ quantity: 1201 })
+  const sync = (url: string, { id: eventId, ticketTypeId }: TestEvent) =>
+    createSync({ url, key, eventId, ticketTypeId })
+  const { push, pull } = sync(await behindTrouble(), event)
 
-  const contacts = Array.from({ length: 1202 }, (_, n) => ({
+  const contacts = Array.from({ length: 1203 }, (_, n) => ({
     id: `contact-${n}`,
     name: `Contact ${n}`,
-    email: `contact-${n}@example.com`,
+    email: n === 3 ? 'none' : `contact-${n}@example.com`,
   }))
   const refused = await push(contacts)
-  expect(refused).toMatchObject([{ external_id: 'contact-1201', error: { code: 'sold_out' } }])
+  expect(refused).toMatchObject([
+    { contact: { id: 'contact-3' }, error: { code: 'validation_failed', param: 'email' } },
+    { contact: { id: 'contact-1202' }, error: { code: 'sold_out' } },
+  ])
 
   const saved = new Map<string, { name: string }>()
-  const remember = async (attendee: { external_id: string; name: string }) =>
-    void saved.set(attendee.external_id, attendee)
+  const remember = async (id: string, attendee: { name: string }) => void saved.set(id, attendee)
   const since = await pull(null, remember)
-  expect(saved.size).toBe(1201)
-  await push([{ ...contacts[7], name: 'Renamed' }])
-  await pull(since, remember)
+  expect([saved.size, since]).toEqual([1201, '2028-01-01T11:59:00.000Z'])
+
+  const elsewhere = sync(inject('apiUrl'), await organisation.event())
+  expect(await elsewhere.push(contacts.slice(7, 9))).toEqual([])
+  const started = await elsewhere.pull(null, async () => {})
+  await elsewhere.push([{ ...contacts[7], name: 'Renamed' }])
+  saved.clear()
+  await elsewhere.pull(started, remember)
   expect(saved.get('contact-7')?.name).toBe('Renamed')
 })
 

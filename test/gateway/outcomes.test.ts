@@ -150,7 +150,6 @@ test('a request that never left is no unknown outcome', async () => {
 
 test.each([
   ['lock timeout', '55P03'],
-  ['statement timeout', '57014'],
   ['too many connections', '53300'],
   ['start of the server', '57P03'],
   ['lack of a connection', 'PGRST003'],
@@ -160,6 +159,21 @@ test.each([
   const { status, body } = await register()
   expect([status, body.error.code, body.error.retryable]).toEqual([503, 'temporarily_unavailable', true])
   expect(asked).toEqual(['register_attendee'])
+})
+
+test('a statement that ran out of its time is never sent again as it is: the answer says what to send instead', async () => {
+  const { insteadOf, register, send, event, asked } = await arrange()
+  const outOfTime = async (request: () => ReturnType<typeof send>, instead: RegExp) => {
+    insteadOf(raised(500, '57014'))
+    const { status, headers, body } = await request()
+    expect([status, body.error.code, body.error.retryable]).toEqual([503, 'out_of_time', false])
+    expect([headers.get('retry-after'), body.error.hint]).toEqual([null, expect.stringMatching(instead)])
+  }
+  await outOfTime(register, /what holds it up/)
+  await outOfTime(() => send('GET', '/attendees?search=jackson'), /smaller limit/)
+  const attendees = [{ name: 'Mary Jackson', email: 'mary@example.com', external_id: 'one' }]
+  await outOfTime(() => send('POST', `/events/${event.id}/attendees/import`, { attendees }), /in parts/)
+  expect(asked).toEqual(['register_attendee', 'list_attendees', 'import_attendees'])
 })
 
 test.each([

@@ -47,6 +47,8 @@ export class Unreachable extends Error {
     this.retryAfterSeconds = retryAfterSeconds
   }
 }
+/** The server gave the request up, because it took too long: less may be sent. */
+export class OutOfTime extends Unreachable {}
 /** The key is revoked, expired, unknown or lacks the scope. */
 export class KeyRefused extends Error {}
 export class Refused extends Error {
@@ -83,6 +85,7 @@ async function call<T>(link: DoorLink, method: 'GET' | 'POST', path: string, wai
     throw new Unreachable()
   }
   if (status < 300 && answer.data !== undefined) return answer as T
+  if (answer.error?.code === 'out_of_time') throw new OutOfTime(retryAfter)
   if (answer.error === undefined || status === 429 || status >= 500) throw new Unreachable(retryAfter)
   if (status === 401 || status === 403) throw new KeyRefused(answer.error.message)
   throw new Refused(status, answer.error.code, answer.error.message)
@@ -103,7 +106,7 @@ export const listConflicts = (link: DoorLink): Promise<Conflict[]> =>
     ({ data }) => data,
   )
 
-/** The verdicts by scan_id. A scan that was uploaded before keeps its first verdict. */
+/** The verdicts by scan_id, of as many scans as the server had time for, the earliest first. One that was uploaded before keeps its first verdict. */
 export async function upload(
   link: DoorLink,
   scans: readonly WaitingScan[],
@@ -128,6 +131,7 @@ export async function upload(
       })),
     },
   )
+  if (data.results.length === 0) throw new Unreachable()
   return new Map(data.results.map(({ scan_id, check_in }) => [scan_id, check_in]))
 }
 

@@ -8,6 +8,7 @@ import {
   getDoorList,
   KeyRefused,
   listConflicts,
+  OutOfTime,
   Refused,
   Unreachable,
   undo,
@@ -359,12 +360,16 @@ export class Session {
       await this.#put(batch.filter(({ sent }) => !sent).map((scan) => ({ ...scan, sent: true })))
       try {
         const answers = await upload(link, batch, this.#device)
-        // Each as it is now: it may have been undone meanwhile.
+        // Each as it is now: it may have been undone meanwhile. What the server had no time for is in the next batch.
         await this.#settle(
           [...answers].map(([scanId, checkIn]) => [this.#scans.get(scanId) as WaitingScan, checkIn] as const),
         )
         this.online = true
       } catch (error) {
+        if (error instanceof OutOfTime && batch.length > 1) {
+          size = Math.floor(batch.length / 2)
+          continue
+        }
         // One scan that the API refuses must not hold up the others: it is found by halves, and set aside.
         if (!(error instanceof Refused) || error.status === 404) throw error
         if (batch.length === 1 && batch[0] !== undefined) await this.#put([{ ...batch[0], refused: error.message }])

@@ -128,8 +128,9 @@ const commonErrors: Record<string, CommonError> = {
   },
   ServiceUnavailable: {
     status: 503,
-    codes: ['temporarily_unavailable', 'outcome_unknown'],
-    description: 'Unavailable, or the outcome is unknown: `retryable` says whether to send the same request again.',
+    codes: ['temporarily_unavailable', 'outcome_unknown', 'out_of_time'],
+    description:
+      'Unavailable, given up, or the outcome is unknown: `retryable` says whether to send the same request again.',
     appliesTo: () => true,
     headers: [...always, 'Retry-After'],
   },
