@@ -2934,6 +2934,8 @@ revoke all on table public.unpaid_orders from anon;
 
 revoke all on table public.unpaid_orders from service_role;
 
+-- Events are few, and a migration is one transaction.
+-- squawk-ignore require-concurrent-index-creation
 create index events_organisation_id_status_starts_at_idx on public.events
   using btree (organisation_id, status, coalesce(starts_at, 'infinity'::timestamp with time zone), id);
 
