@@ -41,9 +41,9 @@ try {
   const film = join(dataDir, 'ticket.y4m')
   await filmTicket(film, mary)
   const browser = await openBrowser(cameraArguments(film))
-  const telephone = async (...permissions: string[]) => {
+  const telephone = async () => {
     const viewport = { width: 390, height: 780 }
-    const context = await browser.newContext({ viewport, permissions, locale: 'en-GB', serviceWorkers: 'block' })
+    const context = await browser.newContext({ viewport, locale: 'en-GB', serviceWorkers: 'block' })
     const page = await context.newPage()
     await page.goto(`${usher.url}/door#event=${eventId}&key=${key}`)
     const begin = page.getByRole('button', { name: 'Start scanning' })
@@ -63,7 +63,7 @@ try {
     }
   }
   try {
-    const filming = await telephone('camera')
+    const filming = await telephone()
     await filming.picture('start')
     await filming.begin()
     await filming.answer('welcome')

@@ -9,8 +9,9 @@ const framesPerSecond = 5
 const framesShown = 5
 const framesAway = 7
 
-/** The arguments with which Chromium's camera shows a film. */
+/** The arguments with which Chromium has a camera that shows a film, and asks nobody whether it may. */
 export const cameraArguments = (file: string): string[] => [
+  '--use-fake-ui-for-media-stream',
   '--use-fake-device-for-media-stream',
   `--use-file-for-fake-video-capture=${file}`,
 ]

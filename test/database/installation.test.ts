@@ -4,97 +4,92 @@ import type { PoolClient } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
-import { type AsCourier, rolledBack } from './as-courier.ts'
+import { rolledBack } from './as-courier.ts'
 
 type Names = string[] | null
 
 const home = ['inodes:1:2:3', 'made:4']
 
-/** A courier that carries these names, beside an organisation of which a webhook and an e-mail are due. */
+/** A courier, by the names that it carries, in a transaction that is rolled back. */
 async function arranged(
   work: (
     courier: {
       /** Whether it is told that deliveries are held. */
       announce(names: Names): Promise<boolean>
-      /** What it may claim: that of the organisation, and given back at once. */
-      claim(names: Names): Promise<{ webhooks: number; emails: number }>
+      sends(names: Names): Promise<boolean>
+      /** What it is told of each queue. */
       held(names: Names): Promise<boolean[]>
+      /** What it may claim: that of the organisation, if one is given, and given back at once. */
+      claim(names: Names, organisationId: string): Promise<{ webhooks: number; emails: number }>
     },
     client: PoolClient,
   ) => Promise<void>,
 ): Promise<void> {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  await addEndpoint(organisation.id, ['order.created'])
-  await event.guest()
-  await fanOut(organisation.id)
   await rolledBack(async (client, asCourier) => {
-    const as = async (names: Names, call: (asCourier: AsCourier) => Promise<unknown>) => {
+    const as = async <T>(names: Names, sql: string): Promise<T> => {
       const claims = { role: 'courier', ...(names && { installation: names }) }
       await client.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify(claims)])
-      return call(asCourier)
+      return (await asCourier(sql)) as T
     }
-    const ofOrganisation = async (table: string, claimed: unknown) => {
-      const ids = (claimed as { id: string }[]).map(({ id }) => id)
+    const ofOrganisation = async (table: string, claimed: { id: string }[], organisationId: string) => {
       const { rows } = await client.query(
         `select count(*)::integer as n from public.${table} where id = any ($1) and organisation_id = $2`,
-        [ids, organisation.id],
+        [claimed.map(({ id }) => id), organisationId],
       )
       return rows[0].n as number
     }
     await work(
       {
-        announce: async (names) =>
-          ((await as(names, (call) => call('select api.announce_installation()'))) as { held: boolean }).held,
-        async claim(names) {
+        announce: async (names) => (await as<{ held: boolean }>(names, 'select api.announce_installation()')).held,
+        async sends(names) {
+          await as(names, 'select')
+          return (await client.query('select not private.is_held() as sends')).rows[0].sends as boolean
+        },
+        held: async (names) =>
+          (await as<{ held: boolean }[]>(names, 'select api.outbox_depth()')).map(({ held }) => held),
+        async claim(names, organisationId) {
           await client.query('savepoint unclaimed')
-          const webhooks = await as(names, (call) => call('select api.claim_webhooks(100000)'))
-          const emails = await as(names, (call) => call('select api.claim_ticket_emails(100000)'))
+          const webhooks = await as<{ id: string }[]>(names, 'select api.claim_webhooks(100000)')
+          const emails = await as<{ id: string }[]>(names, 'select api.claim_ticket_emails(100000)')
           const counts = {
-            webhooks: await ofOrganisation('webhook_deliveries', webhooks),
-            emails: await ofOrganisation('emails', emails),
+            webhooks: await ofOrganisation('webhook_deliveries', webhooks, organisationId),
+            emails: await ofOrganisation('emails', emails, organisationId),
           }
           await client.query('rollback to unclaimed')
           return counts
         },
-        held: async (names) =>
-          ((await as(names, (call) => call('select api.outbox_depth()'))) as { held: boolean }[]).map(
-            ({ held }) => held,
-          ),
       },
       client,
     )
   })
 }
 
-const all = { webhooks: 1, emails: 1 }
-const nothing = { webhooks: 0, emails: 0 }
 const ofAnotherCluster = 'update private.installations set system_identifier = system_identifier + 1'
 
 test('the first to be announced is the installation: an upgrade and a first start hold nothing', async () => {
-  await arranged(async ({ announce, claim, held }) => {
-    expect(await claim(home)).toEqual(all)
+  await arranged(async ({ announce, sends, held }) => {
+    expect(await sends(home)).toBe(true)
     expect(await announce(home)).toBe(false)
-    expect(await claim(home)).toEqual(all)
+    expect(await sends(home)).toBe(true)
     expect(await held(home)).toEqual([false, false])
   })
 })
 
 describe('a data directory', () => {
-  test.each<[string, Names, object]>([
-    ['as it was', home, all],
-    ['on a file system that numbers its files anew', ['inodes:7:8:9', 'made:4'], all],
-    ['on a file system that does not say when a folder was made', ['inodes:1:2:3'], all],
-    ['with a courier of an earlier version, which names nothing', null, all],
-    ['that is a copy', ['inodes:7:8:9', 'made:5'], nothing],
-    ['as a Supabase project', ['address:http://127.0.0.1:54321'], nothing],
+  test.each<[string, Names, boolean]>([
+    ['as it was', home, true],
+    ['on a file system that numbers its files anew', ['inodes:7:8:9', 'made:4'], true],
+    ['on a file system that does not say when a folder was made', ['inodes:1:2:3'], true],
+    ['with a courier of an earlier version, which names nothing', null, true],
+    ['that is a copy', ['inodes:7:8:9', 'made:5'], false],
+    ['as a Supabase project', ['address:http://127.0.0.1:54321'], false],
   ])('%s', async (_, names, expected) => {
-    await arranged(async ({ announce, claim, held }) => {
+    await arranged(async ({ announce, sends, held }) => {
       await announce(home)
-      expect(await claim(names)).toEqual(expected)
-      expect(await announce(names)).toBe(expected === nothing)
-      expect(await claim(names)).toEqual(expected)
-      expect(await held(names)).toEqual([expected === nothing, expected === nothing])
+      expect(await sends(names)).toBe(expected)
+      expect(await announce(names)).toBe(!expected)
+      expect(await sends(names)).toBe(expected)
+      expect(await held(names)).toEqual([!expected, !expected])
     })
   })
 
@@ -112,51 +107,51 @@ describe('a dump that is restored into another cluster is held', () => {
     ['under an address that every machine has', ['address:http://kong:8000']],
     ['with a courier of an earlier version', null],
   ])('%s', async (_, names) => {
-    await arranged(async ({ announce, claim }, client) => {
+    await arranged(async ({ announce, sends }, client) => {
       await announce(['address:http://kong:8000'])
-      expect(await claim(names)).toEqual(all)
+      expect(await sends(names)).toBe(true)
       await client.query(ofAnotherCluster)
       expect(await announce(names)).toBe(true)
-      expect(await claim(names)).toEqual(nothing)
+      expect(await sends(names)).toBe(false)
     })
   })
 
   test('in another project; while a project that is given another cluster goes on', async () => {
-    await arranged(async ({ announce, claim }, client) => {
+    await arranged(async ({ announce, sends }, client) => {
       await announce(['project:abcdefghijklmnopqrst'])
       await client.query(ofAnotherCluster)
-      expect(await claim(['project:qrstabcdefghijklmnop'])).toEqual(nothing)
-      expect(await claim(['project:abcdefghijklmnopqrst'])).toEqual(all)
+      expect(await sends(['project:qrstabcdefghijklmnop'])).toBe(false)
+      expect(await sends(['project:abcdefghijklmnopqrst'])).toBe(true)
       expect(await announce(['project:abcdefghijklmnopqrst'])).toBe(false)
       // It is the cluster of the installation from now on.
-      expect(await claim(null)).toEqual(all)
+      expect(await sends(null)).toBe(true)
     })
   })
 })
 
 test('the inner and the outer address of a project are one, once both are announced; an address alone stays held', async () => {
   const [outer, inner] = [['project:https://supabase.example.com'], ['address:http://kong:8000']]
-  await arranged(async ({ announce, claim }) => {
+  await arranged(async ({ announce, sends }) => {
     expect(await announce(outer)).toBe(false)
     expect(await announce(inner)).toBe(true)
     expect(await announce(inner)).toBe(true)
-    expect(await claim(inner)).toEqual(nothing)
+    expect(await sends(inner)).toBe(false)
     expect(await announce(outer)).toBe(false)
-    expect(await claim(inner)).toEqual(all)
+    expect(await sends(inner)).toBe(true)
     expect(await announce(inner)).toBe(false)
-    expect(await claim(outer)).toEqual(all)
+    expect(await sends(outer)).toBe(true)
   })
 })
 
 test('a release gives the database to who is announced next', async () => {
   const copy = ['inodes:7:8:9', 'made:5']
-  await arranged(async ({ announce, claim }, client) => {
+  await arranged(async ({ announce, sends }, client) => {
     await announce(home)
     expect(await announce(copy)).toBe(true)
     await client.query('select private.release_deliveries()')
-    expect(await claim(copy)).toEqual(all)
+    expect(await sends(copy)).toBe(true)
     expect(await announce(copy)).toBe(false)
-    expect(await claim(home)).toEqual(nothing)
+    expect(await sends(home)).toBe(false)
   })
 })
 
@@ -165,5 +160,18 @@ test('a file system that never keeps a name does not fill the row', async () => 
     for (let i = 0; i < 60; i++) await announce([`inodes:${i}:0:0`, 'made:4'])
     const { rows } = await client.query('select cardinality(names) as n, names[1] as newest from private.installations')
     expect(rows).toEqual([{ n: 50, newest: 'inodes:59:0:0' }])
+  })
+})
+
+test('who is held claims neither webhooks nor e-mails', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await addEndpoint(organisation.id, ['order.created'])
+  await event.guest()
+  await fanOut(organisation.id)
+  await arranged(async ({ announce, claim }) => {
+    await announce(home)
+    expect(await claim(home, organisation.id)).toEqual({ webhooks: 1, emails: 1 })
+    expect(await claim(['inodes:7:8:9', 'made:5'], organisation.id)).toEqual({ webhooks: 0, emails: 0 })
   })
 })

@@ -50,7 +50,7 @@ test.skipIf(!hasBrowser)(
     const { code, attendeeId } = await event.guest()
     await filmTicket(film, code)
     onTestFinished(() => rm(film, { force: true }))
-    const context = await (await sharedBrowser()).newContext({ permissions: ['camera'] })
+    const context = await (await sharedBrowser()).newContext()
     onTestFinished(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []

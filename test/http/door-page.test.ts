@@ -32,15 +32,15 @@ afterAll(async () => {
 
 const link = (of = key, eventId = event.id) => `${inject('apiUrl')}/door#event=${eventId}&key=${of}`
 
-/** A telephone of its own, with the camera allowed or not. */
-async function telephone(
-  permissions: string[] = [],
-): Promise<{ context: BrowserContext; page: Page; complaints: string[] }> {
+/** A telephone of its own, with a camera or without. */
+async function telephone({
+  hasCamera = false,
+} = {}): Promise<{ context: BrowserContext; page: Page; complaints: string[] }> {
   const context = await browser.newContext({
     viewport: { width: 390, height: 844 },
-    permissions,
     reducedMotion: 'reduce',
   })
+  if (!hasCamera) await context.addInitScript(noCamera)
   onTestFinished(() => context.close())
   const page = await context.newPage()
   page.setDefaultTimeout(120_000)
@@ -53,6 +53,8 @@ async function telephone(
   })
   return { context, page, complaints }
 }
+
+const noCamera = `navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotFoundError'))`
 
 const start = async (page: Page, keep = false) => {
   await page.getByRole('button', { name: 'Start scanning' }).waitFor()
@@ -72,7 +74,7 @@ const typeCode = async (page: Page, code: string) => {
 test.skipIf(!hasBrowser)('a ticket before the camera is welcome once, and the key is in no log', async () => {
   const lines: string[] = []
   const { url } = await ownApp({ log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }) })
-  const { page, complaints } = await telephone(['camera'])
+  const { page, complaints } = await telephone({ hasCamera: true })
   await page.goto(link().replace(inject('apiUrl'), url))
   await start(page)
   await shown(page, 'welcome')

@@ -1,7 +1,7 @@
 // One stack for the whole run: embedded Postgres and PostgREST in a temporary folder, and the API in front of them. Tests
 // share it and each makes its own organisation, so tenancy is tested by everything.
 
-import { appendFile, cp, mkdtemp, rm } from 'node:fs/promises'
+import { appendFile, chmod, cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -24,6 +24,9 @@ declare module 'vitest' {
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'usher-test-'))
+  // What a test, or a worker that is ended, leaves behind goes with it.
+  await chmod(folder, 0o711)
+  process.env.TMPDIR = folder
   const [template, dataDir] = [join(folder, 'template'), join(folder, 'shared')]
   await makeTemplate(template)
   await cp(template, dataDir, { recursive: true, preserveTimestamps: true })
