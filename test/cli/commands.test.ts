@@ -1,4 +1,4 @@
-// The commands against one Usher that runs throughout, started for the first time on a folder that is not there yet.
+// The commands against one Usher that runs throughout, whose demo was made by its start.
 
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -9,12 +9,13 @@ import { createOrganisation, issueKey, revokeKey, withDatabase } from '../../src
 import { findRunningStack } from '../../src/embedded/stack.ts'
 import { isWellFormedKey, prefixOf } from '../../src/gateway/api-key.ts'
 import { scopes } from '../../src/operation.ts'
+import { copyDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { cleanUp, freePort, type Started, startUsher, temporaryFolder, usher, waitFor } from './support.ts'
 
 let running: Started
 beforeAll(async () => {
-  running = await startUsher({ dataDir: join(temporaryFolder(), 'data') })
+  running = await startUsher({ dataDir: await copyDataDirectory(join(temporaryFolder(), 'data')) })
   // The ready line is not the last one.
   await waitFor(() => running.stdout().includes('/check-ins'))
 })
@@ -48,7 +49,7 @@ describe('the first start', () => {
     expect(running.stdout()).toMatch(
       /^Usher is ready at (http:\/\/127\.0\.0\.1:\d+) {3}REST \1\/api\/v1 {3}MCP \1\/api\/mcp {3}Docs \1\/docs\n/,
     )
-    expect(running.stderr()).toMatch(/^Creating the database/)
+    expect(running.stderr()).toMatch(/^Starting Postgres/)
     const health = await fetch(`${running.url}/health`)
     expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
   })

@@ -65,7 +65,7 @@ describe.each(['postgres', 'postgrest'] as const)('when %s dies', (part) => {
         answers.push(await register())
         const { status, body } = await send('GET', '/me')
         answers.push({ status, code: body.error?.code })
-        await sleep(10)
+        await sleep(50)
       }
     })
     await sleep(100)
