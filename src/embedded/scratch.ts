@@ -47,7 +47,10 @@ export async function startScratchDatabase(signal: AbortSignal): Promise<Scratch
   const deleteFiles = () => rmSync(path, { recursive: true, force: true })
   try {
     pristine ??= makePristine(signal)
-    const { path: original, secrets } = await pristine
+    const { path: original, secrets } = await pristine.catch((error: unknown) => {
+      pristine = undefined
+      throw error
+    })
     await promisify(execFile)('cp', ['-a', `${original}/.`, path])
     // Each finds a port of its own.
     rmSync(join(path, 'postgres.port'))

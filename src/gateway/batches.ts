@@ -2,6 +2,7 @@
 // (supabase/schemas/38_batches.sql); any other call is sent at once and by itself. Must know nothing of what the operations do.
 
 import type { Operation } from '../operation.ts'
+import { ApiError, unavailable } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
 import { apiErrorOfDatabase, fieldsOf } from './database-error.ts'
 
@@ -85,7 +86,9 @@ export function createBatches(dataApi: DataApi): SendCall {
         })
         await Promise.all(unanswered.map(settle))
       } catch (error) {
-        for (const { reject } of calls) reject(error)
+        // What ran out of its time is the statement of all of them: each alone may well be in time.
+        const isShared = error instanceof ApiError && error.code === 'out_of_time'
+        for (const { reject } of calls) reject(isShared ? unavailable(error) : error)
       }
     }
   }

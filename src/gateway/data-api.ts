@@ -62,7 +62,7 @@ export function createDataApi(
           ;({ data, error, status } = await ask())
         }
         if (error === null) return data
-        throw apiErrorOfDatabase(error, status, fieldsOf(args), repeatable)
+        throw apiErrorOfDatabase(error, status, fieldsOf(args), repeatable, fn)
       } finally {
         clearTimeout(timer)
       }

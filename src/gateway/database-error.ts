@@ -38,18 +38,20 @@ export const refusedToken = ({ code = '' }: { code?: string }): boolean => token
  * @param status of the HTTP response; 0 if there was none.
  * @param args names of the fields sent, to find the one that a constraint is about.
  * @param repeatable see `DataApi`.
+ * @param fn the SQL function, where a statement of its own was sent for it.
  */
 export function apiErrorOfDatabase(
   error: DatabaseError,
   status: number,
   args: string[],
   repeatable?: boolean,
+  fn?: string,
 ): ApiError {
   const code = error.code ?? ''
   const raised = /^PT(\d{3})$/.exec(code)
   if (raised) return raisedError(Number(raised[1]), error)
   if (transient.test(code) || tokenRefused.test(code) || raceOfPostgres.test(error.message)) return unavailable(error)
-  if (code === statementTimeout) return outOfTime(error, lessThan(args))
+  if (code === statementTimeout) return outOfTime(error, lessThan(args, fn))
   if (connectionLost.test(code)) return answerLost(error, repeatable)
   if (code === uniqueViolation) return uniquenessError(error, args)
   if (badValue.test(code)) return valueError(error, args)
@@ -62,10 +64,10 @@ export function apiErrorOfDatabase(
 }
 
 /** What to send in place of a request that took too long. */
-function lessThan(args: string[]): string {
-  if (args.includes('attendees') || args.includes('scans')) return 'Send the list in parts, each half as long.'
+function lessThan(args: string[], fn: string | undefined): string {
+  if (fn === 'import_attendees' || fn === 'check_in_batch') return 'Send the list in parts, each half as long.'
   if (args.includes('limit')) return 'Ask for less: a smaller limit, or another filter or search.'
-  return 'Look what holds it up, such as a change of thousands of tickets, and send it once that is over.'
+  return 'Find out what holds it up, such as a change of thousands of tickets, and send it once that is over.'
 }
 
 /** From a proxy in front of PostgREST, or without any response. PostgREST itself answers 400 with an empty code when its connection breaks. */

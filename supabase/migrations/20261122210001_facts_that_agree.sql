@@ -107,7 +107,7 @@ begin
   v_is_at_home := not found or private.is_at_home(v_installation, v_names);
   if not v_is_at_home then
     update private.installations i
-    set newcomers = array(select distinct n.name from unnest(i.newcomers || v_names) n (name))
+    set newcomers = array(select distinct n.name from unnest(i.newcomers || v_names) n (name) limit 50)
     where not v_names <@ i.newcomers;
   else
     -- The names of a file system that does not keep them would become ever more.
@@ -590,10 +590,19 @@ begin
   v_errors := private.errors_of_guests(attendees);
   loop
     perform private.limit_lock_waits();
-    v_verdicts := v_verdicts || private.import_guests(
-      v_organisation_id, event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
-      v_errors[v_judged + 1:v_judged + c_part]
-    );
+    begin
+      v_verdicts := v_verdicts || private.import_guests(
+        v_organisation_id, event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
+        v_errors[v_judged + 1:v_judged + c_part]
+      );
+    exception
+      when lock_not_available then
+        if v_judged = 0 then
+          raise;
+        end if;
+        -- What is judged stays; somebody else has what the rest needs.
+        exit;
+    end;
     v_judged := cardinality(v_verdicts);
     exit when v_judged = cardinality(v_guests) or private.is_time_up();
   end loop;
@@ -612,7 +621,7 @@ begin
         'remaining', v_sent - v_judged,
         'results', json_agg(
           json_build_object(
-            'external_id', left(v_guests[v.place] ->> 'external_id', 255),
+            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
             'result', v.verdict -> 'result',
             'attendee_id', v.verdict -> 'attendee_id',
             'order_id', v.verdict -> 'order_id',
@@ -1559,9 +1568,51 @@ create or replace function private.is_line (
   as $$
 begin
   return jsonb_typeof(value) = 'string'
-    and length(btrim(value #>> '{}')) between 1 and max_length
     and length(value #>> '{}') <= max_length
+    and value #>> '{}' ~ '[^[:space:]\u00a0\u2000-\u200b\u3000\ufeff]'
     and value #>> '{}' !~ '[[:cntrl:]\u0080-\u009f]';
+end
+$$;
+
+create or replace function private.is_moot (
+  email public.emails
+)
+  returns boolean
+  language plpgsql
+  stable
+  security definer
+  set search_path to ''
+  as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = email.order_id;
+  if private.is_erased(email) then
+    return true;
+  end if;
+  return case email.kind
+    when 'ticket' then v_attendee.status <> 'active'
+    when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
+    when 'event_changed' then v_attendee.status = 'cancelled' or (
+      select e.status not in ('published', 'completed') or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
+    )
+    -- One that is left without tickets for a day is not confirmed.
+    when 'order_confirmation' then v_order.status = 'cancelled' or (
+      email.created_at < now() - interval '1 day' and not exists (select from public.attendees a where a.order_id = v_order.id)
+    )
+    -- A deadline that was moved or cleared since is not the one that it reminds of.
+    when 'payment_reminder' then
+      v_order.status <> 'pending' or v_order.payment_reminded_at is null or v_order.payment_due_at <= now()
+    when 'order_expired' then v_order.status <> 'cancelled'
+    when 'waiting_list_offer' then (
+      select w.status <> 'offered' or w.offer_expires_at <= now()
+      from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
+    )
+    when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
+    else false
+  end;
 end
 $$;
 
@@ -2062,7 +2113,7 @@ begin
       where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
       if v_holder.status = 'cancelled' then
         -- The person comes after all: their identifier goes with the new ticket.
-        update public.attendees a set external_id = null where a.id = v_holder.id;
+        update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
       elsif found then
         perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
       end if;
@@ -2293,7 +2344,9 @@ create or replace function private.tg_events__delete()
 begin
   if exists (select from public.orders o where o.event_id = old.id) then
     perform private.refuse(
-      409, 'in_use', 'The event is in use: it has orders.', hint => 'Cancel it instead: set its status to cancelled.'
+      409, 'in_use', 'The event is in use: it has orders.', 'status', jsonb_build_object('status', old.status),
+      case when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
+        else 'Leave it: its orders stay for those who look them up.' end
     );
   elsif old.status <> 'draft' then
     perform private.refuse(
@@ -2312,6 +2365,10 @@ begin
   end if;
   -- People who wait are taken off the list first, as anybody is.
   update public.waiting_list_entries w set status = 'cancelled' where w.event_id = old.id and w.status in ('waiting', 'offered');
+  -- The audit trail forgets them, as when an entry is purged.
+  update public.audit_entries e set changes = e.changes - '{name,email,company,external_id,metadata}'::text[]
+  from public.waiting_list_entries w
+  where w.event_id = old.id and e.object_id = w.id and e.changes is not null;
   delete from public.waiting_list_entries w where w.event_id = old.id;
   delete from public.check_in_points p where p.event_id = old.id;
   delete from public.promo_codes c where c.event_id = old.id;
@@ -2416,7 +2473,7 @@ begin
   -- A value that stays is not checked: a currency is withdrawn, and an address may be from before the rule.
   if (tg_op = 'INSERT' or new.currency <> old.currency) and not private.is_currency(new.currency) then
     perform private.refuse_value(
-      'currency', 'The currency is not one of ISO 4217 that is paid with.', 'Write its three capital letters, such as EUR.'
+      'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.'
     );
   end if;
   if (tg_op = 'INSERT' or new.online_url is distinct from old.online_url) and not private.is_web_url(new.online_url) then
@@ -2558,9 +2615,9 @@ begin
       select o.* into v_holder
       from public.orders o
       where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
-      if v_holder.status = 'cancelled' then
-        -- As of a cancelled attendee: see tg_attendees__guard.
-        update public.orders o set external_id = null where o.id = v_holder.id;
+      if v_holder.status = 'cancelled' and v_holder.amount_paid = v_holder.amount_refunded then
+        -- As of a cancelled attendee: see tg_attendees__guard. Money that is to be returned is looked up by the identifier.
+        update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
       elsif found then
         perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
       end if;
@@ -2856,6 +2913,58 @@ begin
 end
 $$;
 
+create or replace function private.tg_webhook_endpoints__guard()
+  returns trigger
+  language plpgsql
+  set search_path to ''
+  as $$
+declare
+  v_most_endpoints constant integer := 50;
+begin
+  if tg_op = 'INSERT' then
+    -- One at a time: two concurrent inserts would not count each other.
+    perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
+    if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
+      perform private.refuse(
+        409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+        hint => 'Delete one that is not needed, or let one endpoint subscribe to more types.'
+      );
+    end if;
+  end if;
+  -- What is already pending is still sent, so the old types count, too. Disabling needs none of these scopes.
+  if private.current_api_key_id() is not null then
+    if tg_op = 'INSERT' then
+      perform private.assert_scopes_to_read(new.types);
+    elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
+      perform private.assert_scopes_to_read(new.types || old.types);
+    end if;
+  end if;
+  new.types := array(select distinct t from unnest(new.types) t order by t);
+  if tg_op = 'INSERT' or new.event_ids is distinct from old.event_ids then
+    new.event_ids := array(select distinct e from unnest(new.event_ids) e order by e);
+    if cardinality(new.event_ids) > 100 then
+      perform private.refuse_value('event_ids', 'An endpoint names at most 100 events.', 'Leave event_ids empty for all events.');
+    end if;
+    if exists (
+      -- One of a draft that was deleted since may stay.
+      select from unnest(new.event_ids) i (id)
+      where i.id <> all (coalesce(old.event_ids, '{}'))
+        and not exists (select from public.events e where e.id = i.id and e.organisation_id = new.organisation_id)
+    ) then
+      perform private.refuse_not_found('event_ids');
+    end if;
+  end if;
+  if new.status = 'enabled' then
+    new.disabled_reason := null;
+    -- Once enabled again or given a new URL, an endpoint has five days again before it is disabled.
+    if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
+      new.failing_since := null;
+    end if;
+  end if;
+  return new;
+end
+$$;
+
 create view public.arrivals with (security_invoker=true) as
   select f.organisation_id,
     f.event_id,
@@ -3068,7 +3177,7 @@ create trigger payments_300_received_at
   for each row
   when ((new.received_at > (now() + '1 day'::interval)))
   execute function
-    private.tg__refuse_value('received_at', 'Money that was received cannot have been received in the future.',
+    private.tg__refuse_value('received_at', 'received_at is more than a day ahead.',
     'Record the payment when the money is there.');
 
 create trigger promo_codes_900_updated_at
@@ -3092,7 +3201,7 @@ create trigger refunds_300_refunded_at
   for each row
   when ((new.refunded_at > (now() + '1 day'::interval)))
   execute function
-    private.tg__refuse_value('refunded_at', 'Money that was returned cannot have been returned in the future.',
+    private.tg__refuse_value('refunded_at', 'refunded_at is more than a day ahead.',
     'Record the refund when the money is sent.');
 
 create trigger registrations_100_register
@@ -3175,9 +3284,9 @@ comment on column public.orders.amount_refunded is 'Sum of the refunds, not edit
 
 comment on column public.orders.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled order gives it to one that is made under it by the API.';
 
-comment on column public.payments.received_at is 'When the money was received; not in the future.';
+comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
 
-comment on column public.refunds.refunded_at is 'When the money was returned; not in the future.';
+comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
 
 comment on function api.announce_installation() is 'Announces the names in the caller''s token: { held }, whether the database belongs to another installation, where webhooks and e-mails are held.';
 

@@ -240,7 +240,7 @@ begin
   -- A value that stays is not checked: a currency is withdrawn, and an address may be from before the rule.
   if (tg_op = 'INSERT' or new.currency <> old.currency) and not private.is_currency(new.currency) then
     perform private.refuse_value(
-      'currency', 'The currency is not one of ISO 4217 that is paid with.', 'Write its three capital letters, such as EUR.'
+      'currency', 'The currency is not an ISO 4217 currency in use.', 'Write its three capital letters, such as EUR.'
     );
   end if;
   if (tg_op = 'INSERT' or new.online_url is distinct from old.online_url) and not private.is_web_url(new.online_url) then
@@ -270,7 +270,9 @@ as $$
 begin
   if exists (select from public.orders o where o.event_id = old.id) then
     perform private.refuse(
-      409, 'in_use', 'The event is in use: it has orders.', hint => 'Cancel it instead: set its status to cancelled.'
+      409, 'in_use', 'The event is in use: it has orders.', 'status', jsonb_build_object('status', old.status),
+      case when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
+        else 'Leave it: its orders stay for those who look them up.' end
     );
   elsif old.status <> 'draft' then
     perform private.refuse(
@@ -289,6 +291,10 @@ begin
   end if;
   -- People who wait are taken off the list first, as anybody is.
   update public.waiting_list_entries w set status = 'cancelled' where w.event_id = old.id and w.status in ('waiting', 'offered');
+  -- The audit trail forgets them, as when an entry is purged.
+  update public.audit_entries e set changes = e.changes - '{name,email,company,external_id,metadata}'::text[]
+  from public.waiting_list_entries w
+  where w.event_id = old.id and e.object_id = w.id and e.changes is not null;
   delete from public.waiting_list_entries w where w.event_id = old.id;
   delete from public.check_in_points p where p.event_id = old.id;
   delete from public.promo_codes c where c.event_id = old.id;

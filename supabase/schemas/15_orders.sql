@@ -183,9 +183,9 @@ begin
       select o.* into v_holder
       from public.orders o
       where o.organisation_id = v_event.organisation_id and o.external_id = new.external_id;
-      if v_holder.status = 'cancelled' then
-        -- As of a cancelled attendee: see tg_attendees__guard.
-        update public.orders o set external_id = null where o.id = v_holder.id;
+      if v_holder.status = 'cancelled' and v_holder.amount_paid = v_holder.amount_refunded then
+        -- As of a cancelled attendee: see tg_attendees__guard. Money that is to be returned is looked up by the identifier.
+        update public.orders o set external_id = null where o.id = v_holder.id and o.external_id = new.external_id;
       elsif found then
         perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
       end if;

@@ -142,7 +142,7 @@ begin
       where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
       if v_holder.status = 'cancelled' then
         -- The person comes after all: their identifier goes with the new ticket.
-        update public.attendees a set external_id = null where a.id = v_holder.id;
+        update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
       elsif found then
         perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
       end if;

@@ -33,7 +33,7 @@ comment on column public.payments.event_id is 'The event that it belongs to.';
 comment on column public.payments.order_id is 'The order that was paid for.';
 comment on column public.payments.method is 'How it was paid.';
 comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.payments.received_at is 'When the money was received; not in the future.';
+comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
 comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.payments.created_at is 'When the row was added.';
 comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
@@ -104,7 +104,7 @@ create trigger payments_100_guard before insert on public.payments
 create trigger payments_300_received_at before insert on public.payments
   for each row when (new.received_at > now() + interval '1 day')
   execute function private.tg__refuse_value(
-    'received_at', 'Money that was received cannot have been received in the future.', 'Record the payment when the money is there.'
+    'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
   );
 create trigger payments_100_append_only before update or delete on public.payments
   for each row execute function private.tg__assert_append_only(
@@ -186,7 +186,7 @@ comment on column public.refunds.event_id is 'The event that it belongs to.';
 comment on column public.refunds.order_id is 'The order whose money was returned.';
 comment on column public.refunds.method is 'How it was returned.';
 comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
-comment on column public.refunds.refunded_at is 'When the money was returned; not in the future.';
+comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
 comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
 comment on column public.refunds.created_at is 'When the row was added.';
 comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
@@ -271,7 +271,7 @@ create trigger refunds_100_guard before insert on public.refunds
 create trigger refunds_300_refunded_at before insert on public.refunds
   for each row when (new.refunded_at > now() + interval '1 day')
   execute function private.tg__refuse_value(
-    'refunded_at', 'Money that was returned cannot have been returned in the future.', 'Record the refund when the money is sent.'
+    'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.'
   );
 
 create trigger payment_voids_100_append_only before update or delete on public.payment_voids

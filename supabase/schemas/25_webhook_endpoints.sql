@@ -177,8 +177,10 @@ begin
       perform private.refuse_value('event_ids', 'An endpoint names at most 100 events.', 'Leave event_ids empty for all events.');
     end if;
     if exists (
+      -- One of a draft that was deleted since may stay.
       select from unnest(new.event_ids) i (id)
-      where not exists (select from public.events e where e.id = i.id and e.organisation_id = new.organisation_id)
+      where i.id <> all (coalesce(old.event_ids, '{}'))
+        and not exists (select from public.events e where e.id = i.id and e.organisation_id = new.organisation_id)
     ) then
       perform private.refuse_not_found('event_ids');
     end if;

@@ -75,7 +75,7 @@ begin
   v_is_at_home := not found or private.is_at_home(v_installation, v_names);
   if not v_is_at_home then
     update private.installations i
-    set newcomers = array(select distinct n.name from unnest(i.newcomers || v_names) n (name))
+    set newcomers = array(select distinct n.name from unnest(i.newcomers || v_names) n (name) limit 50)
     where not v_names <@ i.newcomers;
   else
     -- The names of a file system that does not keep them would become ever more.

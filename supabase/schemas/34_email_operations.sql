@@ -62,7 +62,7 @@ begin
     when 'ticket' then v_attendee.status <> 'active'
     when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
     when 'event_changed' then v_attendee.status = 'cancelled' or (
-      select e.status <> 'published' or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
+      select e.status not in ('published', 'completed') or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
     )
     -- One that is left without tickets for a day is not confirmed.
     when 'order_confirmation' then v_order.status = 'cancelled' or (

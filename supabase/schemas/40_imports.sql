@@ -55,8 +55,8 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return jsonb_typeof(value) = 'string'
-    and length(btrim(value #>> '{}')) between 1 and max_length
     and length(value #>> '{}') <= max_length
+    and value #>> '{}' ~ '[^[:space:]\u00a0\u2000-\u200b\u3000\ufeff]'
     and value #>> '{}' !~ '[[:cntrl:]\u0080-\u009f]';
 end
 $$;
@@ -380,10 +380,19 @@ begin
   v_errors := private.errors_of_guests(attendees);
   loop
     perform private.limit_lock_waits();
-    v_verdicts := v_verdicts || private.import_guests(
-      v_organisation_id, event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
-      v_errors[v_judged + 1:v_judged + c_part]
-    );
+    begin
+      v_verdicts := v_verdicts || private.import_guests(
+        v_organisation_id, event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
+        v_errors[v_judged + 1:v_judged + c_part]
+      );
+    exception
+      when lock_not_available then
+        if v_judged = 0 then
+          raise;
+        end if;
+        -- What is judged stays; somebody else has what the rest needs.
+        exit;
+    end;
     v_judged := cardinality(v_verdicts);
     exit when v_judged = cardinality(v_guests) or private.is_time_up();
   end loop;
@@ -402,7 +411,7 @@ begin
         'remaining', v_sent - v_judged,
         'results', json_agg(
           json_build_object(
-            'external_id', left(v_guests[v.place] ->> 'external_id', 255),
+            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
             'result', v.verdict -> 'result',
             'attendee_id', v.verdict -> 'attendee_id',
             'order_id', v.verdict -> 'order_id',

@@ -9,15 +9,21 @@ import { createOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
-/** The app in front of PostgREST, through a server that counts the calls of each function, and may break them. */
-async function counted(breaks: (path: string) => boolean = () => false, delayMs = 0) {
+/** The app in front of PostgREST, through a server that counts the calls of each function, and may break them: by an error that it answers
+ * instead, or by closing the connection. */
+async function counted(breaks: (path: string) => boolean | { code: string } = () => false, delayMs = 0) {
   const { hostname, port } = new URL(inject('dataApiUrl'))
   const rpcs: Record<string, number> = {}
   const batches: Record<string, unknown>[][] = []
   const server = createServer((req, res) => {
     const path = req.url?.replace('/rpc/', '') ?? ''
     rpcs[path] = (rpcs[path] ?? 0) + 1
-    if (breaks(path)) return void res.destroy()
+    const broken = breaks(path)
+    if (broken === true) return void res.destroy()
+    if (broken !== false) {
+      const error = JSON.stringify({ ...broken, message: 'as it is' })
+      return void req.resume().on('end', () => res.writeHead(500, { 'Content-Type': 'application/json' }).end(error))
+    }
     const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
       setTimeout(() => {
         res.writeHead(answer.statusCode ?? 502, answer.headers)
@@ -125,6 +131,16 @@ test('a batch whose answer is lost tells each of its callers so, and repeating t
   broken = false
   expect(tally(await times(30, send))).toEqual({ 201: 30 })
   expect(await event.sold()).toBe(30)
+})
+
+test('a batch that runs out of its time may be sent again: each call alone had the time', async () => {
+  const { url } = await counted((path) => path === 'register_attendees' && { code: '57014' })
+  const { event, register } = await onSale()
+  const answers = await times(12, (i) => register(url, i))
+  const refused = answers.filter(({ status }) => status !== 201)
+  expect(refused.length).toBeGreaterThan(0)
+  for (const { body } of refused) expect(body.error).toMatchObject({ code: 'temporarily_unavailable', retryable: true })
+  expect(await event.sold()).toBe(12 - refused.length)
 })
 
 test('a key that is revoked is refused in the middle of a batch, and nothing of the batch is done', async () => {

@@ -146,6 +146,7 @@ describe('a guest of the wrong form is refused by itself, with the field', () =>
     ['no address', { external_id: 'contact-1', name }, 'email'],
     ['no name', guest(1, { name: undefined }), 'name'],
     ['an empty name', guest(1, { name: '  ' }), 'name'],
+    ['a name of spaces that do not break', guest(1, { name: '\u00a0\u2003' }), 'name'],
     ['a name of two lines', guest(1, { name: 'a\nb' }), 'name'],
     ['a name that is too long', guest(1, { name: 'x'.repeat(201) }), 'name'],
     ['a name that Postgres cannot hold', guest(1, { name: 'a\0b' }), 'name'],
@@ -274,6 +275,30 @@ describe('a guest who was cancelled and comes again', () => {
     expect(results((await importGuests([guest(0)])).body)).toEqual(['unchanged'])
     const again = await send('POST', `/events/${id}/registrations`, one)
     expect([again.status, again.body.error.code]).toEqual([409, 'already_exists'])
+  })
+
+  test('does not get the external_id of an order with money to return, which finance looks up by it', async () => {
+    const organisation = await createOrganisation()
+    const { id, ticketType } = await organisation.event()
+    const send = rest(await organisation.key())
+    const priced = {
+      ticket_type_id: await ticketType({ price: 4900 }),
+      name: 'Guest 0',
+      email: 'guest-0@example.com',
+      external_id: 'INV-1',
+      payment_method: 'invoice',
+    }
+    const register = () => send('POST', `/events/${id}/registrations`, priced)
+    const { data: order } = (await register()).body
+    await send('POST', `/orders/${order.id}/payments`, { amount: 4900, method: 'bank_transfer' })
+    await send('POST', `/orders/${order.id}/cancel`)
+    const refused = await register()
+    expect([refused.status, refused.body.error]).toMatchObject([
+      409,
+      { code: 'already_exists', details: { id: order.id } },
+    ])
+    await send('POST', `/orders/${order.id}/refunds`, { amount: 4900, method: 'bank_transfer' })
+    expect((await register()).status).toBe(201)
   })
 
   test('without an external_id, too; in a group and after the identifier of the attendee was cleared', async () => {
