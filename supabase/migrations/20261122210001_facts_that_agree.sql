@@ -2344,9 +2344,11 @@ create or replace function private.tg_events__delete()
 begin
   if exists (select from public.orders o where o.event_id = old.id) then
     perform private.refuse(
-      409, 'in_use', 'The event is in use: it has orders.', 'status', jsonb_build_object('status', old.status),
-      case when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
-        else 'Leave it: its orders stay for those who look them up.' end
+      409, 'in_use', 'The event is in use: it has orders.',
+      hint => case
+        when old.status in ('draft', 'published') then 'Cancel it instead: set its status to cancelled.'
+        else 'Leave it: its orders stay for those who look them up.'
+      end
     );
   elsif old.status <> 'draft' then
     perform private.refuse(
