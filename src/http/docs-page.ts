@@ -1,7 +1,6 @@
 // The public routes: the index, the OpenAPI document, the documentation page and the guides. Swagger UI is served from its npm package, so the
 // page loads nothing from elsewhere. No key is required, so an answer must not allocate memory of its own.
 
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
@@ -11,6 +10,7 @@ import { type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Operation } from '../operation.ts'
+import { digestOf } from './etag.ts'
 import { guideLinks, guides, renderGuide } from './guides.ts'
 import { describeApi } from './openapi/document.ts'
 import { storyIds } from './openapi/examples.ts'
@@ -105,9 +105,7 @@ export function serveContent(make: () => Buffer, type: string, maxAge: number): 
   }
 }
 
-function withEtag(plain: Buffer): { plain: Buffer; etag: string } {
-  return { plain, etag: `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"` }
-}
+const withEtag = (plain: Buffer): { plain: Buffer; etag: string } => ({ plain, etag: `"${digestOf(plain)}"` })
 
 /**
  * The page may connect to this server only, because a key is pasted into it. Swagger UI's images are data: URLs, those in answers

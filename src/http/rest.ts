@@ -1,6 +1,5 @@
 // REST: the operations as routes below /api/v1. Must know nothing of an operation beyond its declaration.
 
-import { createHash } from 'node:crypto'
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { type Call, requireScope } from '../gateway/calls.ts'
@@ -10,6 +9,7 @@ import { isRead, type Operation, type Picture, pathParameters } from '../operati
 import { maximumTags } from '../operations/fields.ts'
 import { callerOf } from './authenticate.ts'
 import { methodNotAllowed, notJson } from './errors.ts'
+import { digestOf, isKnown } from './etag.ts'
 import { readJson } from './json-body.ts'
 import { noteRoute } from './log-requests.ts'
 import { sendCompressed, sendJson } from './send-json.ts'
@@ -146,15 +146,10 @@ function requireOnlyInPath(inPath: string[], given: object): void {
  * `"3-GRcWB2Ji4Jnp6EFXDdS0yw"`: the version, by which If-Match goes, and a digest of the answer, which also changes with what no version
  * counts, such as a ticket sold.
  */
-const etagOf = (version: number, answer: string): string =>
-  `"${version}-${createHash('sha256').update(answer).digest('base64url').slice(0, 22)}"`
+const etagOf = (version: number, answer: string): string => `"${version}-${digestOf(answer)}"`
 
 /** The version of an ETag; one of the version alone is taken, too. */
 const versionIn = (etag: string): string | undefined => /^(?:W\/)?"(\d{1,9})(?:-[\w-]{22})?"$/.exec(etag)?.[1]
-
-/** By the weak comparison of RFC 9110, section 13.1.2. */
-const isKnown = (etag: string, ifNoneMatch: string | undefined): boolean =>
-  ifNoneMatch?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag) ?? false
 
 /**
  * If-Match lists the ETags of the accepted versions (RFC 9110, section 13.1.1). A weak ETag counts as strong: proxies weaken it when they

@@ -1,7 +1,6 @@
 // The ticket page at /t/TOKEN, for whoever has the link: no key, no cookie. Unknown, malformed and dead tokens have one answer. Must log no
 // token, and let nothing but the page itself keep it.
 
-import { createHash } from 'node:crypto'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 import { LRUCache } from 'lru-cache'
 import { logosOf } from '../courier/emails/logos.ts'
@@ -13,6 +12,7 @@ import { qrPictures } from '../operations/ticket-qr.ts'
 import { createAttempts } from './attempts.ts'
 import type { limitFailures } from './authenticate.ts'
 import { apiErrorOfExpress, methodNotAllowed } from './errors.ts'
+import { digestOf, isKnown } from './etag.ts'
 import { logError } from './log-requests.ts'
 import { pageCalendar, pageFacts, type TicketPage } from './ticket-page-facts.ts'
 import { noTicketPage, pageFiles, policyOf, type SentPage, ticketPage } from './ticket-page-html.ts'
@@ -67,8 +67,7 @@ export function ticketPageRouter({ dataApi, tokens, countFailure, mailFrom }: Ti
     if (req.path.endsWith('/')) return void res.redirect(301, `../${req.params.token}`)
     const etag = etagOf(page)
     res.set({ ETag: etag, [verdictHeader]: 'found' })
-    // A proxy that compresses makes the ETag a weak one.
-    if (req.get('If-None-Match')?.replace(/^W\//, '') === etag) return void res.status(304).end()
+    if (isKnown(etag, req.get('If-None-Match'))) return void res.status(304).end()
     const { ticket_code } = page.attendee
     // Drawn in a thirtieth of the time that a PNG takes, and sharp on paper.
     const picture = ticket_code === null ? undefined : await qrPictures.svg.draw({ ticket_code })
@@ -123,8 +122,7 @@ const setHeaders: RequestHandler = (_req, res, next) => {
 }
 
 /** Of what the page shows, so that nothing is drawn for a browser that has it. */
-const etagOf = (page: TicketPage): string =>
-  `"${createHash('sha256').update(pageFiles().version).update(JSON.stringify(page)).digest('base64url')}"`
+const etagOf = (page: TicketPage): string => `"${digestOf(pageFiles().version + JSON.stringify(page))}"`
 
 /** As server.ts answers errors, but for people. */
 const answerError: ErrorRequestHandler = (error, req, res, _next) => {
