@@ -542,6 +542,93 @@ begin
 end
 $$;
 
+create or replace function api.enforce_payment_deadlines (
+  "limit" integer default 100
+)
+  returns json
+  language plpgsql
+  security definer
+  set search_path to ''
+  set enable_bitmapscan to 'off'
+  set enable_seqscan to 'off'
+  set enable_sort to 'off'
+  set enable_incremental_sort to 'off'
+  as $$
+declare
+  v_due uuid[];
+begin
+  -- Nobody is reminded where e-mails are held, so nobody is late there.
+  if private.is_held() then
+    return json_build_object('expired', 0, 'reminded', 0, 'has_more', false);
+  end if;
+  v_due := array(
+    with due as (
+      select
+        d.id, d.payment_check_at, row_number() over (partition by o.organisation_id order by d.payment_check_at, d.id) as turn
+      from unnest(private.organisations_with_deadlines()) o (organisation_id)
+      cross join lateral (
+        select d.id, d.payment_check_at
+        from public.orders d
+        where d.organisation_id = o.organisation_id and d.payment_check_at <= now()
+        order by d.organisation_id, d.payment_check_at, d.id
+        limit enforce_payment_deadlines."limit"
+      ) d
+    )
+    select d.id from due d order by d.turn, d.payment_check_at, d.id limit enforce_payment_deadlines."limit"
+  );
+  return json_build_object(
+    'expired', cardinality(private.expire_orders(v_due)),
+    'reminded', cardinality(private.remind_of_payments(v_due)),
+    'has_more', cardinality(v_due) >= enforce_payment_deadlines."limit"
+  );
+end
+$$;
+
+create or replace function api.expire_waiting_list_offers()
+  returns json
+  language plpgsql
+  security definer
+  set search_path to ''
+  as $$
+declare
+  v_most constant integer := 100;
+  v_event_id uuid;
+  v_expired integer := 0;
+begin
+  -- Nobody reads an offer where e-mails are held.
+  if private.is_held() then
+    return json_build_object('expired', 0, 'has_more', false);
+  end if;
+  for v_event_id in
+    select w.event_id
+    from public.waiting_list_entries w
+    where w.status = 'offered' and w.offer_expires_at <= now()
+    group by w.event_id
+    order by min(w.offer_expires_at)
+  loop
+    -- As private.lock_event_shared, without waiting.
+    continue when not pg_try_advisory_xact_lock_shared(1, hashtext(v_event_id::text));
+    update public.waiting_list_entries w set status = 'expired'
+    where w.id = any (array(
+      select d.id
+      from public.waiting_list_entries d
+      where d.event_id = v_event_id and d.status = 'offered' and d.offer_expires_at <= now()
+      order by d.id
+      limit v_most
+      for no key update skip locked
+    ));
+    get diagnostics v_expired = row_count;
+    exit when v_expired > 0;
+  end loop;
+  return json_build_object(
+    'expired', v_expired,
+    'has_more', v_expired > 0 and exists (
+      select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
+    )
+  );
+end
+$$;
+
 create or replace function api.import_attendees (
   event_id uuid,
   attendees jsonb,

@@ -176,6 +176,10 @@ as $$
 declare
   v_due uuid[];
 begin
+  -- Nobody is reminded where e-mails are held, so nobody is late there.
+  if private.is_held() then
+    return json_build_object('expired', 0, 'reminded', 0, 'has_more', false);
+  end if;
   v_due := array(
     with due as (
       select

@@ -17,6 +17,8 @@ async function arranged(
       /** Whether it is told that deliveries are held. */
       announce(names: Names): Promise<boolean>
       sends(names: Names): Promise<boolean>
+      /** Reminds of deadlines, and cancels after them. */
+      enforce(names: Names): Promise<unknown>
       /** What it is told of each queue. */
       held(names: Names): Promise<boolean[]>
       /** What it may claim: that of the organisation, if one is given, and given back at once. */
@@ -45,6 +47,7 @@ async function arranged(
           await as(names, 'select')
           return (await client.query('select not private.is_held() as sends')).rows[0].sends as boolean
         },
+        enforce: (names) => as(names, 'select api.enforce_payment_deadlines(1000000)'),
         held: async (names) =>
           (await as<{ held: boolean }[]>(names, 'select api.outbox_depth()')).map(({ held }) => held),
         async claim(names, organisationId) {
@@ -160,6 +163,21 @@ test('a file system that never keeps a name does not fill the row', async () => 
     for (let i = 0; i < 60; i++) await announce([`inodes:${i}:0:0`, 'made:4'])
     const { rows } = await client.query('select cardinality(names) as n, names[1] as newest from private.installations')
     expect(rows).toEqual([{ n: 50, newest: 'inodes:59:0:0' }])
+  })
+})
+
+test('where deliveries are held no deadline passes: nobody was reminded of it', async () => {
+  const organisation = await createOrganisation()
+  const { orderId } = await (await organisation.event()).payer()
+  await arranged(async ({ announce, enforce }, client) => {
+    await client.query("update public.orders set payment_due_at = now() - interval '1 day' where id = $1", [orderId])
+    const statusAfter = async (names: Names) => {
+      await enforce(names)
+      return (await client.query('select status from public.orders where id = $1', [orderId])).rows[0].status
+    }
+    await announce(home)
+    expect(await statusAfter(['inodes:7:8:9', 'made:5'])).toBe('pending')
+    expect(await statusAfter(home)).toBe('cancelled')
   })
 })
 
