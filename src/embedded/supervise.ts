@@ -56,6 +56,11 @@ export function supervise<S extends Server>(options: SuperviseOptions<S>): Super
           how = (error as Error).message
         }
       }
+      // A restart that was finished before it heard of the stop: nobody else would end it.
+      if (stopping.signal.aborted) {
+        await current.stop()
+        return null
+      }
       report(`${name} runs again.`)
     }
   }
@@ -67,8 +72,6 @@ export function supervise<S extends Server>(options: SuperviseOptions<S>): Super
       stopping.abort()
       await current.stop()
       await watched
-      // A restart may have finished meanwhile.
-      await current.stop()
     },
   }
 }

@@ -1,6 +1,7 @@
 // How often a server that ends by itself is started again, with real processes that live as long as the test says.
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { ending } from '../../src/embedded/processes.ts'
@@ -17,7 +18,13 @@ function launch() {
   return { child, ended, stop }
 }
 
-function supervised(options: { restartDelaysMs: number[]; recoveredAfterMs: number }) {
+type Options = {
+  restartDelaysMs: number[]
+  recoveredAfterMs: number
+  beforeRestart?: (signal: AbortSignal) => Promise<unknown>
+}
+
+function supervised({ beforeRestart = async () => {}, ...options }: Options) {
   const started: ChildProcess[] = []
   const reports: string[] = []
   const start = () => {
@@ -28,7 +35,10 @@ function supervised(options: { restartDelaysMs: number[]; recoveredAfterMs: numb
   const { failed, stop } = supervise({
     name: 'Sleep',
     first: start(),
-    restart: async () => start(),
+    async restart(signal) {
+      await beforeRestart(signal)
+      return start()
+    },
     report: (message) => reports.push(message),
     ...options,
   })
@@ -58,4 +68,19 @@ test('ends that are far apart do not add up', async () => {
   expect(await Promise.race([failed, 'no failure'])).toBe('no failure')
   await stop()
   expect(started.map((child) => child.signalCode)).not.toContain(null)
+})
+
+test('a restart that is finished after the stop began is ended as well, and the stop with it', async () => {
+  const { started, stop, reports } = supervised({
+    restartDelaysMs: [0],
+    recoveredAfterMs: 60_000,
+    beforeRestart: (signal) => once(signal, 'abort'),
+  })
+  started[0]?.kill('SIGKILL')
+  await expect.poll(() => reports).toHaveLength(1)
+  // Until the restart waits for it.
+  await sleep(50)
+  await stop()
+  expect(started.map(({ signalCode }) => signalCode)).not.toContain(null)
+  expect(reports).toHaveLength(1)
 })
