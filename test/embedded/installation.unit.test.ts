@@ -37,7 +37,8 @@ test('a copy has none of them, even with all times preserved and put in the plac
   renameSync(dataDir, join(folder, 'original'))
   renameSync(join(folder, 'backup'), dataDir)
   const ofTheCopy = namesOfDataDirectory(dataDir)
-  expect(ofTheCopy).toHaveLength(names.length)
+  // When it was made is among them, unless that was in the same tick of the clock as the last change.
+  expect(ofTheCopy[0]).toMatch(/^inodes:/)
   for (const name of ofTheCopy) expect(names).not.toContain(name)
 })
 
