@@ -75,9 +75,10 @@ const Environment = z.object({
       (value) => /^(true|false|\d{1,2})$/.test(value) || value.split(',').every(isAddressOrSubnet),
       'must be true, false, a number of proxies, or their addresses or subnets, separated by commas',
     )
-    .transform((value) => (/^\d+$/.test(value) ? Number(value) : value === 'true' || (value !== 'false' && value)))
-    // No proxy is what false says.
-    .transform((value) => value !== 0 && value)
+    // No proxies are what false says.
+    .transform((value) =>
+      /^\d+$/.test(value) ? Number(value) || false : value === 'true' || (value !== 'false' && value),
+    )
     .default(false),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
   SUPABASE_URL: httpUrl.optional(),
