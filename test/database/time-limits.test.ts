@@ -12,7 +12,10 @@ async function arrange() {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const claims = { organisation_id: organisation.id, family_id: randomUUID(), source: 'api' }
-  /** In a transaction of its own, as the Data API does; with time for one part of the list, or as much as it takes. */
+  /**
+   * In a transaction of its own, as the Data API does; with time for one part of the list, or as much as it takes. The limit is lifted
+   * within the statement: the next one would have no time to begin.
+   */
   const call = async (role: string, sql: string, values: unknown[], statementTimeout: '1ms' | '0') => {
     const client = await studio.connect()
     try {
@@ -22,10 +25,10 @@ async function arrange() {
         role,
       ])
       const { rows } = await client.query(
-        `select ${sql} as outcome from set_config('statement_timeout', '${statementTimeout}', true)`,
+        `select ${sql} as outcome, set_config('statement_timeout', '0', true)
+         from set_config('statement_timeout', '${statementTimeout}', true)`,
         values,
       )
-      await client.query("select set_config('statement_timeout', '0', true)")
       await client.query('commit')
       return rows[0].outcome
     } finally {
