@@ -1,7 +1,7 @@
-// Two scratch clusters for a project folder, for roles belong to a cluster: one gets the schema files in the order of their
-// names, the other the migrations as they are applied everywhere, both as `postgres`. Nothing of them is kept.
+// Two scratch clusters for a project folder, for roles belong to a cluster: one gets the schema files in the order of
+// supabase/config.toml, the other the migrations as they are applied everywhere, both as `postgres`. Nothing of them is kept.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { Client, DatabaseError } from 'pg'
 import { interruption } from '../src/embedded/interruption.ts'
@@ -43,19 +43,34 @@ export async function withProjectDatabases<T>(
 }
 
 async function applySchemas(databaseUrl: string, projectDir: string): Promise<void> {
-  const folder = join(projectDir, 'supabase', 'schemas')
-  const files = existsSync(folder)
-    ? readdirSync(folder)
-        .filter((name) => name.endsWith('.sql'))
-        .sort()
-    : []
+  const folder = join(projectDir, 'supabase')
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    for (const name of files) await applyFile(client, join(folder, name))
+    for (const path of schemaFiles(folder)) await applyFile(client, join(folder, path))
   } finally {
     await client.end()
   }
+}
+
+/**
+ * The files of supabase/schemas in the order in which they are applied: that of `schema_paths` in supabase/config.toml, or of their
+ * names if it has none, as for the Supabase CLI.
+ * @returns paths within supabase/
+ */
+export function schemaFiles(folder: string): string[] {
+  const config = join(folder, 'config.toml')
+  const found = globSync('schemas/**/*.sql', { cwd: folder }).sort()
+  const list = existsSync(config) && /^schema_paths = \[\n(.*?)^\]/ms.exec(readFileSync(config, 'utf8'))?.[1]
+  if (!list) return found
+  const files = [...list.matchAll(/^ *"\.\/(.+)",$/gm)].map(([, path = '']) => path)
+  const unlisted = found.filter((path) => !files.includes(path))
+  if (unlisted.length > 0) {
+    throw new StartError(
+      `Add to schema_paths in supabase/config.toml, where it belongs in the order: ${unlisted.join(', ')}.`,
+    )
+  }
+  return files
 }
 
 async function applyFile(client: Client, path: string): Promise<void> {

@@ -26,7 +26,7 @@ export type LogoFetcher = {
   close(): void
 }
 
-// The limits are constraints in supabase/schemas/51_logos.sql, too.
+// The limits are constraints in supabase/schemas/10-organisations/logos.sql, too.
 const maxBytes = 256 * 1024
 const maxPixels = 2000
 const maxRedirects = 3

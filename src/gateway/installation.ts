@@ -1,5 +1,5 @@
 // Names the Supabase project that a process uses, and says what it means that deliveries are held: see `private.is_held` in
-// 31_installation.sql.
+// 90-outbox/installation.sql.
 
 import { isIP } from 'node:net'
 

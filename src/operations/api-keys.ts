@@ -1,4 +1,4 @@
-// The calling key itself. SQL: supabase/schemas/07_api_keys.sql.
+// The calling key itself. SQL: supabase/schemas/10-organisations/api-keys.sql.
 
 import * as z from 'zod'
 import { type Operation, scopes } from '../operation.ts'

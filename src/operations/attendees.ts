@@ -1,4 +1,4 @@
-// Attendees. SQL: supabase/schemas/17_attendees.sql and 18_attendee_operations.sql.
+// Attendees. SQL: supabase/schemas/60-attendees/.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

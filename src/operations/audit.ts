@@ -1,4 +1,4 @@
-// The audit trail. SQL: supabase/schemas/42_audit.sql.
+// The audit trail. SQL: supabase/schemas/90-outbox/audit-trail.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

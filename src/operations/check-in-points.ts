@@ -1,5 +1,5 @@
 // Check-in points: gates, days and workshops of an event, and the list that a scanner at one of them works from. SQL:
-// supabase/schemas/22_check_in_points.sql and 47_door_list.sql.
+// supabase/schemas/80-check-ins/points.sql and 80-check-ins/door-list.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

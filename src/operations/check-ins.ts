@@ -1,4 +1,4 @@
-// Check-ins: scans of tickets at the door. SQL: supabase/schemas/23_check_ins.sql and 24_check_in_operations.sql.
+// Check-ins: scans of tickets at the door. SQL: supabase/schemas/80-check-ins/.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

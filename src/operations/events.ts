@@ -1,4 +1,4 @@
-// Events. SQL: supabase/schemas/09_events.sql and 10_event_operations.sql.
+// Events. SQL: supabase/schemas/20-events/.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

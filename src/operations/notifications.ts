@@ -1,5 +1,5 @@
 // Notifications (the log of changes) and their deliveries to webhook endpoints.
-// SQL: supabase/schemas/27_notifications.sql to 31_webhook_delivery_operations.sql.
+// SQL: supabase/schemas/90-outbox/notifications.sql to 90-outbox/delivery-operations.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

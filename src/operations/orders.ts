@@ -1,4 +1,4 @@
-// Orders. SQL: supabase/schemas/15_orders.sql, 16_order_operations.sql, 21_payments.sql and 41_payment_deadlines.sql.
+// Orders. SQL: supabase/schemas/50-orders/.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -1,4 +1,4 @@
-// Promo codes. SQL: supabase/schemas/13_promo_codes.sql and 14_promo_code_operations.sql.
+// Promo codes. SQL: supabase/schemas/40-promo-codes/.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

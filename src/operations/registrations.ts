@@ -1,5 +1,5 @@
 // Registration: creates an order with its attendees, for one guest, a group, or each guest of an import.
-// SQL: supabase/schemas/22_registrations.sql and 40_imports.sql; the rules are in 15_orders.sql to 20_places.sql.
+// SQL: supabase/schemas/60-attendees/registrations.sql and 60-attendees/imports.sql; the rules are in 50-orders/table.sql to 60-attendees/places.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -1,4 +1,4 @@
-// Ticket types. SQL: supabase/schemas/11_ticket_types.sql and 12_ticket_type_operations.sql.
+// Ticket types. SQL: supabase/schemas/30-ticket-types/.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

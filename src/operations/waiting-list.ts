@@ -1,4 +1,4 @@
-// The waiting list of sold-out ticket types. SQL: supabase/schemas/49_waiting_list.sql and 50_waiting_list_operations.sql.
+// The waiting list of sold-out ticket types. SQL: supabase/schemas/70-waiting-list/.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

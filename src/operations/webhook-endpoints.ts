@@ -1,4 +1,4 @@
-// Webhook endpoints. SQL: supabase/schemas/25_webhook_endpoints.sql and 26_webhook_endpoint_operations.sql.
+// Webhook endpoints. SQL: supabase/schemas/90-outbox/endpoints.sql and endpoint-operations.sql.
 
 import * as z from 'zod'
 import type { Operation } from '../operation.ts'

@@ -1,8 +1,9 @@
 // REST held against MCP held against OpenAPI: three projections of one list must say the same of every operation.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
+import { schemaFiles } from '../../../scripts/project-databases.ts'
 import { describeApi } from '../../../src/http/openapi/document.ts'
 import { examples, isError } from '../../../src/http/openapi/examples.ts'
 import { isRead, type Operation, pathParameters } from '../../../src/operation.ts'
@@ -139,8 +140,8 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 /** What follows the first status of an error, word by word. */
 const errorSentence = (comment: string) => /\b4\d\d .*$/s.exec(comment)?.[0].split(/[^a-z_]+/) ?? []
 
-const sql = readdirSync('supabase/schemas')
-  .map((file) => readFileSync(`supabase/schemas/${file}`, 'utf8'))
+const sql = schemaFiles('supabase')
+  .map((file) => readFileSync(`supabase/${file}`, 'utf8'))
   .join('\n')
 
 test('every body and every object has a name, and a body that has forms is one of named ones', () => {

@@ -1,0 +1,168 @@
+-- Generators, formats and validity of values: ids, codes, times, e-mail addresses and metadata. Reads no table.
+
+-- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of sub-millisecond precision (its method 3), then random bits.
+-- Ids sort by creation, also within one registration; keyset pages rely on it. PostgreSQL has its own from version 18 on.
+create function private.uuid_v7() returns uuid
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_microseconds bigint := date_part('epoch', clock_timestamp()) * 1000000;
+begin
+  return encode(
+    overlay(
+      uuid_send(gen_random_uuid())
+      placing int8send((v_microseconds / 1000 << 16) | x'7000'::bigint | (v_microseconds % 1000 * 4096 / 1000))
+      from 1 for 8
+    ),
+    'hex'
+  )::uuid;
+end
+$$;
+grant execute on function private.uuid_v7() to api_key, authenticated;
+
+-- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken
+-- from the sha256 of one random UUID (122 bits): safe up to 24 characters.
+create function private.random_code(length integer) returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_bytes bytea := sha256(uuid_send(gen_random_uuid()));
+  v_code text := '';
+begin
+  for i in 0..length - 1 loop
+    v_code := v_code || substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(v_bytes, i) & 31), 1);
+  end loop;
+  return v_code;
+end
+$$;
+
+-- 128 bits in hex: no character that a mail program might take for the end of a link.
+create function private.random_token() returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return encode(substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16), 'hex');
+end
+$$;
+
+-- RFC 3339 in UTC with milliseconds, independent of the time zone of the session.
+create function private.rfc3339(moment timestamptz) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
+grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
+
+-- Addresses that fit an e-mail header without quotes or another alphabet: everything that zod's z.email() accepts, and a
+-- little more.
+create function private.is_email_address(address text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(address) <= 254
+    and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$';
+end
+$$;
+grant execute on function private.is_email_address(text) to api_key, authenticated;
+
+-- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
+create function private.is_courier_url(url text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(url) <= 2000
+    and url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$';
+end
+$$;
+grant execute on function private.is_courier_url(text) to api_key, authenticated;
+
+-- The currencies that are paid with: ISO 4217 List One as of February 2026 (six-group.com, taken from the repository
+-- datasets/currency-codes), without its codes for funds, metals, units of account and tests.
+create function private.is_currency(code text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return code = any ('{
+    AED,AFN,ALL,AMD,AOA,ARS,AUD,AWG,AZN,BAM,BBD,BDT,BHD,BIF,BMD,BND,BOB,BRL,BSD,BTN,BWP,BYN,BZD,CAD,CDF,CHF,CLP,CNY,COP,CRC,
+    CUP,CVE,CZK,DJF,DKK,DOP,DZD,EGP,ERN,ETB,EUR,FJD,FKP,GBP,GEL,GHS,GIP,GMD,GNF,GTQ,GYD,HKD,HNL,HTG,HUF,IDR,ILS,INR,IQD,IRR,
+    ISK,JMD,JOD,JPY,KES,KGS,KHR,KMF,KPW,KRW,KWD,KYD,KZT,LAK,LBP,LKR,LRD,LSL,LYD,MAD,MDL,MGA,MKD,MMK,MNT,MOP,MRU,MUR,MVR,MWK,
+    MXN,MYR,MZN,NAD,NGN,NIO,NOK,NPR,NZD,OMR,PAB,PEN,PGK,PHP,PKR,PLN,PYG,QAR,RON,RSD,RUB,RWF,SAR,SBD,SCR,SDG,SEK,SGD,SHP,SLE,
+    SOS,SRD,SSP,STN,SVC,SYP,SZL,THB,TJS,TMT,TND,TOP,TRY,TTD,TWD,TZS,UAH,UGX,USD,UYU,UZS,VED,VES,VND,VUV,WST,XAF,XCD,XCG,XOF,
+    XPF,YER,ZAR,ZMW,ZWG
+  }'::text[]);
+end
+$$;
+
+-- An address that people open: without credentials, which everybody would see, and without characters that are invisible or turn
+-- the direction of the text, which make it look like another one.
+create function private.is_web_url(url text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(url) <= 2000
+    and url ~ '^https?://[^/?#@\\[:space:]]+([/?#][^[:space:]]*)?$'
+    and url !~ '[\u0001-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]';
+end
+$$;
+
+-- Whether a number survives being read and written as a double. Integers beyond 2^53 - 1 do not, and below the least double
+-- Postgres rejects the cast.
+create function private.is_double(number numeric) returns boolean
+language plpgsql immutable set search_path = '' set extra_float_digits = 1
+as $$
+begin
+  return case
+    when number = 0 then true
+    when abs(number) > 9007199254740991 or abs(number) < 4e-324 then false
+    else number::float8::text::numeric = number
+  end;
+end
+$$;
+grant execute on function private.is_double(numeric) to api_key, authenticated;
+
+-- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
+-- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which
+-- JavaScript treats as the prototype.
+create function private.is_metadata(value jsonb) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when jsonb_typeof(value) <> 'object' then false
+    else (
+      select count(*) <= 50
+        and coalesce(bool_and(
+          length(e.key) between 1 and 40
+          and e.key <> '__proto__'
+          and coalesce(length(e.value #>> '{}'), 0) <= 500
+          and case jsonb_typeof(e.value)
+            when 'number' then private.is_double((e.value #>> '{}')::numeric)
+            else jsonb_typeof(e.value) in ('string', 'boolean', 'null')
+          end
+        ), true)
+      from jsonb_each(value) e
+    )
+  end;
+end
+$$;
+grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
+
+-- "EUR 49.00": minor units in the decimals of the currency (ISO 4217).
+create function private.money_text(amount bigint, currency text) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_decimals integer := case
+    when currency in (
+      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
+    ) then 0
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 3
+    else 2
+  end;
+begin
+  return currency || ' ' || round(amount / (10::numeric ^ v_decimals), v_decimals);
+end
+$$;
+grant execute on function private.money_text(bigint, text) to authenticated;

@@ -1,0 +1,296 @@
+-- API keys: created once, shown once, stored as a SHA-256 hash. The gateway resolves a hash to a principal; from then on
+-- every request carries the key's id in its token and is checked again in its own transaction, so a revocation takes effect
+-- at once.
+
+create table public.api_keys (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  family_id uuid not null,
+  name text not null,
+  prefix text not null,
+  scopes public.api_scope[] not null,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint api_keys_pkey primary key (id),
+  constraint api_keys_prefix_key unique (prefix),
+  constraint api_keys_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint api_keys_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint api_keys_prefix_is_of_a_live_key check (prefix ~ '^usher_live_[0-9A-Za-z]{8}$'),
+  constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
+);
+comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
+comment on column public.api_keys.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.api_keys.organisation_id is 'The organisation that it belongs to.';
+comment on column public.api_keys.name is 'What it is for, for people.';
+comment on column public.api_keys.scopes is 'What it may do.';
+comment on column public.api_keys.expires_at is 'From when on it is refused. Empty: it does not expire.';
+comment on column public.api_keys.revoked_at is 'Set it to refuse the key at once, for good.';
+comment on column public.api_keys.created_at is 'When the row was added.';
+comment on column public.api_keys.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.api_keys.family_id is
+  'Shared by keys that replace one another by rotation. Idempotency keys and the rate limit belong to the family, so a rotation between two tries doubles neither an order nor the allowance.';
+comment on column public.api_keys.prefix is 'First characters of the key, to recognise it by. The key itself is not stored.';
+comment on column public.api_keys.last_used_at is 'Stamped at most once a minute.';
+
+create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
+
+-- In schema private: no table that an organiser may read contains anything of the secret.
+create table private.api_key_hashes (
+  key_hash bytea not null,
+  api_key_id uuid not null,
+  constraint api_key_hashes_pkey primary key (key_hash),
+  constraint api_key_hashes_api_key_id_key unique (api_key_id),
+  constraint api_key_hashes_api_key_id_fkey foreign key (api_key_id)
+    references public.api_keys (id) on delete cascade,
+  constraint api_key_hashes_key_hash_is_sha256 check (octet_length(key_hash) = 32)
+);
+comment on table private.api_key_hashes is 'SHA-256 of each whole API key.';
+
+alter table private.api_key_hashes enable row level security;
+
+-- Scopes of the calling key as they are now.
+create function private.current_scopes() returns public.api_scope[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
+end
+$$;
+grant execute on function private.current_scopes() to api_key;
+
+-- Raises 401 when the key is unknown, revoked or expired.
+create function private.assert_usable_key(key public.api_keys) returns void
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if key.id is null then
+    perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
+  elsif key.revoked_at is not null then
+    perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
+  elsif key.expires_at <= now() then
+    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
+  end if;
+end
+$$;
+
+create function private.tg_api_keys__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    new.family_id := coalesce(new.family_id, new.id);
+  elsif old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at then
+    perform private.refuse(
+      409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
+    );
+  elsif old.revoked_at is null and new.revoked_at is not null then
+    -- Always now(), whatever moment was given: a key is revoked or it is not. A later end is set in expires_at.
+    new.revoked_at := now();
+  end if;
+  return new;
+end
+$$;
+create trigger api_keys_050_derived before update of created_at, updated_at on public.api_keys
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'created_at', 'updated_at');
+create trigger api_keys_100_guard before insert or update on public.api_keys
+  for each row execute function private.tg_api_keys__guard();
+create trigger api_keys_300_name before insert or update of name on public.api_keys
+  for each row execute function private.tg__assert_name();
+create trigger api_keys_900_updated_at before update of name, scopes, expires_at, revoked_at on public.api_keys
+  for each row execute function private.tg__set_updated_at();
+
+revoke all on public.api_keys from anon, authenticated, service_role;
+
+alter table public.api_keys enable row level security;
+create policy api_keys_select_itself on public.api_keys for select to api_key
+  using (id = (select private.current_api_key_id()));
+create policy api_keys_select_ownership on public.api_keys for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner}')));
+create policy api_keys_update_ownership on public.api_keys for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner}')));
+grant select on public.api_keys to api_key, authenticated;
+grant update (name, scopes, expires_at, revoked_at) on public.api_keys to authenticated;
+
+-- Security definer: gateway may read no table. last_used_at is stamped here and not in check_request, because most requests
+-- are reads, in transactions that may not write; the gateway resolves a key again every minute.
+create function api.resolve_api_key(key_hash text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_key public.api_keys;
+begin
+  select k.* into v_key
+  from private.api_key_hashes h
+  join public.api_keys k on k.id = h.api_key_id
+  where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
+
+  perform private.assert_usable_key(v_key);
+
+  update public.api_keys k set last_used_at = now()
+  where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
+
+  return (
+    select json_build_object(
+      'api_key_id', v_key.id,
+      'family_id', v_key.family_id,
+      'organisation_id', v_key.organisation_id,
+      'scopes', to_jsonb(v_key.scopes),
+      'rate_limit_per_minute', p.rate_limit_per_minute
+    )
+    from public.organisations o
+    join public.plans p on p.name = o.plan
+    where o.id = v_key.organisation_id
+  );
+end
+$$;
+comment on function api.resolve_api_key(text) is
+  'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
+grant execute on function api.resolve_api_key(text) to gateway;
+
+-- PostgREST runs it first in every request, in the same transaction and as the role of the token. It checks the key as it is
+-- now: the gateway may cache a principal for a minute, this function may not.
+-- Security definer: it must see the key whatever the role may see.
+create function private.check_request() returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+  v_role text := v_claims ->> 'role';
+  v_headers jsonb;
+  v_key public.api_keys;
+begin
+  if v_role <> 'api_key' and v_role not like 'scope\_%' then
+    return;
+  end if;
+  -- Schema public is behind the Data API for people who sign in. A key calls functions of schema api, and nothing else.
+  v_headers := current_setting('request.headers', true);
+  if current_setting('request.path', true) not like '/rpc/%'
+    or coalesce(v_headers ->> 'content-profile', 'api') <> 'api'
+    or coalesce(v_headers ->> 'accept-profile', 'api') <> 'api' then
+    perform private.refuse(403, 'forbidden', 'API keys call functions of schema api only.');
+  end if;
+
+  select k.* into v_key
+  from public.api_keys k
+  where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
+
+  perform private.assert_usable_key(v_key);
+
+  if v_role <> 'api_key' and not (private.scope_of_role(v_role) = any (v_key.scopes)) then
+    perform private.refuse(
+      403, 'missing_scope', 'The API key lacks the scope this operation needs.',
+      details => jsonb_build_object('scope', private.scope_of_role(v_role)),
+      hint => 'Use a key that has the scope, or add the scope to this key.'
+    );
+  end if;
+end
+$$;
+comment on function private.check_request() is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
+grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
+
+alter role authenticator set pgrst.db_pre_request = 'private.check_request';
+-- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
+-- has a million rows.
+alter role authenticator set enable_seqscan = off;
+
+create function api.get_api_key() returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'object', 'api_key',
+      'id', k.id,
+      'name', k.name,
+      'prefix', k.prefix,
+      'scopes', to_jsonb(k.scopes),
+      'organisation', json_build_object(
+        'object', 'organisation',
+        'id', o.id,
+        'name', o.name,
+        'slug', o.slug,
+        'plan', o.plan
+      ),
+      'rate_limit_per_minute', p.rate_limit_per_minute,
+      'expires_at', private.rfc3339(k.expires_at),
+      'created_at', private.rfc3339(k.created_at),
+      'updated_at', private.rfc3339(k.updated_at)
+    )
+    from public.api_keys k
+    join public.organisations o on o.id = k.organisation_id
+    join public.plans p on p.name = o.plan
+    where k.id = (select private.current_api_key_id())
+  );
+end
+$$;
+comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
+grant execute on function api.get_api_key() to api_key;
+
+-- For the command line, which generates the key and passes its hash: the key itself never reaches the database.
+create function private.create_api_key(
+  organisation_slug text,
+  name text,
+  scopes public.api_scope[],
+  prefix text,
+  key_hash bytea,
+  expires_at timestamptz default null,
+  family_id uuid default null
+) returns public.api_keys
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+  v_key public.api_keys;
+begin
+  select o.id into v_organisation_id from public.organisations o where o.slug = organisation_slug;
+  if not found then
+    perform private.refuse(
+      404, 'not_found', 'There is no organisation with this slug.', 'organisation',
+      hint => 'Create it first: usher organisations create.'
+    );
+  end if;
+
+  insert into public.api_keys (organisation_id, family_id, name, prefix, scopes, expires_at)
+  values (
+    v_organisation_id, create_api_key.family_id, create_api_key.name, create_api_key.prefix,
+    create_api_key.scopes, create_api_key.expires_at
+  )
+  returning * into v_key;
+
+  insert into private.api_key_hashes (api_key_id, key_hash) values (v_key.id, create_api_key.key_hash);
+  return v_key;
+end
+$$;
+
+-- The new key takes over name, scopes, expiry and family; the old one works until the overlap ends.
+create function private.rotate_api_key(prefix text, new_prefix text, new_key_hash bytea, overlap interval)
+returns public.api_keys
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_old public.api_keys;
+begin
+  select k.* into v_old from public.api_keys k where k.prefix = rotate_api_key.prefix for no key update;
+  if not found then
+    perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
+  end if;
+  perform private.assert_usable_key(v_old);
+  if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
+    perform private.refuse(
+      409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
+      hint => 'Rotate the key that replaced it: usher keys list shows it.'
+    );
+  end if;
+
+  update public.api_keys k set expires_at = least(k.expires_at, now() + overlap) where k.id = v_old.id;
+
+  return private.create_api_key(
+    (select o.slug from public.organisations o where o.id = v_old.organisation_id),
+    v_old.name, v_old.scopes, new_prefix, new_key_hash, v_old.expires_at, v_old.family_id
+  );
+end
+$$;

@@ -1,0 +1,221 @@
+-- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. And what is not
+-- granted as a column: ticket codes. All security definer, because they write what members may not, and check the role themselves.
+
+-- The organisation that a caller means: the one named, or the only one there is. Refuses one in which they have none of the roles.
+-- In the SQL editor every organisation may be meant.
+create function private.organisation_meant(organisation_id uuid, roles public.organisation_role[]) returns uuid
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+begin
+  if private.claims() ->> 'role' = 'authenticated' then
+    v_ids := array(select o from private.organisations_as(roles) o);
+  else
+    v_ids := array(select o.id from public.organisations o where organisation_id is null or o.id = organisation_id limit 2);
+  end if;
+  if organisation_id is null and cardinality(v_ids) = 1 then
+    return v_ids[1];
+  elsif organisation_id is null then
+    perform private.refuse_value('organisation_id', 'Say which organisation.', 'There is more than one, or none.');
+  elsif organisation_id <> all (v_ids) then
+    perform private.refuse_not_found('organisation_id');
+  end if;
+  return organisation_id;
+end
+$$;
+
+-- CRC-32 of IEEE 802.3, as zlib computes it.
+create function private.crc32(data bytea) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_crc bigint := x'ffffffff'::bigint;
+begin
+  for i in 0..length(data) - 1 loop
+    v_crc := v_crc # get_byte(data, i);
+    for bit in 1..8 loop
+      v_crc := (v_crc >> 1) # (case when v_crc & 1 = 1 then x'edb88320'::bigint else 0 end);
+    end loop;
+  end loop;
+  return v_crc # x'ffffffff'::bigint;
+end
+$$;
+
+create function private.base62(number numeric, length integer) returns text
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_text text := '';
+  v_rest numeric := number;
+begin
+  for i in 1..length loop
+    v_text := substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (v_rest % 62)::integer + 1, 1) || v_text;
+    v_rest := div(v_rest, 62);
+  end loop;
+  return v_text;
+end
+$$;
+
+-- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6.
+create function private.new_api_key() returns text
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_random bytea := sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+  v_number numeric := 0;
+  v_body text;
+begin
+  for i in 0..31 loop
+    v_number := v_number * 256 + get_byte(v_random, i);
+  end loop;
+  v_body := 'usher_live_' || private.base62(v_number, 32);
+  return v_body || private.base62(private.crc32(v_body::bytea), 6);
+end
+$$;
+
+create function public.create_api_key(
+  name text,
+  scopes public.api_scope[],
+  organisation_id uuid default null,
+  expires_at timestamptz default null
+) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.organisation_meant(organisation_id, '{owner}');
+  v_key text := private.new_api_key();
+  v_row public.api_keys;
+begin
+  if coalesce(cardinality(scopes), 0) = 0 or array_position(scopes, null) is not null then
+    perform private.refuse_value('scopes', 'A key has at least one scope.', 'events:read, for example.');
+  elsif expires_at <= now() then
+    perform private.refuse_value('expires_at', 'A key expires in the future.', 'Leave it empty for a key that does not expire.');
+  end if;
+  v_row := private.create_api_key(
+    (select o.slug from public.organisations o where o.id = v_organisation_id), name, scopes, left(v_key, 19),
+    sha256(v_key::bytea), expires_at
+  );
+  return json_build_object(
+    'key', v_key, 'prefix', v_row.prefix, 'name', v_row.name, 'scopes', v_row.scopes, 'expires_at', private.rfc3339(v_row.expires_at)
+  );
+end
+$$;
+comment on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) is
+  'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+revoke all on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) from public, anon, service_role;
+grant execute on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) to authenticated;
+
+create function public.rotate_api_key(prefix text, overlap_hours integer default 24) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_key text := private.new_api_key();
+  v_row public.api_keys;
+begin
+  perform private.assert_owned_key(prefix);
+  if overlap_hours is null or overlap_hours not between 0 and 720 then
+    perform private.refuse_value('overlap_hours', 'The overlap is from 0 to 720 hours.', 'Use 0 if the old key has leaked.');
+  end if;
+  v_row := private.rotate_api_key(prefix, left(v_key, 19), sha256(v_key::bytea), make_interval(hours => overlap_hours));
+  return json_build_object(
+    'key', v_key, 'prefix', v_row.prefix, 'name', v_row.name, 'scopes', v_row.scopes, 'expires_at', private.rfc3339(v_row.expires_at)
+  );
+end
+$$;
+comment on function public.rotate_api_key(text, integer) is
+  'Replaces an API key, given by its prefix; the old one works for overlap_hours more: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
+revoke all on function public.rotate_api_key(text, integer) from public, anon, service_role;
+grant execute on function public.rotate_api_key(text, integer) to authenticated;
+
+create function public.revoke_api_key(prefix text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_row public.api_keys;
+begin
+  perform private.assert_owned_key(prefix);
+  update public.api_keys k set revoked_at = coalesce(k.revoked_at, now()) where k.prefix = revoke_api_key.prefix returning k.* into v_row;
+  return json_build_object('prefix', v_row.prefix, 'name', v_row.name, 'revoked_at', private.rfc3339(v_row.revoked_at));
+end
+$$;
+comment on function public.revoke_api_key(text) is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
+revoke all on function public.revoke_api_key(text) from public, anon, service_role;
+grant execute on function public.revoke_api_key(text) to authenticated;
+
+create function private.assert_owned_key(prefix text) returns void
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if not exists (
+    select from public.api_keys k
+    where k.prefix = assert_owned_key.prefix
+      and (
+        private.claims() ->> 'role' is distinct from 'authenticated'
+        or k.organisation_id in (select private.organisations_as('{owner}'))
+      )
+  ) then
+    perform private.refuse_not_found('prefix');
+  end if;
+end
+$$;
+
+-- Supabase Auth sends invitations to sign up; this gives somebody who has an account a role in the organisation.
+create function public.invite_member(
+  email text,
+  role public.organisation_role default 'viewer',
+  organisation_id uuid default null
+) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.organisation_meant(organisation_id, '{owner}');
+  v_user_id uuid;
+begin
+  select u.id into v_user_id from auth.users u where lower(u.email) = lower(btrim(invite_member.email));
+  if not found then
+    perform private.refuse(
+      404, 'not_found', 'Nobody with this e-mail address has an account.', 'email',
+      hint => 'Invite them in Studio, under Authentication, Users, Invite; then repeat this.'
+    );
+  end if;
+  insert into public.organisation_members as m (organisation_id, user_id, role)
+  values (v_organisation_id, v_user_id, invite_member.role)
+  on conflict on constraint organisation_members_pkey do update set role = excluded.role;
+  return json_build_object('organisation_id', v_organisation_id, 'user_id', v_user_id, 'role', invite_member.role);
+end
+$$;
+comment on function public.invite_member(text, public.organisation_role, uuid) is
+  'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }.';
+revoke all on function public.invite_member(text, public.organisation_role, uuid) from public, anon, service_role;
+grant execute on function public.invite_member(text, public.organisation_role, uuid) to authenticated;
+
+-- A person who owns an organisation may found another; the first one comes from the SQL editor or the command line.
+create function public.create_organisation(name text, slug text) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_user_id uuid := case private.claims() ->> 'role' when 'authenticated' then auth.uid() end;
+  v_organisation public.organisations;
+begin
+  if v_user_id is not null and not exists (select from private.organisations_as('{owner}')) then
+    perform private.refuse(
+      403, 'forbidden', 'Only an owner of an organisation may create another.', hint => 'Ask whoever runs this project.'
+    );
+  elsif exists (select from public.organisations o where o.slug = create_organisation.slug) then
+    perform private.refuse(409, 'already_exists', 'Another organisation has this slug.', 'slug', hint => 'Choose another one.');
+  elsif slug is null or slug !~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' then
+    perform private.refuse_value('slug', 'A slug has lower-case letters, digits and hyphens, at most 63.', 'acme-events, for example.');
+  end if;
+  insert into public.organisations (name, slug) values (create_organisation.name, create_organisation.slug)
+  returning * into v_organisation;
+  if v_user_id is not null then
+    insert into public.organisation_members (organisation_id, user_id, role) values (v_organisation.id, v_user_id, 'owner');
+  end if;
+  return json_build_object('id', v_organisation.id, 'name', v_organisation.name, 'slug', v_organisation.slug, 'plan', v_organisation.plan);
+end
+$$;
+comment on function public.create_organisation(text, text) is
+  'Creates an organisation, of which the caller becomes an owner: { id, name, slug, plan }.';
+revoke all on function public.create_organisation(text, text) from public, anon, service_role;
+grant execute on function public.create_organisation(text, text) to authenticated;

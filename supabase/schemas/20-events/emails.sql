@@ -1,0 +1,141 @@
+-- What guests are told of a change of their event, when, and by whom.
+
+-- What attendees are told of an event, and told again when it changes.
+create function private.announced(event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(f.key, f.value)
+    from jsonb_each(private.event_json(event)::jsonb) f
+    where f.key in ('name', 'starts_at', 'ends_at', 'timezone', 'venue', 'online_url')
+  );
+end
+$$;
+
+create table private.unannounced_changes (
+  event_id uuid not null,
+  previous jsonb not null,
+  changed_at timestamptz not null default now(),
+  constraint unannounced_changes_pkey primary key (event_id),
+  constraint unannounced_changes_event_id_fkey foreign key (event_id) references public.events (id) on delete cascade
+);
+comment on table private.unannounced_changes is 'Events that changed or were cancelled since their attendees were last told, with what these know, and when the last change was.';
+alter table private.unannounced_changes enable row level security;
+
+create function private.tg_events__note_change() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.unannounced_changes (event_id, previous) values (new.id, private.announced(old))
+  on conflict on constraint unannounced_changes_pkey do update set changed_at = now();
+  return null;
+end
+$$;
+create trigger events_500_note_change after update on public.events
+  for each row when (
+    -- What is edited while the event is completed is to be told once it is published again.
+    old.status in ('published', 'completed')
+    and (
+      new.status = 'cancelled'
+      or new.status in ('published', 'completed')
+      and (
+        new.name is distinct from old.name
+        or new.starts_at is distinct from old.starts_at
+        or new.ends_at is distinct from old.ends_at
+        or new.timezone is distinct from old.timezone
+        or new.venue_name is distinct from old.venue_name
+        or new.venue_address is distinct from old.venue_address
+        or new.venue_city is distinct from old.venue_city
+        or new.venue_postcode is distinct from old.venue_postcode
+        or new.venue_country is distinct from old.venue_country
+        or new.online_url is distinct from old.online_url
+      )
+    )
+  )
+  execute function private.tg_events__note_change();
+
+-- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
+-- one e-mail, with the first old and the last new; or that it was cancelled, once. The caller has locked the event. Returns how many
+-- e-mails.
+create function private.notify_of_event(event_id uuid) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_change private.unannounced_changes;
+  v_attendees uuid[];
+  v_pending uuid[];
+begin
+  select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if v_event.status not in ('published', 'cancelled') then
+    return 0;
+  end if;
+  delete from private.unannounced_changes c where c.event_id = v_event.id returning c.* into v_change;
+  if not found then
+    return 0;
+  end if;
+  if v_event.status = 'cancelled' then
+    return private.queue_attendee_emails(
+      'event_cancelled',
+      array(
+        select a.id
+        from public.ticket_types t
+        join public.attendees a on a.ticket_type_id = t.id
+        where t.event_id = v_event.id and a.cancelled_at = v_event.cancelled_at
+      )
+    );
+  end if;
+
+  v_attendees := array(
+    select a.id
+    from public.ticket_types t
+    join public.attendees a on a.ticket_type_id = t.id
+    -- Whoever registered since knows nothing else.
+    where t.event_id = v_event.id and a.status <> 'cancelled' and a.created_at <= v_change.changed_at
+  );
+  -- Locked, so that no courier takes one with what the event was before this transaction.
+  v_pending := array(
+    select e.attendee_id
+    from public.emails e
+    where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+    for no key update
+  );
+  return cardinality(v_pending) + private.queue_attendee_emails(
+    'event_changed',
+    array(
+      select a.id
+      from public.attendees a
+      where a.id = any (v_attendees)
+        and a.email_lower not in (select p.email_lower from public.attendees p where p.id = any (v_pending))
+    ),
+    v_change.previous,
+    now() + interval '10 minutes'
+  );
+end
+$$;
+grant execute on function private.notify_of_event(uuid) to scope_events_write;
+
+-- For owners and managers who are signed in, and for the SQL editor.
+create function public.notify_attendees(event_id uuid) returns integer
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform from public.events e
+  where e.id = notify_attendees.event_id
+    and (
+      private.claims() ->> 'role' is distinct from 'authenticated'
+      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
+    )
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.notify_of_event(event_id);
+end
+$$;
+comment on function public.notify_attendees(uuid) is
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled. Returns how many e-mails.';
+revoke all on function public.notify_attendees(uuid) from public, anon, service_role;
+grant execute on function public.notify_attendees(uuid) to authenticated;

@@ -1,0 +1,510 @@
+-- Operations on events. The rules are in the triggers of 20-events/table.sql, so that they hold for Studio as well. Every change
+-- of status goes through private.set_event_status.
+
+create function private.event_matches(
+  event public.events, starts_after timestamptz, starts_before timestamptz, phase public.event_phase, patterns text[]
+) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (starts_after is null or coalesce(event.starts_at >= starts_after, false))
+    and (starts_before is null or coalesce(event.starts_at < starts_before, false))
+    and (phase is null or private.event_phase(event) = phase)
+    and (
+      patterns is null
+      or private.search_form(concat_ws(' ', event.name, event.slug, event.venue_name, event.venue_city)) like all (patterns)
+    );
+end
+$$;
+grant execute on function private.event_matches(public.events, timestamptz, timestamptz, public.event_phase, text[]) to scope_events_read;
+
+-- Ids of the events of a page, newest first: see 00-ground/pages.sql. Dates, phase and search have no index: they are compared from the newest on
+-- until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
+create function private.find_events(
+  status public.event_status,
+  starts_after timestamptz,
+  starts_before timestamptz,
+  phase public.event_phase,
+  patterns text[],
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.event_status[] :=
+    case when find_events.status is null then enum_range(null::public.event_status) else array[find_events.status] end;
+begin
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join lateral (
+      select e.id
+      from public.events e
+      where e.organisation_id = any (v_organisation_ids)
+        and e.status = s.status
+        and e.id < before
+        and private.event_matches(e, starts_after, starts_before, phase, patterns)
+      order by e.organisation_id desc, e.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_events(public.event_status, timestamptz, timestamptz, public.event_phase, text[], uuid, integer) to scope_events_read;
+
+-- The same by start, those without one last.
+create function private.find_events_by_start(
+  status public.event_status,
+  starts_after timestamptz,
+  starts_before timestamptz,
+  phase public.event_phase,
+  patterns text[],
+  after private.start_position,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_statuses public.event_status[] := case
+    when find_events_by_start.status is null then enum_range(null::public.event_status)
+    else array[find_events_by_start.status]
+  end;
+  v_after_start timestamptz := after.starts_at;
+  v_after_id uuid := after.id;
+begin
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join lateral (
+      select e.id, coalesce(e.starts_at, 'infinity') as starts_at
+      from public.events e
+      where e.organisation_id = any (v_organisation_ids)
+        and e.status = s.status
+        and (coalesce(e.starts_at, 'infinity'), e.id) > (v_after_start, v_after_id)
+        and private.event_matches(e, starts_after, starts_before, phase, patterns)
+      order by e.organisation_id, coalesce(e.starts_at, 'infinity'), e.id
+      limit size
+    ) f
+    order by f.starts_at, f.id
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_events_by_start(public.event_status, timestamptz, timestamptz, public.event_phase, text[], private.start_position, integer)
+  to scope_events_read;
+
+create type public.event_sort as enum ('created_at', 'starts_at');
+
+create function api.list_events(
+  search text default null,
+  status public.event_status default null,
+  phase public.event_phase default null,
+  starts_after timestamptz default null,
+  starts_before timestamptz default null,
+  external_id text default null,
+  sort public.event_sort default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_by_start boolean := coalesce(sort = 'starts_at', false);
+  v_before uuid := private.before_cursor(case when not v_by_start then cursor end);
+  v_after private.start_position := private.after_start_cursor(case when v_by_start then cursor end);
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_event public.events;
+  v_item json;
+  v_items json[];
+  v_cursors text[];
+begin
+  if external_id is not null then
+    v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
+  elsif v_by_start then
+    v_ids := private.find_events_by_start(
+      list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_after, v_size + 1
+    );
+  else
+    v_ids := private.find_events(
+      list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_before, v_size + 1
+    );
+  end if;
+  for v_event in
+    select e.*
+    from unnest(v_ids) with ordinality i (id, place)
+    cross join lateral (select e.* from public.events e where e.id = i.id offset 0) e
+    where (list_events.status is null or e.status = list_events.status)
+      and e.id < v_before
+      and (coalesce(e.starts_at, 'infinity'), e.id) > (v_after.starts_at, v_after.id)
+      and private.event_matches(e, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns)
+    order by i.place
+  loop
+    v_item := private.event_json(v_event);
+    v_items := v_items || v_item;
+    if v_by_start then
+      v_cursors := v_cursors || private.encode_start_cursor((coalesce(v_event.starts_at, 'infinity'), v_event.id));
+    end if;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size, v_cursors);
+end
+$$;
+comment on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, public.event_sort, text, integer) is
+  'Events of the organisation, newest first or by start, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, public.event_sort, text, integer)
+  to scope_events_read;
+
+create function api.get_event(event_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = get_event.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.event_json(v_event);
+end
+$$;
+comment on function api.get_event(uuid) is 'One event. 404 not_found.';
+grant execute on function api.get_event(uuid) to scope_events_read;
+
+-- The columns that a venue sets, by RFC 7396: a member that the object leaves out keeps its value, null clears it, and null
+-- in place of the object clears all of them.
+create function private.venue_columns(venue jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if jsonb_typeof(venue) = 'object' then
+    return (select coalesce(jsonb_object_agg('venue_' || m.key, m.value), '{}') from jsonb_each(venue) m);
+  end if;
+  return '{"venue_name": null, "venue_address": null, "venue_city": null, "venue_postcode": null, "venue_country": null}';
+end
+$$;
+grant execute on function private.venue_columns(jsonb) to scope_events_write;
+
+create function api.create_event(
+  name text,
+  slug text default null,
+  description text default null,
+  starts_at timestamptz default null,
+  ends_at timestamptz default null,
+  timezone text default null,
+  locale public.locale default null,
+  venue jsonb default null,
+  online_url text default null,
+  capacity integer default null,
+  waiting_list_offer_hours integer default null,
+  currency text default null,
+  payment_due_days integer default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_venue public.events := jsonb_populate_record(null::public.events, private.venue_columns(venue));
+  v_event public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.events (
+    organisation_id, name, slug, description, starts_at, ends_at, timezone, locale,
+    venue_name, venue_address, venue_city, venue_postcode, venue_country,
+    online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
+  )
+  values (
+    private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
+    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
+    v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
+    create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
+    coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
+    create_event.external_id, coalesce(create_event.metadata, '{}')
+  )
+  returning * into v_event;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+  );
+end
+$$;
+comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text) is
+  'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
+grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text)
+  to scope_events_write;
+
+create function api.update_event(
+  event_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_notify boolean := (changes ->> 'notify_attendees')::boolean;
+  v_dry_run boolean := (changes ->> 'dry_run')::boolean;
+  v_event public.events;
+  v_new public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  begin
+    select e.* into v_event from public.events e where e.id = update_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    perform private.assert_version(v_event.version, if_version);
+
+    -- An absent key keeps its field, null clears it; the same holds for the members of the venue.
+    v_new := jsonb_populate_record(
+      v_event,
+      changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end
+    );
+    update public.events e set
+      name = v_new.name,
+      slug = v_new.slug,
+      description = v_new.description,
+      starts_at = v_new.starts_at,
+      ends_at = v_new.ends_at,
+      timezone = v_new.timezone,
+      locale = v_new.locale,
+      venue_name = v_new.venue_name,
+      venue_address = v_new.venue_address,
+      venue_city = v_new.venue_city,
+      venue_postcode = v_new.venue_postcode,
+      venue_country = v_new.venue_country,
+      online_url = v_new.online_url,
+      capacity = v_new.capacity,
+      waiting_list_offer_hours = v_new.waiting_list_offer_hours,
+      currency = v_new.currency,
+      payment_due_days = v_new.payment_due_days,
+      external_id = v_new.external_id,
+      metadata = v_new.metadata
+    where e.id = v_event.id
+    returning * into v_event;
+    v_outcome := json_build_object('status', 200, 'data', private.event_json(v_event));
+    if v_notify or v_dry_run then
+      v_outcome := json_build_object(
+        'status', 200,
+        'effect', private.event_effect(event_id, v_dry_run, case when v_notify then private.notify_of_event(event_id) end),
+        'data', private.event_json(v_event)
+      );
+    end if;
+    perform private.undo_if_dry_run(v_dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, v_dry_run);
+end
+$$;
+comment on function api.update_event(uuid, jsonb, integer[], text, text) is
+  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect, if the changes say so: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
+
+-- The only path from status to status; the guard decides which are allowed.
+create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = set_event_status.event_id for no key update;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
+  if v_event.status = set_event_status.status then
+    perform private.refuse_transition(v_event.status, set_event_status.status);
+  end if;
+  update public.events e set status = set_event_status.status where e.id = v_event.id returning * into v_event;
+  return v_event;
+end
+$$;
+grant execute on function private.set_event_status(uuid, public.event_status) to scope_events_write;
+
+create function api.publish_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'published'))
+  ));
+end
+$$;
+comment on function api.publish_event(uuid, text, text) is
+  'Opens a draft event for registrations, or a completed one again until its end: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
+grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
+
+create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', private.event_json(private.set_event_status(event_id, 'completed'))
+  ));
+end
+$$;
+comment on function api.complete_event(uuid, text, text) is
+  'Closes an event to further registrations, and its waiting list: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
+
+-- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
+-- may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean, emails integer default null) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', (
+      select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
+    ),
+    'attendees', (
+      select count(*)
+      from public.ticket_types t
+      join public.attendees a on a.ticket_type_id = t.id
+      where t.event_id = v_event.id and a.status <> 'cancelled'
+    ),
+    'emails', coalesce(emails, 0)
+  );
+end
+$$;
+grant execute on function private.event_effect(uuid, boolean, integer) to scope_events_write;
+
+create function api.unpublish_event(
+  event_id uuid,
+  dry_run boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.event_effect(event_id, dry_run),
+      'data', private.event_json(private.set_event_status(event_id, 'draft'))
+    );
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.unpublish_event(uuid, boolean, text, text) is
+  'Takes an event without orders back to draft, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
+grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
+
+create function api.cancel_event(
+  event_id uuid,
+  dry_run boolean default null,
+  notify_attendees boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_effect jsonb;
+  v_event public.events;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform from public.events e where e.id = cancel_event.event_id for no key update;
+    if not found then
+      perform private.refuse_not_found('event_id');
+    end if;
+    -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
+    perform private.lock_event_exclusive(event_id);
+    v_effect := private.event_effect(event_id, dry_run);
+    v_event := private.set_event_status(event_id, 'cancelled');
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_event(event_id));
+    end if;
+    v_outcome := json_build_object('status', 200, 'effect', v_effect, 'data', private.event_json(v_event));
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.cancel_event(uuid, boolean, boolean, text, text) is
+  'Cancels an event with its orders and tickets, and tells its attendees if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_event(uuid, boolean, boolean, text, text) to scope_events_write;
+
+create function api.delete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  delete from public.events e where e.id = delete_event.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object('object', 'event', 'id', event_id, 'deleted', true)
+  ));
+end
+$$;
+comment on function api.delete_event(uuid, text, text) is
+  'Deletes a draft without orders, with its ticket types, promo codes, check-in points and waiting list: 200. 404 not_found; 409 in_use.';
+grant execute on function api.delete_event(uuid, text, text) to scope_events_write;

@@ -1,0 +1,27 @@
+-- What is notified of a ticket type: that it is sold out.
+
+-- No place of a ticket type is left where there was one: the last was taken, or held for an offer of the waiting list, or the quantity
+-- lowered to what is taken. Where its event was full before, that was said then.
+create function private.tg_ticket_types__notify_sold_out() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.events e
+    where e.id = new.event_id
+      and e.capacity <= private.places_taken(e.id) - (new.quantity_sold + new.quantity_held - old.quantity_sold - old.quantity_held)
+  ) then
+    return null;
+  end if;
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'ticket_type.sold_out', private.ticket_type_json(new));
+  return null;
+end
+$$;
+create trigger ticket_types_600_notify_sold_out after update of quantity, quantity_sold on public.ticket_types
+  for each row when (
+    new.quantity > 0
+    and new.quantity_sold + new.quantity_held >= new.quantity
+    and (old.quantity is null or old.quantity_sold + old.quantity_held < old.quantity)
+  )
+  execute function private.tg_ticket_types__notify_sold_out();

@@ -1,0 +1,30 @@
+-- What the audit trail keeps of orders and money. A registration is one entry, of its order.
+
+-- A registration is one entry, of its order: the attendees of a new order belong to it.
+create function private.tg_orders__audit_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_actor public.audit_actor := private.audit_actor();
+begin
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+  select
+    n.organisation_id, 'created', 'order', n.id, v_actor, private.current_api_key_id(),
+    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, n.source
+  from new_rows n;
+  return null;
+end
+$$;
+
+create trigger orders_700_audit_insert after insert on public.orders
+  referencing new table as new_rows for each statement execute function private.tg_orders__audit_insert();
+create trigger orders_700_audit_update after update on public.orders
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('order', 'id', 'versioned');
+create trigger orders_700_audit_delete after delete on public.orders
+  referencing old table as old_rows for each statement execute function private.tg__audit('order', 'id', 'versioned');
+create trigger payments_700_audit_insert after insert on public.payments
+  referencing new table as new_rows for each statement execute function private.tg__audit('payment', 'id', 'plain');
+create trigger payment_voids_700_audit_insert after insert on public.payment_voids
+  referencing new table as new_rows for each statement execute function private.tg__audit('payment_void', 'id', 'plain');
+create trigger refunds_700_audit_insert after insert on public.refunds
+  referencing new table as new_rows for each statement execute function private.tg__audit('refund', 'id', 'plain');

@@ -1,0 +1,86 @@
+-- What the buyer is told: that the order was placed, paid, or has expired.
+
+-- To the buyers of orders.
+create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id)
+  select o.organisation_id, queue_order_emails.kind, o.id
+  from public.orders o
+  where o.id = any (order_ids) and o.send_email
+  order by o.id;
+end
+$$;
+
+-- An order that somebody adds in Studio is confirmed a little later: its attendees are rows that follow it, unless it comes from the view
+-- registrations.
+create function private.tg_orders__confirm() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
+  select
+    n.organisation_id,
+    'order_confirmation',
+    n.id,
+    now() + case
+      when n.source = 'studio' and current_setting('usher.registers', true) is distinct from 'on' then interval '10 minutes'
+      else '0'
+    end
+  from new_rows n
+  where n.payment_method is not null and n.send_email
+  order by n.id;
+  return null;
+end
+$$;
+create trigger orders_500_confirm after insert on public.orders
+  referencing new table as new_rows
+  for each statement execute function private.tg_orders__confirm();
+
+create function private.tg_payments__confirm() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id, payment_id)
+  select o.organisation_id, 'payment_received', o.id, new.id
+  from public.orders o
+  where o.id = new.order_id and o.send_email;
+  return null;
+end
+$$;
+create trigger payments_500_confirm after insert on public.payments
+  for each row execute function private.tg_payments__confirm();
+
+-- What an order is for, a line for each ticket type and price.
+create function private.order_lines_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'name', l.name, 'quantity', l.quantity, 'price', l.price, 'discount', l.discount, 'total', l.quantity * l.price - l.discount
+    ) order by l.first_id), '[]')
+    from (
+      select t.name, a.price, count(*) as quantity, sum(a.discount)::bigint as discount, min(a.id::text) as first_id
+      from public.attendees a
+      join public.ticket_types t on t.id = a.ticket_type_id
+      join public.orders o on o.id = a.order_id
+      where a.order_id = order_lines_json.order_id and (a.status <> 'cancelled' or o.status = 'cancelled')
+      group by t.id, a.price
+    ) l
+  );
+end
+$$;
+
+create function private.tg_orders__tell_of_expiry() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.queue_order_emails('order_expired', array[new.id]);
+  return null;
+end
+$$;
+create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
+  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
+  execute function private.tg_orders__tell_of_expiry();

@@ -1,0 +1,124 @@
+-- What is notified of orders, their payments, and the corrections of these.
+
+-- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
+-- deferred, so a statement that creates, completes or cancels orders leaves a row here, whose deferred trigger notifies of all of
+-- them at once. An order without attendees is not notified of: one added in Studio is announced by the transaction that adds its first.
+create table private.order_notices (
+  id uuid not null default gen_random_uuid(),
+  types public.notification_type[] not null,
+  order_ids uuid[] not null,
+  constraint order_notices_pkey primary key (id)
+);
+comment on table private.order_notices is 'Orders that the running transaction notifies of when it ends. Rows are deleted before it commits.';
+alter table private.order_notices enable row level security;
+
+create function private.tg_orders__notice() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into private.order_notices (types, order_ids)
+    select
+      case n.status when 'completed' then '{order.created,order.completed}' else '{order.created}' end::public.notification_type[],
+      array_agg(n.id order by n.id)
+    from new_rows n
+    group by n.status;
+    return null;
+  end if;
+  -- Not a join of the two transition tables: see tg_attendees__add_up.
+  insert into private.order_notices (types, order_ids)
+  select
+    case
+      when n.status = 'completed' then '{order.completed}'
+      -- Both: who is subscribed to cancellations misses none.
+      when n.cancellation_reason = 'expired' then '{order.cancelled,order.expired}'
+      else '{order.cancelled}'
+    end::public.notification_type[],
+    array_agg(n.id order by n.id)
+  from (
+    select n.id, n.status, n.cancellation_reason from new_rows n where n.status in ('completed', 'cancelled')
+    except
+    select o.id, o.status, o.cancellation_reason from old_rows o
+  ) n
+  group by n.status, n.cancellation_reason;
+  return null;
+end
+$$;
+create trigger orders_600_notice_insert after insert on public.orders
+  referencing new table as new_rows
+  for each statement execute function private.tg_orders__notice();
+create trigger orders_600_notice_update after update on public.orders
+  referencing old table as old_rows new table as new_rows
+  for each statement execute function private.tg_orders__notice();
+
+create function private.tg_order_notices__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select o.organisation_id, t.type, o.data
+  from unnest(new.order_ids) n (order_id)
+  -- One index look-up per order, however many there are; a deleted order is skipped.
+  cross join lateral (
+    select
+      a.organisation_id,
+      private.order_json(
+        a."order",
+        a.attendees,
+        case when a.amount_paid + a.amount_voided > 0 then private.order_payments_json(a.id) else '[]' end,
+        case when a.amount_refunded > 0 then private.order_refunds_json(a.id) else '[]' end
+      ) as data
+    from (
+      select o as "order", o.id, o.organisation_id, o.amount_paid, o.amount_voided, o.amount_refunded,
+        private.attendees_of_order_json(o.id, o.reference) as attendees
+      from public.orders o
+      where o.id = n.order_id
+      offset 0
+    ) a
+    where a.attendees::text <> '[]'
+    offset 0
+  ) o
+  cross join unnest(new.types) t (type);
+  delete from private.order_notices n where n.id = new.id;
+  return null;
+end
+$$;
+create constraint trigger order_notices_600_notify after insert on private.order_notices
+  deferrable initially deferred
+  for each row execute function private.tg_order_notices__notify();
+
+create function private.tg_payments__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'payment.recorded', private.payment_json(new));
+  return null;
+end
+$$;
+create trigger payments_600_notify after insert on public.payments
+  for each row execute function private.tg_payments__notify();
+
+create function private.tg_payment_voids__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select p.organisation_id, 'payment.voided', private.payment_json(p) from public.payments p where p.id = new.payment_id;
+  return null;
+end
+$$;
+create trigger payment_voids_600_notify after insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__notify();
+
+create function private.tg_refunds__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (new.organisation_id, 'refund.recorded', private.refund_json(new));
+  return null;
+end
+$$;
+create trigger refunds_600_notify after insert on public.refunds
+  for each row execute function private.tg_refunds__notify();

@@ -1,0 +1,480 @@
+-- Operations on orders. The rules are in the triggers of 50-orders/table.sql, so that they hold for Studio as well. An order is
+-- answered with its attendees and payments.
+
+-- The attendees of an order without their ticket codes, which a key for orders may not see. The caller must have checked
+-- access to the order.
+create function private.attendees_of_order_json(order_id uuid, reference text) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(
+      private.attendee_json(
+        a, false, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), attendees_of_order_json.reference
+      )
+      order by a.id
+    ), '[]')
+    from public.attendees a
+    where a.order_id = attendees_of_order_json.order_id
+  );
+end
+$$;
+
+-- The same with that check, for keys that may read orders. Security definer: such a key has no other right to attendees.
+create function private.order_attendees_json(order_id uuid, reference text) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.orders o
+    where o.id = order_attendees_json.order_id and o.organisation_id = private.current_organisation_id()
+  ) then
+    return private.attendees_of_order_json(order_id, reference);
+  end if;
+  return '[]';
+end
+$$;
+grant execute on function private.order_attendees_json(uuid, text) to scope_orders_read, scope_orders_write;
+
+create function private.order_with_all("order" public.orders) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.order_json(
+    "order",
+    private.order_attendees_json("order".id, "order".reference),
+    private.order_payments_json("order".id),
+    case when "order".amount_refunded > 0 then private.order_refunds_json("order".id) else '[]' end
+  );
+end
+$$;
+grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
+
+-- Ids of orders, newest first, among which those of a page are: see 00-ground/pages.sql. With an e-mail address, or of
+-- those updated since a time, they match only that; otherwise they match exactly.
+create function private.find_orders(
+  event_id uuid,
+  status public.order_status,
+  payment_status public.payment_status,
+  email text,
+  updated_since timestamptz,
+  patterns text[],
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_statuses public.order_status[] :=
+    case when find_orders.status is null then enum_range(null::public.order_status) else array[find_orders.status] end;
+  v_payment_statuses public.payment_status[] :=
+    case when find_orders.payment_status is null then enum_range(null::public.payment_status) else array[find_orders.payment_status] end;
+begin
+  if v_email_lower is not null then
+    return array(
+      select o.id
+      from public.orders o
+      where o.organisation_id = any (v_organisation_ids)
+        and o.email_lower = v_email_lower
+        and o.id < before
+      order by o.organisation_id desc, o.id desc
+      limit size
+    );
+  elsif patterns is not null then
+    return array(
+      select o.id
+      from (
+        select distinct a.order_id
+        from unnest(private.search_attendees(patterns, null, find_orders.event_id, size => null)) f (id)
+        cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
+      ) f
+      cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o
+      where (find_orders.status is null or o.status = find_orders.status)
+        and (find_orders.payment_status is null or o.payment_status = find_orders.payment_status)
+        and (find_orders.updated_since is null or o.updated_at >= find_orders.updated_since)
+        and o.id < before
+      order by o.id desc
+      limit size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids) and o.updated_at >= updated_since
+        order by o.organisation_id, o.updated_at, o.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_orders.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_payment_statuses) p (status)
+      cross join lateral (
+        select o.id
+        from public.orders o
+        where o.organisation_id = any (v_organisation_ids)
+          and o.status = s.status
+          and o.payment_status = p.status
+          and o.id < before
+        order by o.organisation_id desc, o.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_orders.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_statuses) s (status)
+    cross join unnest(v_payment_statuses) p (status)
+    cross join lateral (
+      select o.id
+      from public.orders o
+      where o.event_id = any (array[find_orders.event_id])
+        and o.status = s.status
+        and o.payment_status = p.status
+        and o.id < before
+      order by o.event_id desc, o.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_orders(
+  uuid, public.order_status, public.payment_status, text, timestamptz, text[], uuid, integer
+) to scope_orders_read;
+
+-- Those of the given orders of which an attendee, or the contact, matches every pattern. Security definer: a key for orders has no
+-- right to attendees.
+create function private.matching_orders(order_ids uuid[], patterns text[]) returns uuid[]
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return array(
+    select i.id
+    from unnest(order_ids) i (id)
+    where exists (
+      select from public.attendees a
+      where a.order_id = i.id
+        and a.organisation_id is not distinct from private.current_organisation_id()
+        and a.search_text like all (patterns)
+    )
+  );
+end
+$$;
+grant execute on function private.matching_orders(uuid[], text[]) to scope_orders_read;
+
+create function api.list_orders(
+  event_id uuid default null,
+  search text default null,
+  status public.order_status default null,
+  payment_status public.payment_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_order public.orders;
+  v_item json;
+  v_items json[] := '{}';
+begin
+  loop
+    if reference is not null then
+      v_ids := array(select o.id from public.orders o where o.reference = upper(list_orders.reference));
+    elsif external_id is not null then
+      v_ids := array(select o.id from public.orders o where o.external_id = list_orders.external_id);
+    else
+      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
+      -- little was, or does.
+      v_ids := private.find_orders(
+        list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
+      );
+    end if;
+    for v_order in
+      select o.*
+      from unnest(case when v_patterns is null then v_ids else private.matching_orders(v_ids, v_patterns) end) i (id)
+      cross join lateral (select o.* from public.orders o where o.id = i.id offset 0) o
+      where (list_orders.event_id is null or o.event_id = list_orders.event_id)
+        and (list_orders.status is null or o.status = list_orders.status)
+        and (list_orders.payment_status is null or o.payment_status = list_orders.payment_status)
+        and (list_orders.email is null or o.email_lower = lower(list_orders.email))
+        and (list_orders.external_id is null or o.external_id = list_orders.external_id)
+        and (updated_since is null or o.updated_at >= updated_since)
+        and o.id < v_before
+      order by o.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.order_with_all(v_order);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or reference is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+  'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
+  to scope_orders_read;
+
+create function api.get_order(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  select o.* into v_order from public.orders o where o.id = get_order.order_id;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  return private.order_with_all(v_order);
+end
+$$;
+comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
+grant execute on function api.get_order(uuid) to scope_orders_read;
+
+create function api.record_invoice_payment(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  received_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
+  values (
+    record_invoice_payment.order_id, record_invoice_payment.amount, coalesce(record_invoice_payment.method, 'invoice'),
+    record_invoice_payment.currency, coalesce(record_invoice_payment.received_at, now()),
+    record_invoice_payment.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 order_expired, nothing_due, wrong_currency, overpayment; 422 validation_failed.';
+grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
+
+create function api.void_payment(
+  payment_id uuid,
+  reason text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.payments p where p.id = void_payment.payment_id) then
+    perform private.refuse_not_found('payment_id');
+  end if;
+  insert into public.payment_voids (payment_id, reason) values (void_payment.payment_id, void_payment.reason);
+  select o.* into v_order
+  from public.orders o
+  where o.id = (select p.order_id from public.payments p where p.id = void_payment.payment_id);
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.void_payment(uuid, text, text, text) is
+  'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
+grant execute on function api.void_payment(uuid, text, text, text) to scope_orders_write;
+
+create function api.record_refund(
+  order_id uuid,
+  amount bigint,
+  method public.payment_method default null,
+  currency text default null,
+  refunded_at timestamptz default null,
+  external_reference text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.orders o where o.id = record_refund.order_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
+  insert into public.refunds (order_id, amount, method, currency, refunded_at, external_reference)
+  values (
+    record_refund.order_id, record_refund.amount, coalesce(record_refund.method, 'bank_transfer'), record_refund.currency,
+    coalesce(record_refund.refunded_at, now()), record_refund.external_reference
+  );
+  select o.* into v_order from public.orders o where o.id = record_refund.order_id;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+  'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
+grant execute on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
+  to scope_orders_write;
+
+-- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
+create function private.order_effect(order_id uuid, dry_run boolean) returns jsonb
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*), 'emails', 0)::jsonb
+    from public.attendees a
+    where a.order_id = order_effect.order_id
+      and a.organisation_id = private.current_organisation_id()
+      and a.status <> 'cancelled'
+  );
+end
+$$;
+grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
+
+create function api.cancel_order(
+  order_id uuid,
+  dry_run boolean default null,
+  notify_attendees boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+  v_effect jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
+    if not found then
+      perform private.refuse_not_found('order_id');
+    end if;
+    if v_order.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This order is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    v_effect := private.order_effect(v_order.id, dry_run);
+    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_cancelled_tickets(v_order.id));
+    end if;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', v_effect,
+      'data', private.order_with_all(v_order)
+    );
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.cancel_order(uuid, boolean, boolean, text, text) is
+  'Cancels an order and its tickets, and tells its attendees if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_order(uuid, boolean, boolean, text, text) to scope_orders_write;
+
+create function api.update_order(
+  order_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order public.orders;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select o.* into v_order from public.orders o where o.id = update_order.order_id for no key update;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  end if;
+  perform private.assert_version(v_order.version, if_version);
+  update public.orders o
+  set payment_due_at = (jsonb_populate_record(v_order, changes)).payment_due_at
+  where o.id = v_order.id
+  returning * into v_order;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.order_with_all(v_order))
+  );
+end
+$$;
+comment on function api.update_order(uuid, jsonb, integer[], text, text) is
+  'Sets, moves or clears the payment deadline of a pending order; one in the past is due now: 200. 404 not_found; 409 order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_order(uuid, jsonb, integer[], text, text) to scope_orders_write;

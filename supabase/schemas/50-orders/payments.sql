@@ -1,0 +1,366 @@
+-- Payments: what was received for an order, one row each. The sum of those that are not voided is amount_paid of the order, which
+-- completes when nothing is due. Append-only: a wrong payment is voided, money that was returned is a refund, each by a row.
+
+create table public.payments (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  method public.payment_method not null default 'invoice',
+  amount bigint not null,
+  currency text not null,
+  received_at timestamptz not null default now(),
+  external_reference text,
+  source public.request_source not null default private.current_source(),
+  recorded_by uuid default private.current_api_key_id(),
+  created_at timestamptz not null default now(),
+  constraint payments_pkey primary key (id),
+  constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
+    references public.orders (id, event_id, organisation_id),
+  constraint payments_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
+  constraint payments_amount_is_positive check (amount > 0),
+  constraint payments_received_at_is_finite check (
+    received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint payments_external_reference_is_one_line check (
+    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
+  )
+);
+comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
+comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.payments.organisation_id is 'The organisation that it belongs to.';
+comment on column public.payments.event_id is 'The event that it belongs to.';
+comment on column public.payments.order_id is 'The order that was paid for.';
+comment on column public.payments.method is 'How it was paid.';
+comment on column public.payments.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.payments.received_at is 'When the money was received; at most a day ahead.';
+comment on column public.payments.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payments.created_at is 'When the row was added.';
+comment on column public.payments.amount is 'In minor units of currency, which is the order''s.';
+comment on column public.payments.external_reference is 'Its reference in another system, such as an invoice number or a bank reference.';
+comment on column public.payments.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
+
+create index payments_order_id_idx on public.payments (order_id);
+create index payments_recorded_by_idx on public.payments (recorded_by);
+
+-- Security definer: it updates the order, of which a key with orders:write may change only the status.
+create function private.tg_payments__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_due bigint;
+begin
+  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := coalesce(new.currency, v_order.currency);
+  v_due := private.amount_due(v_order);
+
+  -- A completed order is payable again once a payment was voided, or money for a ticket that stands was returned.
+  if v_order.cancellation_reason = 'expired' then
+    perform private.refuse_expired(v_order);
+  elsif v_order.status <> 'pending' and v_due = 0 then
+    perform private.refuse(
+      409, 'nothing_due', 'Nothing is due for this order.', 'order_id', jsonb_build_object('status', v_order.status)
+    );
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The payment is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_due then
+    perform private.refuse(
+      409, 'overpayment', 'The payment is more than what is due.', 'amount', jsonb_build_object('amount_due', v_due),
+      'Record at most what is due, and refund the rest.'
+    );
+  end if;
+
+  -- Before the insert, so that a second payment in the same statement sees the first.
+  update public.orders o
+  set amount_paid = o.amount_paid + new.amount, payment_method = new.method
+  where o.id = v_order.id;
+  return new;
+end
+$$;
+create trigger payments_100_guard before insert on public.payments
+  for each row execute function private.tg_payments__guard();
+-- A day for clocks that differ, and for dates of another time zone.
+create trigger payments_300_received_at before insert on public.payments
+  for each row when (new.received_at > now() + interval '1 day')
+  execute function private.tg__refuse_value(
+    'received_at', 'received_at is more than a day ahead.', 'Record the payment when the money is there.'
+  );
+create trigger payments_100_append_only before update or delete on public.payments
+  for each row execute function private.tg__assert_append_only(
+    'Payments are a log: they are never changed or deleted.',
+    'Add a row to payment_voids to take a wrong payment back, or to refunds for money that was returned.'
+  );
+create trigger payments_100_no_truncate before truncate on public.payments
+  for each statement execute function private.tg__refuse_truncate();
+
+revoke all on public.payments from anon, authenticated, service_role;
+
+alter table public.payments enable row level security;
+create policy payments_select_own on public.payments for select to scope_orders_read, scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy payments_insert_own on public.payments for insert to scope_orders_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy payments_select_membership on public.payments for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy payments_insert_membership on public.payments for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.payments to scope_orders_read, scope_orders_write, authenticated;
+grant insert (order_id, method, amount, currency, received_at, external_reference) on public.payments
+  to scope_orders_write, authenticated;
+
+-- Voids: payments that were recorded by mistake. A completed order stays completed, with its tickets, and is payable again.
+create table public.payment_voids (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  payment_id uuid not null,
+  reason text,
+  source public.request_source not null default private.current_source(),
+  recorded_by uuid default private.current_api_key_id(),
+  created_at timestamptz not null default now(),
+  constraint payment_voids_pkey primary key (id),
+  constraint payment_voids_payment_id_key unique (payment_id),
+  constraint payment_voids_payment_id_fkey foreign key (payment_id) references public.payments (id),
+  constraint payment_voids_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
+  constraint payment_voids_reason_is_one_line check (length(btrim(reason)) between 1 and 255 and reason !~ '[[:cntrl:]]')
+);
+comment on table public.payment_voids is 'Payments that were recorded by mistake. Add a row with payment_id to take one back: its order is payable again, and a completed one keeps its tickets.';
+comment on column public.payment_voids.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.payment_voids.organisation_id is 'The organisation that it belongs to.';
+comment on column public.payment_voids.payment_id is 'The payment that is taken back.';
+comment on column public.payment_voids.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.payment_voids.created_at is 'When the row was added.';
+comment on column public.payment_voids.reason is 'Why, for people.';
+comment on column public.payment_voids.recorded_by is 'The API key that voided it. Empty if it was voided by hand.';
+
+create index payment_voids_recorded_by_idx on public.payment_voids (recorded_by);
+
+-- Money that was returned.
+create table public.refunds (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  method public.payment_method not null default 'bank_transfer',
+  amount bigint not null,
+  currency text not null,
+  refunded_at timestamptz not null default now(),
+  external_reference text,
+  source public.request_source not null default private.current_source(),
+  recorded_by uuid default private.current_api_key_id(),
+  created_at timestamptz not null default now(),
+  constraint refunds_pkey primary key (id),
+  constraint refunds_order_id_fkey foreign key (order_id, event_id, organisation_id)
+    references public.orders (id, event_id, organisation_id),
+  constraint refunds_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
+  constraint refunds_amount_is_positive check (amount > 0),
+  constraint refunds_refunded_at_is_finite check (refunded_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
+  constraint refunds_external_reference_is_one_line check (
+    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
+  )
+);
+comment on table public.refunds is 'Money returned for orders that are paid or cancelled. Add a row to record a refund; refund_due ends when nothing is left to refund. What is returned for a ticket that stands is due again.';
+comment on column public.refunds.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.refunds.organisation_id is 'The organisation that it belongs to.';
+comment on column public.refunds.event_id is 'The event that it belongs to.';
+comment on column public.refunds.order_id is 'The order whose money was returned.';
+comment on column public.refunds.method is 'How it was returned.';
+comment on column public.refunds.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.refunds.refunded_at is 'When the money was returned; at most a day ahead.';
+comment on column public.refunds.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.refunds.created_at is 'When the row was added.';
+comment on column public.refunds.amount is 'In minor units of currency, which is the order''s. At most what was paid and not refunded yet.';
+comment on column public.refunds.external_reference is 'Its reference in another system, such as a credit note or a bank reference.';
+comment on column public.refunds.recorded_by is 'The API key that recorded it. Empty if it was recorded by hand.';
+
+create index refunds_order_id_idx on public.refunds (order_id);
+create index refunds_recorded_by_idx on public.refunds (recorded_by);
+
+-- Security definer: it updates the order, as tg_payments__guard does.
+create function private.tg_payment_voids__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_amount bigint;
+begin
+  select o.* into v_order
+  from public.orders o
+  where o.id = (select p.order_id from public.payments p where p.id = new.payment_id)
+  for no key update;
+  perform private.assert_not_foreign(v_order.organisation_id, 'payment_id');
+  select p.amount into v_amount from public.payments p where p.id = new.payment_id;
+  if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
+    perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
+  elsif v_order.amount_paid - v_amount < v_order.amount_refunded then
+    perform private.refuse(
+      409, 'payment_refunded', 'More was refunded than would be left of the payments.', 'payment_id',
+      jsonb_build_object('amount_refunded', v_order.amount_refunded),
+      'A payment whose money was returned stays: it was received.'
+    );
+  end if;
+  new.organisation_id := v_order.organisation_id;
+  update public.orders o
+  set amount_paid = o.amount_paid - v_amount, amount_voided = o.amount_voided + v_amount
+  where o.id = v_order.id;
+  return new;
+end
+$$;
+create trigger payment_voids_100_guard before insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__guard();
+
+-- Security definer, for the same reason.
+create function private.tg_refunds__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_left bigint;
+begin
+  select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  new.organisation_id := v_order.organisation_id;
+  new.event_id := v_order.event_id;
+  new.currency := coalesce(new.currency, v_order.currency);
+  v_left := v_order.amount_paid - v_order.amount_refunded;
+  if v_order.status <> 'cancelled' and (v_order.status = 'pending' or v_order.amount_paid < v_order.total) then
+    perform private.refuse(
+      409, 'payment_due', 'Something is still due for this order.', 'order_id', jsonb_build_object('status', v_order.status),
+      'Cancel the order first, or void the payment if it was recorded by mistake.'
+    );
+  elsif v_left = 0 then
+    perform private.refuse(409, 'nothing_refundable', 'Nothing was paid for this order that is not refunded yet.', 'order_id');
+  elsif new.currency <> v_order.currency then
+    perform private.refuse(
+      409, 'wrong_currency', 'The refund is in another currency than the order.', 'currency',
+      jsonb_build_object('currency', v_order.currency)
+    );
+  elsif new.amount > v_left then
+    perform private.refuse(
+      409, 'refund_too_high', 'The refund is more than what was paid and not refunded yet.', 'amount',
+      jsonb_build_object('amount_left', v_left), 'Record at most amount_left.'
+    );
+  end if;
+  update public.orders o set amount_refunded = o.amount_refunded + new.amount where o.id = v_order.id;
+  return new;
+end
+$$;
+create trigger refunds_100_guard before insert on public.refunds
+  for each row execute function private.tg_refunds__guard();
+
+create trigger refunds_300_refunded_at before insert on public.refunds
+  for each row when (new.refunded_at > now() + interval '1 day')
+  execute function private.tg__refuse_value(
+    'refunded_at', 'refunded_at is more than a day ahead.', 'Record the refund when the money is sent.'
+  );
+
+create trigger payment_voids_100_append_only before update or delete on public.payment_voids
+  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
+create trigger refunds_100_append_only before update or delete on public.refunds
+  for each row execute function private.tg__assert_append_only('Corrections of payments are a log: they are never changed or deleted.');
+create trigger payment_voids_100_no_truncate before truncate on public.payment_voids
+  for each statement execute function private.tg__refuse_truncate();
+create trigger refunds_100_no_truncate before truncate on public.refunds
+  for each statement execute function private.tg__refuse_truncate();
+
+revoke all on public.payment_voids, public.refunds from anon, authenticated, service_role;
+
+alter table public.payment_voids enable row level security;
+create policy payment_voids_select_own on public.payment_voids for select to scope_orders_read, scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy payment_voids_insert_own on public.payment_voids for insert to scope_orders_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy payment_voids_select_membership on public.payment_voids for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy payment_voids_insert_membership on public.payment_voids for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.payment_voids to scope_orders_read, scope_orders_write, authenticated;
+grant insert (payment_id, reason) on public.payment_voids to scope_orders_write, authenticated;
+
+alter table public.refunds enable row level security;
+create policy refunds_select_own on public.refunds for select to scope_orders_read, scope_orders_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy refunds_insert_own on public.refunds for insert to scope_orders_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy refunds_select_membership on public.refunds for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy refunds_insert_membership on public.refunds for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.refunds to scope_orders_read, scope_orders_write, authenticated;
+grant insert (order_id, method, amount, currency, refunded_at, external_reference) on public.refunds
+  to scope_orders_write, authenticated;
+
+create function private.payment_json(payment public.payments) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'payment',
+    'id', payment.id,
+    'order_id', payment.order_id,
+    'event_id', payment.event_id,
+    'method', payment.method,
+    'amount', payment.amount,
+    'currency', payment.currency,
+    'received_at', private.rfc3339(payment.received_at),
+    'external_reference', payment.external_reference,
+    'source', payment.source,
+    'voided_at', (select private.rfc3339(v.created_at) from public.payment_voids v where v.payment_id = payment.id),
+    'created_at', private.rfc3339(payment.created_at)
+  );
+end
+$$;
+grant execute on function private.payment_json(public.payments) to scope_orders_read, scope_orders_write;
+
+create function private.order_payments_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(private.payment_json(p) order by p.id), '[]')
+    from public.payments p
+    where p.order_id = order_payments_json.order_id
+  );
+end
+$$;
+grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
+
+create function private.refund_json(refund public.refunds) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'refund',
+    'id', refund.id,
+    'order_id', refund.order_id,
+    'event_id', refund.event_id,
+    'method', refund.method,
+    'amount', refund.amount,
+    'currency', refund.currency,
+    'refunded_at', private.rfc3339(refund.refunded_at),
+    'external_reference', refund.external_reference,
+    'source', refund.source,
+    'created_at', private.rfc3339(refund.created_at)
+  );
+end
+$$;
+grant execute on function private.refund_json(public.refunds) to scope_orders_read, scope_orders_write;
+
+create function private.order_refunds_json(order_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(private.refund_json(r) order by r.id), '[]')
+    from public.refunds r
+    where r.order_id = order_refunds_json.order_id
+  );
+end
+$$;
+grant execute on function private.order_refunds_json(uuid) to scope_orders_read, scope_orders_write;

@@ -1,0 +1,451 @@
+-- Imports: up to 1,000 guests of an event in one call, with a verdict for each. A guest is matched by external_id; one without, by
+-- e-mail address and name within the event.
+
+-- Attendees whose given fields differ are changed in one statement; a refusal divides the list, as for a batch of calls. Each
+-- call is { attendee_id, name, email, company, metadata }, already complete.
+create function private.update_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcomes json[];
+begin
+  with changed as (
+    update public.attendees a
+    set name = c.name, email = c.email, company = c.company, metadata = c.metadata
+    from unnest(calls) u (call)
+    cross join lateral jsonb_to_record(u.call) c (attendee_id uuid, name text, email text, company text, metadata jsonb)
+    where a.id = c.attendee_id
+    returning a.id, a.order_id, a.status
+  )
+  select array_agg(
+    json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
+    order by u.place
+  )
+  into v_outcomes
+  from unnest(calls) with ordinality u (call, place)
+  join changed k on k.id = (u.call ->> 'attendee_id')::uuid;
+  return v_outcomes;
+end
+$$;
+grant execute on function private.update_attendee_calls(jsonb[]) to scope_attendees_write;
+
+-- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
+-- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
+create function private.import_calls(operation text, calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_answers json[] := case when calls = '{}' then '{}' else private.answer_calls(operation, calls) end;
+begin
+  for i in 1..cardinality(v_answers) loop
+    if v_answers[i]::text = '{}' then
+      execute format('select private.%I($1)', operation) using calls[i:i];
+      set constraints all immediate;
+      raise exception 'The outcome of a guest depends on another.' using errcode = 'serialization_failure';
+    end if;
+  end loop;
+  return v_answers;
+end
+$$;
+grant execute on function private.import_calls(text, jsonb[]) to scope_attendees_write;
+
+-- One line of text, as a name is.
+create function private.is_line(value jsonb, max_length integer) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return jsonb_typeof(value) = 'string'
+    and length(value #>> '{}') <= max_length
+    and value #>> '{}' ~ '[^[:space:]\u00a0\u2000-\u200b\u3000\ufeff]'
+    and value #>> '{}' !~ '[[:cntrl:]\u0080-\u009f]';
+end
+$$;
+grant execute on function private.is_line(jsonb, integer) to scope_attendees_write;
+
+-- What is wrong with the form of a guest, as the error of a verdict; null if nothing is. The constraints say the same, but of the
+-- statement that adds many.
+create function private.error_of_guest(guest jsonb) returns json
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_fields jsonb := '[]';
+begin
+  if jsonb_typeof(guest) <> 'object' then
+    v_fields := '[{"param": null, "message": "A guest is an object with a name and an email."}]';
+  else
+    if private.is_line(guest -> 'name', 200) is not true then
+      v_fields := v_fields || '{"param": "name", "message": "A name is one line of 1 to 200 characters."}'::jsonb;
+    end if;
+    if jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
+      v_fields := v_fields || '{"param": "email", "message": "This is not an e-mail address."}'::jsonb;
+    end if;
+    if guest ->> 'company' is not null and not private.is_line(guest -> 'company', 200) then
+      v_fields := v_fields || '{"param": "company", "message": "A company is one line of 1 to 200 characters."}'::jsonb;
+    end if;
+    if guest ->> 'external_id' is not null and not private.is_line(guest -> 'external_id', 255) then
+      v_fields := v_fields || '{"param": "external_id", "message": "An external_id is one line of 1 to 255 characters."}'::jsonb;
+    end if;
+    if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
+      v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
+    end if;
+    if guest ? 'ticket_type_id' and (
+      guest ->> 'ticket_type_id' ~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$'
+    ) is not true then
+      v_fields := v_fields || '{"param": "ticket_type_id", "message": "This is not the id of a ticket type."}'::jsonb;
+    end if;
+    if guest - '{name,email,company,external_id,metadata,ticket_type_id}'::text[] <> '{}' then
+      v_fields := v_fields || (
+        select jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.'))
+        from (
+          select n.name from jsonb_object_keys(guest) n (name)
+          where n.name <> all ('{name,email,company,external_id,metadata,ticket_type_id}')
+          order by n.name
+          limit 10
+        ) f
+      );
+    end if;
+  end if;
+  if v_fields = '[]' then
+    return null;
+  end if;
+  return json_build_object(
+    'code', 'validation_failed', 'message', v_fields -> 0 -> 'message', 'param', v_fields -> 0 -> 'param',
+    'details', json_build_object('fields', v_fields), 'hint', 'Correct the fields named in details.fields, and send the guest again.'
+  );
+end
+$$;
+grant execute on function private.error_of_guest(jsonb) to scope_attendees_write;
+
+-- What is wrong with each guest of a list by itself, or beside an earlier one; null: nothing. Two who have no external_id to tell them
+-- apart are never taken for one person.
+create function private.errors_of_guests(guests jsonb) returns json[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return array(
+    select coalesce(g.error, case
+      when g.has_external_id_before then json_build_object(
+        'code', 'already_exists', 'message', 'An earlier guest of the list has this external_id.', 'param', 'external_id',
+        'hint', 'Send each external_id once.'
+      )
+      when g.has_person_before then json_build_object(
+        'code', 'already_exists', 'message', 'An earlier guest of the list has this e-mail address and name.', 'param', 'email',
+        'hint', 'If they are two people, give each an external_id.'
+      )
+    end)
+    from (
+      select
+        g.place,
+        g.error,
+        g.external_id is not null
+          and count(*) over (partition by g.error is null, g.external_id order by g.place) > 1 as has_external_id_before,
+        count(*) over same_person > 1
+          and (g.external_id is null or count(*) filter (where g.external_id is null) over same_person > 0) as has_person_before
+      from (
+        select
+          g.place,
+          private.error_of_guest(g.guest) as error,
+          g.guest ->> 'external_id' as external_id,
+          lower(g.guest ->> 'email') as email,
+          lower(btrim(g.guest ->> 'name')) as name
+        from jsonb_array_elements(guests) with ordinality g (guest, place)
+      ) g
+      window same_person as (partition by g.error is null, g.email, g.name order by g.place)
+    ) g
+    order by g.place
+  );
+end
+$$;
+grant execute on function private.errors_of_guests(jsonb) to scope_attendees_write;
+
+-- The attendee that a guest of a list is, by external_id anywhere in the organisation, or else by e-mail address and name at the event: by
+-- key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest.
+create function private.attendee_of_guest(organisation_id uuid, event_id uuid, guest jsonb) returns uuid
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_external_id text := guest ->> 'external_id';
+  v_email text := lower(guest ->> 'email');
+  v_name text := lower(btrim(guest ->> 'name'));
+  v_id uuid;
+begin
+  if v_external_id is not null then
+    select a.id into v_id
+    from public.attendees a
+    where a.organisation_id = attendee_of_guest.organisation_id and a.external_id = v_external_id;
+  else
+    select a.id into v_id
+    from public.attendees a
+    where a.organisation_id = attendee_of_guest.organisation_id
+      and a.email_lower = v_email
+      and a.event_id = attendee_of_guest.event_id
+      and lower(a.name) = v_name
+    order by a.status = 'cancelled', a.id
+    limit 1;
+  end if;
+  return v_id;
+end
+$$;
+grant execute on function private.attendee_of_guest(uuid, uuid, jsonb) to scope_attendees_write;
+
+-- Locks what the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with
+-- one of the external_ids.
+create function private.lock_guests(organisation_id uuid, event_id uuid, guests jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_lock_key integer;
+begin
+  for v_lock_key in
+    select i.lock_key from private.external_ids_of(organisation_id, null, guests) i
+    union
+    select hashtext(concat_ws(' ', lock_guests.event_id, 'guest', lower(g.guest ->> 'email'), lower(btrim(g.guest ->> 'name'))))
+    from jsonb_array_elements(guests) g (guest)
+    where g.guest ->> 'external_id' is null
+    order by 1
+  loop
+    perform pg_advisory_xact_lock(6, v_lock_key);
+  end loop;
+end
+$$;
+grant execute on function private.lock_guests(uuid, uuid, jsonb) to scope_attendees_write;
+
+-- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
+-- attendees, before any ticket type: see 60-attendees/places.sql. Security definer: a key with attendees:write has no right to orders.
+create function private.lock_attendees_of_import(event_id uuid, guests jsonb) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_ids uuid[];
+begin
+  perform private.lock_event_shared(event_id);
+  v_ids := array(
+    select private.attendee_of_guest(v_organisation_id, lock_attendees_of_import.event_id, g.guest) from jsonb_array_elements(guests) g (guest)
+  );
+  perform 1
+  from public.orders o
+  where o.id = any (array(select a.order_id from public.attendees a where a.id = any (v_ids)))
+  order by o.id
+  for share;
+  perform 1 from public.attendees a where a.id = any (v_ids) order by a.id for no key update;
+end
+$$;
+grant execute on function private.lock_attendees_of_import(uuid, jsonb) to scope_attendees_write;
+
+-- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
+-- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
+-- What is refused leaves the others as they are.
+create function private.import_guests(
+  organisation_id uuid, event_id uuid, ticket_type_id uuid, send_email boolean, guests jsonb[], errors json[]
+) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_guest record;
+  v_error json;
+  v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
+  v_added bigint[] := '{}';
+  v_added_calls jsonb[] := '{}';
+  v_changed bigint[] := '{}';
+  v_changed_calls jsonb[] := '{}';
+  v_answers json[];
+  v_answer json;
+begin
+  for v_guest in
+    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.name, a.email, a.company, a.metadata
+    from unnest(guests) with ordinality g (guest, place)
+    left join lateral (
+      select a.* from public.attendees a
+      where a.id = private.attendee_of_guest(import_guests.organisation_id, import_guests.event_id, g.guest)
+      offset 0
+    ) a on true
+    order by g.place
+  loop
+    v_error := errors[v_guest.place];
+    if v_error is not null then
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', v_error);
+    elsif v_guest.id is null and coalesce(v_guest.guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
+        'code', 'validation_failed', 'message', 'A new attendee needs a ticket type.', 'param', 'ticket_type_id',
+        'hint', 'Give each new attendee a ticket_type_id, or one beside the list.'
+      ));
+    elsif v_guest.id is null then
+      v_added := v_added || v_guest.place;
+      v_added_calls := v_added_calls || jsonb_build_object(
+        'event_id', import_guests.event_id,
+        'ticket_type_id', import_guests.ticket_type_id,
+        'send_email', coalesce(import_guests.send_email, false),
+        'attendees', jsonb_build_array(v_guest.guest)
+      );
+    elsif v_guest.event_id <> import_guests.event_id then
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
+        'code', 'already_exists', 'message', 'An attendee of another event has this external_id.', 'param', 'external_id',
+        'details', json_build_object('id', v_guest.id), 'hint', 'Use one external_id for each person and event.'
+      ));
+    elsif v_guest.status = 'cancelled' then
+      -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'attendee_id', v_guest.id, 'error', json_build_object(
+        'code', 'cancelled', 'message', 'The ticket of this guest was cancelled.',
+        'param', case when v_guest.guest ->> 'external_id' is null then 'email' else 'external_id' end,
+        'hint', 'If they come after all, register them with register_attendee, which takes the same external_id.'
+      ));
+    elsif v_guest.ticket_type_id <> (v_guest.guest ->> 'ticket_type_id')::uuid then
+      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'attendee_id', v_guest.id, 'error', json_build_object(
+        'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
+        'hint', 'Cancel the attendee, and register the person again.'
+      ));
+    elsif (v_guest.name, v_guest.email, v_guest.company, v_guest.metadata) is not distinct from (
+      coalesce(v_guest.guest ->> 'name', v_guest.name),
+      coalesce(v_guest.guest ->> 'email', v_guest.email),
+      case when v_guest.guest ? 'company' then v_guest.guest ->> 'company' else v_guest.company end,
+      coalesce(v_guest.guest -> 'metadata', v_guest.metadata)
+    ) then
+      v_verdicts[v_guest.place] := json_build_object(
+        'result', 'unchanged', 'attendee_id', v_guest.id, 'order_id', v_guest.order_id, 'status', v_guest.status
+      );
+    else
+      v_changed := v_changed || v_guest.place;
+      v_changed_calls := v_changed_calls || (jsonb_build_object(
+        'attendee_id', v_guest.id, 'name', v_guest.name, 'email', v_guest.email, 'company', v_guest.company,
+        'metadata', v_guest.metadata
+      ) || (v_guest.guest - 'ticket_type_id' - 'external_id'));
+    end if;
+  end loop;
+
+  v_answers := private.import_calls('update_attendee_calls', v_changed_calls);
+  for i in 1..cardinality(v_changed) loop
+    v_answer := v_answers[i] #> '{outcome,data}';
+    v_verdicts[v_changed[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
+      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
+    ) end;
+  end loop;
+
+  v_answers := private.import_calls('register_attendee_calls', v_added_calls);
+  for i in 1..cardinality(v_added) loop
+    v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
+    v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
+      'result', 'created', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
+    ) end;
+  end loop;
+  return v_verdicts;
+end
+$$;
+grant execute on function private.import_guests(uuid, uuid, uuid, boolean, jsonb[], json[]) to scope_attendees_write;
+
+-- In parts, until all are judged or the time is up: what remains is then sent again, in a list of its own or in the same one.
+create function api.import_attendees(
+  event_id uuid,
+  attendees jsonb,
+  ticket_type_id uuid default null,
+  send_email boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  -- As many as a batch of registrations: larger parts are no cheaper.
+  c_part constant integer := 50;
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_guests jsonb[] := array(select g.guest from jsonb_array_elements(attendees) with ordinality g (guest, place) order by g.place);
+  v_sent integer := cardinality(v_guests);
+  v_errors json[];
+  v_verdicts json[] := '{}';
+  v_judged integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if v_sent not between 1 and 1000 then
+    perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
+  end if;
+  select e.organisation_id into v_organisation_id from public.events e where e.id = import_attendees.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  -- Locks in the order of 60-attendees/places.sql.
+  perform private.limit_lock_waits();
+  perform private.lock_guests(v_organisation_id, event_id, attendees);
+  -- Whoever waited long does one part, and makes way.
+  if private.is_time_up() then
+    v_guests := v_guests[:c_part];
+    attendees := to_jsonb(v_guests);
+  end if;
+  perform private.limit_lock_waits();
+  perform private.lock_attendees_of_import(event_id, attendees);
+
+  v_errors := private.errors_of_guests(attendees);
+  loop
+    perform private.limit_lock_waits();
+    begin
+      v_verdicts := v_verdicts || private.import_guests(
+        v_organisation_id, event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
+        v_errors[v_judged + 1:v_judged + c_part]
+      );
+    exception
+      when lock_not_available then
+        if v_judged = 0 then
+          raise;
+        end if;
+        -- What is judged stays; somebody else has what the rest needs.
+        exit;
+    end;
+    v_judged := cardinality(v_verdicts);
+    exit when v_judged = cardinality(v_guests) or private.is_time_up();
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    (
+      select json_build_object('status', 200, 'data', json_build_object(
+        'object', 'attendee_import',
+        'event_id', import_attendees.event_id,
+        'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+        'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+        'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+        'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+        'remaining', v_sent - v_judged,
+        'results', json_agg(
+          json_build_object(
+            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
+            'result', v.verdict -> 'result',
+            'attendee_id', v.verdict -> 'attendee_id',
+            'order_id', v.verdict -> 'order_id',
+            'status', v.verdict -> 'status',
+            'error', v.verdict -> 'error'
+          )
+          order by v.place
+        )
+      ))
+      from unnest(v_verdicts) with ordinality v (verdict, place)
+    )
+  );
+end
+$$;
+comment on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text) is
+  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text) to scope_attendees_write;
+
+-- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
+create function private.refused_guest(answer json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_detail json := answer #>> '{error,details}';
+  v_param text := v_detail ->> 'param';
+begin
+  return json_build_object('result', 'refused', 'error', json_build_object(
+    'code', v_detail -> 'code',
+    'message', answer #> '{error,message}',
+    -- The guest was sent as a group of one.
+    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
+    'details', v_detail -> 'details',
+    'hint', nullif(answer #>> '{error,hint}', '')
+  ));
+end
+$$;
+grant execute on function private.refused_guest(json) to scope_attendees_write;

@@ -1,0 +1,442 @@
+-- Operations on attendees and their tickets. The rules are in the triggers of 60-attendees/table.sql, so that they hold for Studio
+-- as well.
+
+-- Ids of attendees of the organisation that match every pattern of private.search_patterns and the other conditions, newest first;
+-- in their search_text before the first `until`: a tab for the door, null for all of it. Called by security definer functions only.
+create function private.search_attendees(
+  patterns text[],
+  until text default E'\n',
+  event_id uuid default null,
+  ticket_type_id uuid default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
+  updated_since timestamptz default null,
+  before uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  size integer default 50
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  -- The index takes no array of patterns. Three words narrow enough; the others are compared.
+  v_first text := patterns[1];
+  v_second text := coalesce(patterns[2], v_first);
+  v_third text := coalesce(patterns[3], v_first);
+begin
+  return array(
+    -- Apart from the order, for which the planner would read the primary key.
+    with found as materialized (
+      select a.id
+      from public.attendees a
+      where uuid_hash(a.organisation_id) = uuid_hash(v_organisation_id)
+        and a.search_text like v_first
+        and a.search_text like v_second
+        and a.search_text like v_third
+        -- In brackets: no other index fits.
+        and (a.organisation_id = v_organisation_id) is true
+        and (a.id < before) is true
+        and case when until is null then a.search_text else split_part(a.search_text, until, 1) end like all (patterns)
+        and (search_attendees.event_id is null or a.event_id = search_attendees.event_id)
+        and (search_attendees.ticket_type_id is null or a.ticket_type_id = search_attendees.ticket_type_id)
+        and (search_attendees.status is null or a.status = search_attendees.status)
+        and (search_attendees.checked_in is null or a.checked_in = search_attendees.checked_in)
+        and (search_attendees.ticket_email_status is null or a.ticket_email_status = search_attendees.ticket_email_status)
+        and (search_attendees.updated_since is null or a.updated_at >= search_attendees.updated_since)
+    )
+    select f.id from found f order by f.id desc limit size
+  );
+end
+$$;
+
+-- Ids of attendees, newest first, among which those of a page are: see 00-ground/pages.sql. Of an order, these are
+-- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
+-- otherwise they match exactly. An event is read by its ticket types.
+create function private.find_attendees(
+  order_id uuid,
+  event_id uuid,
+  ticket_type_id uuid,
+  status public.attendee_status,
+  checked_in boolean,
+  ticket_email_status public.ticket_email_status,
+  email text,
+  updated_since timestamptz,
+  patterns text[],
+  before uuid,
+  size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_email_lower text := lower(email);
+  v_event_id uuid;
+  v_ticket_type_ids uuid[];
+  v_statuses public.attendee_status[] :=
+    case when find_attendees.status is null then enum_range(null::public.attendee_status) else array[find_attendees.status] end;
+  v_checked_in boolean[] := case when find_attendees.checked_in is null then '{f,t}' else array[find_attendees.checked_in] end;
+  v_email_statuses public.ticket_email_status[] :=
+    case when find_attendees.ticket_email_status is null then enum_range(null::public.ticket_email_status)
+    else array[find_attendees.ticket_email_status] end;
+begin
+  if find_attendees.order_id is not null then
+    return array(select a.id from public.attendees a where a.order_id = find_attendees.order_id);
+  elsif v_email_lower is not null then
+    return array(
+      select a.id
+      from public.attendees a
+      where a.organisation_id = any (v_organisation_ids)
+        and a.email_lower = v_email_lower
+        and a.id < before
+      order by a.organisation_id desc, a.id desc
+      limit size
+    );
+  elsif patterns is not null then
+    return private.search_attendees(
+      patterns, E'\n', find_attendees.event_id, find_attendees.ticket_type_id, find_attendees.status, find_attendees.checked_in,
+      find_attendees.ticket_email_status, updated_since, before, size
+    );
+  elsif updated_since is not null then
+    return array(
+      with changed as materialized (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids) and a.updated_at >= updated_since
+        order by a.organisation_id, a.updated_at, a.id
+      )
+      select c.id from changed c where c.id < before order by c.id desc limit size
+    );
+  end if;
+  if find_attendees.event_id is null and find_attendees.ticket_type_id is null then
+    return array(
+      select f.id
+      from unnest(v_statuses) s (status)
+      cross join unnest(v_checked_in) c (checked_in)
+      cross join unnest(v_email_statuses) e (status)
+      cross join lateral (
+        select a.id
+        from public.attendees a
+        where a.organisation_id = any (v_organisation_ids)
+          and a.status = s.status
+          and a.checked_in = c.checked_in
+          and a.ticket_email_status = e.status
+          and a.id < before
+        order by a.organisation_id desc, a.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  end if;
+  if find_attendees.ticket_type_id is null then
+    v_event_id := find_attendees.event_id;
+    v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
+  else
+    select t.event_id into v_event_id from public.ticket_types t where t.id = find_attendees.ticket_type_id;
+    v_ticket_type_ids := array[find_attendees.ticket_type_id];
+  end if;
+  if v_event_id <> find_attendees.event_id
+    or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_ticket_type_ids) t (id)
+    cross join unnest(v_statuses) s (status)
+    cross join unnest(v_checked_in) c (checked_in)
+    cross join unnest(v_email_statuses) e (status)
+    cross join lateral (
+      select a.id
+      from public.attendees a
+      where a.ticket_type_id = any (array[t.id])
+        and a.status = s.status
+        and a.checked_in = c.checked_in
+        and a.ticket_email_status = e.status
+        and a.id < before
+      order by a.ticket_type_id desc, a.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_attendees(
+  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, text[], uuid, integer
+) to scope_attendees_read;
+
+create function api.list_attendees(
+  event_id uuid default null,
+  order_id uuid default null,
+  ticket_type_id uuid default null,
+  search text default null,
+  status public.attendee_status default null,
+  checked_in boolean default null,
+  ticket_email_status public.ticket_email_status default null,
+  email text default null,
+  reference text default null,
+  external_id text default null,
+  updated_since timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_order_id uuid := order_id;
+  v_patterns text[] := case when search is not null then private.search_patterns(search) end;
+  v_chunk integer := v_size + 1;
+  v_read integer := 0;
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_attendee public.attendees;
+  v_item json;
+  v_items json[] := '{}';
+begin
+  if reference is not null then
+    select o.id into v_order_id from public.orders o where o.reference = upper(list_attendees.reference);
+  end if;
+  loop
+    if reference is not null and v_order_id is null then
+      v_ids := '{}';
+    elsif external_id is not null then
+      v_ids := array(select a.id from public.attendees a where a.external_id = list_attendees.external_id);
+    else
+      -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
+      -- little was, or does.
+      v_ids := private.find_attendees(
+        v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
+        list_attendees.ticket_email_status, list_attendees.email,
+        case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
+      );
+    end if;
+    for v_attendee in
+      select a.*
+      from unnest(v_ids) i (id)
+      cross join lateral (select a.* from public.attendees a where a.id = i.id offset 0) a
+      where (list_attendees.event_id is null or a.event_id = list_attendees.event_id)
+        and (list_attendees.order_id is null or a.order_id = list_attendees.order_id)
+        and (reference is null or a.order_id = v_order_id)
+        and (list_attendees.ticket_type_id is null or a.ticket_type_id = list_attendees.ticket_type_id)
+        and (list_attendees.status is null or a.status = list_attendees.status)
+        and (list_attendees.checked_in is null or a.checked_in = list_attendees.checked_in)
+        and (list_attendees.ticket_email_status is null or a.ticket_email_status = list_attendees.ticket_email_status)
+        and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
+        and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
+        and (updated_since is null or a.updated_at >= updated_since)
+        and (v_patterns is null or split_part(a.search_text, E'\n', 1) like all (v_patterns))
+        and a.id < v_before
+      order by a.id desc
+      limit v_size + 1 - cardinality(v_items)
+    loop
+      v_item := private.attendee_json(v_attendee);
+      v_items := v_items || v_item;
+      v_bytes := v_bytes - pg_column_size(v_item);
+      exit when v_bytes < 0 and cardinality(v_items) > 1;
+    end loop;
+    exit when cardinality(v_items) > v_size or v_bytes < 0 and cardinality(v_items) > 1
+      or v_order_id is not null or external_id is not null or cardinality(v_ids) < v_chunk;
+    v_before := v_ids[v_chunk];
+    v_read := v_read + v_chunk;
+    v_chunk := 1000;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_attendees(
+  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) is
+  'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_attendees(
+  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
+) to scope_attendees_read;
+
+create function api.get_attendee(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_attendee.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  return private.attendee_json(v_attendee);
+end
+$$;
+comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
+grant execute on function api.get_attendee(uuid) to scope_attendees_read;
+
+create function api.get_ticket_qr(attendee_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = get_ticket_qr.attendee_id;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  return json_build_object(
+    'object', 'ticket_qr',
+    'attendee_id', v_attendee.id,
+    'event_id', v_attendee.event_id,
+    'name', v_attendee.name,
+    'ticket_code', v_attendee.ticket_code
+  );
+end
+$$;
+comment on function api.get_ticket_qr(uuid) is 'Content of the QR code of a ticket. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
+
+create function api.update_attendee(
+  attendee_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_new public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  perform private.assert_version(v_attendee.version, if_version);
+
+  v_new := jsonb_populate_record(v_attendee, changes);
+  update public.attendees a set
+    name = v_new.name,
+    email = v_new.email,
+    company = v_new.company,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata,
+    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+  where a.id = v_attendee.id
+  returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
+  'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
+
+-- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
+-- Security definer: a key for attendees has no right to orders.
+create function private.lock_order_of(attendee_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1
+  from public.orders o
+  where o.organisation_id = private.current_organisation_id()
+    and o.id = (select a.order_id from public.attendees a where a.id = lock_order_of.attendee_id)
+  for no key update;
+end
+$$;
+grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
+
+create function api.cancel_attendee(
+  attendee_id uuid,
+  dry_run boolean default null,
+  notify_attendees boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+  v_orders integer;
+  v_emails integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  begin
+    perform private.lock_order_of(attendee_id);
+    select a.* into v_attendee from public.attendees a where a.id = cancel_attendee.attendee_id for no key update;
+    if not found then
+      perform private.refuse_not_found('attendee_id');
+    end if;
+    if v_attendee.status = 'cancelled' then
+      perform private.refuse(
+        409, 'invalid_transition', 'This attendee is cancelled already.', 'status',
+        jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
+      );
+    end if;
+    -- Whether the order changes, too: cancelling its last ticket cancels it, and cancelling one with a price lowers its
+    -- totals.
+    v_orders := (v_attendee.price > 0 or not exists (
+      select from public.attendees a
+      where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
+    ))::integer;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    if notify_attendees then
+      v_emails := private.notify_of_cancelled_tickets(v_attendee.order_id, v_attendee.id);
+    end if;
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1, 'emails', v_emails),
+      'data', private.attendee_json(v_attendee)
+    );
+    perform private.undo_if_dry_run(dry_run);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variable keeps the answer.
+  end;
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+end
+$$;
+comment on function api.cancel_attendee(uuid, boolean, boolean, text, text) is
+  'Cancels one ticket and tells its holder if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_attendee(uuid, boolean, boolean, text, text) to scope_attendees_write;
+
+create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
+returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_attendee public.attendees;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select a.* into v_attendee from public.attendees a where a.id = resend_ticket.attendee_id for no key update;
+  if not found then
+    perform private.refuse_not_found('attendee_id');
+  end if;
+  if v_attendee.status <> 'active' then
+    perform private.refuse_inactive_ticket(v_attendee.status);
+  end if;
+  update public.attendees a set ticket_email_status = 'queued' where a.id = v_attendee.id returning * into v_attendee;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
+  );
+end
+$$;
+comment on function api.resend_ticket(uuid, text, text) is
+  'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active, attendee_erased.';
+grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;

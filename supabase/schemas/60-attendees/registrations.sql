@@ -1,0 +1,390 @@
+-- Registration: one order with its attendees, either complimentary and completed at once, or payable and pending until paid.
+-- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
+-- row added in Studio meets the same ones.
+
+-- Checked for a new order, and for each place that is taken.
+create function private.assert_takes_registrations(event public.events) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if event.status <> 'published' then
+    perform private.refuse(
+      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
+    );
+  elsif event.ends_at <= now() then
+    perform private.refuse_ended('event_id', event.ends_at);
+  end if;
+end
+$$;
+
+-- The external_ids that a registration gives to its order and its guests, with the key of the lock of each.
+create function private.external_ids_of(organisation_id uuid, order_external_id text, guests jsonb)
+returns table (kind text, external_id text, lock_key integer)
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return query
+  select i.kind, i.external_id, hashtext(concat_ws(' ', external_ids_of.organisation_id, i.kind, i.external_id))
+  from (
+    select 'order' as kind, order_external_id as external_id
+    union all
+    select 'attendee', g.guest ->> 'external_id' from jsonb_array_elements(guests) g (guest)
+  ) i
+  where i.external_id is not null;
+end
+$$;
+grant execute on function private.external_ids_of(uuid, text, jsonb) to scope_attendees_write;
+
+-- Locks the external_ids of a registration in one global order: two groups that name the same ones crosswise would otherwise
+-- each wait for an index entry of the other. Taken before every other lock of a registration, so that the second finds what the
+-- first has added.
+create function private.lock_external_ids(organisation_id uuid, order_external_id text, guests jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_external_id record;
+begin
+  for v_external_id in
+    select i.lock_key, count(*) as times
+    from private.external_ids_of(organisation_id, order_external_id, guests) i
+    group by i.kind, i.external_id, i.lock_key
+    order by i.lock_key
+  loop
+    if v_external_id.times > 1 then
+      perform private.refuse(
+        409, 'already_exists', 'Two attendees of the group have the same external_id.', 'external_id', hint => 'Send each external_id once.'
+      );
+    end if;
+    perform pg_advisory_xact_lock(6, v_external_id.lock_key);
+  end loop;
+end
+$$;
+grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
+
+-- The arguments of a call of register_attendee, with the id of its order, and its guests in one form.
+create type private.registration as (
+  order_id uuid,
+  event_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text,
+  guests jsonb,
+  payment_method public.payment_method,
+  promo_code text,
+  send_email boolean,
+  external_id text,
+  metadata jsonb,
+  idempotency_key text,
+  request_fingerprint text
+);
+
+-- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. Answers an order for
+-- each registration, in their order. The events and ticket types are known to be the caller's.
+create function private.add_registrations(registrations private.registration[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_orders public.orders[];
+  v_attendees public.attendees[];
+begin
+  with added as (
+    insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+    select
+      r.order_id,
+      r.event_id,
+      coalesce(r.name, r.guests #>> '{0,name}'),
+      coalesce(r.email, r.guests #>> '{0,email}'),
+      case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
+      coalesce(r.send_email, true),
+      r.payment_method,
+      r.promo_code,
+      r.external_id,
+      coalesce(r.metadata, '{}')
+    from unnest(registrations) r
+    returning *
+  )
+  select array_agg(row(a.*)::public.orders) into v_orders from added a;
+
+  with added as (
+    insert into public.attendees (
+      event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+    )
+    select
+      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
+      coalesce(g.metadata, '{}')
+    from unnest(registrations) r
+    cross join lateral jsonb_to_recordset(r.guests) g (
+      ticket_type_id uuid, waiting_list_entry_id uuid, name text, email text, company text, external_id text, metadata jsonb
+    )
+    returning *
+  )
+  select array_agg(row(a.*)::public.attendees) into v_attendees from added a;
+
+  -- The triggers of attendees have set the totals of an order that is to be paid, and with them its status and its tickets'.
+  if exists (select from unnest(registrations) r where r.payment_method is not null) then
+    v_orders := array(select o from public.orders o where o.id = any (array(select r.id from unnest(v_orders) r)));
+    v_attendees := array(select a from public.attendees a where a.id = any (array(select r.id from unnest(v_attendees) r)));
+  end if;
+
+  return array(
+    select private.order_json(row(o.*)::public.orders, a.attendees, '[]')
+    from unnest(registrations) with ordinality r
+    join unnest(v_orders) o on o.id = r.order_id
+    join (
+      select a.order_id, json_agg(
+        private.attendee_json(
+          row(a.*)::public.attendees, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference
+        )
+        order by a.id
+      ) as attendees
+      from unnest(v_attendees) a
+      join unnest(v_orders) o on o.id = a.order_id
+      group by a.order_id
+    ) a on a.order_id = r.order_id
+    order by r.ordinality
+  );
+end
+$$;
+grant execute on function private.add_registrations(private.registration[]) to scope_attendees_write;
+
+-- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
+-- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
+-- and company are the buyer's; without them the first guest is the buyer.
+create function api.register_attendee(
+  event_id uuid,
+  ticket_type_id uuid default null,
+  name text default null,
+  email text default null,
+  company text default null,
+  attendees jsonb default null,
+  payment_method public.payment_method default null,
+  promo_code text default null,
+  send_email boolean default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
+    'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
+  )));
+  v_organisation_id uuid;
+  v_foreign record;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if jsonb_array_length(v_guests) not between 1 and 50 then
+    perform private.refuse(422, 'validation_failed', 'A group has 1 to 50 attendees.', 'attendees');
+  end if;
+  select e.organisation_id into v_organisation_id from public.events e where e.id = register_attendee.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+  select g.place - 1 as index, g.guest ? 'ticket_type_id' as names_its_own into v_foreign
+  from jsonb_array_elements(v_guests) with ordinality g (guest, place)
+  where not exists (
+    select from public.ticket_types t
+    where t.id = coalesce((g.guest ->> 'ticket_type_id')::uuid, register_attendee.ticket_type_id)
+      and t.event_id = register_attendee.event_id
+  )
+  order by g.place
+  limit 1;
+  if found then
+    perform private.refuse_not_found(
+      case when v_foreign.names_its_own then format('attendees.%s.', v_foreign.index) else '' end || 'ticket_type_id'
+    );
+  end if;
+
+  if external_id is not null or attendees is not null then
+    perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
+      private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
+      metadata, idempotency_key, request_fingerprint
+    )::private.registration]))[1])
+  );
+end
+$$;
+comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
+  to scope_attendees_write;
+
+-- The same for one guest, as a row: for members over the Data API, and whoever writes SQL. An order with its only attendee, by the rules of
+-- their tables and the rights of the caller.
+create view public.registrations with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  a.ticket_type_id,
+  a.name,
+  a.email,
+  a.company,
+  o.payment_method,
+  o.promo_code,
+  o.send_email,
+  a.waiting_list_entry_id,
+  a.external_id,
+  a.metadata,
+  o.id as order_id,
+  o.reference,
+  a.id as attendee_id,
+  a.status,
+  a.created_at
+from public.attendees a
+join public.orders o on o.id = a.order_id;
+comment on view public.registrations is
+  'Attendees with their orders. Add a row to register a guest: event, ticket type, name, e-mail, and payment_method invoice if it is to be paid.';
+
+create function private.tg_registrations__register() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_given jsonb;
+  v_kept text;
+begin
+  if num_nonnulls(new.order_id, new.reference, new.attendee_id, new.status, new.created_at) > 0 then
+    v_given := jsonb_strip_nulls(to_jsonb(new));
+    foreach v_kept in array '{order_id,reference,attendee_id,status,created_at}'::text[] loop
+      if v_given ? v_kept then
+        perform private.refuse(
+          409, 'read_only_field', 'Usher sets this field of a new row itself.', v_kept, hint => 'Leave it out.'
+        );
+      end if;
+    end loop;
+  end if;
+  if not exists (select from public.events e where e.id = new.event_id) then
+    perform private.refuse_not_found('event_id');
+  elsif not exists (select from public.ticket_types t where t.id = new.ticket_type_id and t.event_id = new.event_id) then
+    perform private.refuse_not_found('ticket_type_id');
+  end if;
+  new.send_email := coalesce(new.send_email, true);
+  new.metadata := coalesce(new.metadata, '{}');
+
+  -- The order is confirmed at once.
+  perform set_config('usher.registers', 'on', true);
+  insert into public.orders (
+    organisation_id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata
+  )
+  values (
+    new.organisation_id, new.event_id, new.name, new.email, new.company, new.send_email, new.payment_method, new.promo_code,
+    new.external_id, new.metadata
+  )
+  returning id, organisation_id, reference, promo_code, created_at
+  into new.order_id, new.organisation_id, new.reference, new.promo_code, new.created_at;
+  perform set_config('usher.registers', 'off', true);
+  insert into public.attendees (order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata)
+  values (
+    new.order_id, new.ticket_type_id, new.waiting_list_entry_id, new.name, new.email, new.company, new.external_id, new.metadata
+  )
+  returning id into new.attendee_id;
+  select a.status into new.status from public.attendees a where a.id = new.attendee_id;
+  return new;
+end
+$$;
+create trigger registrations_100_register instead of insert on public.registrations
+  for each row execute function private.tg_registrations__register();
+
+revoke all on public.registrations from anon, authenticated, service_role;
+grant select, insert on public.registrations to authenticated;
+
+-- The operation's function of the same name in the plural. Locks that would otherwise be taken call by call are taken here, in one
+-- order for all batches.
+create function api.register_attendees(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+  v_lock_key integer;
+begin
+  for v_lock_key in
+    select distinct i.lock_key
+    from unnest(v_calls) c
+    cross join lateral private.external_ids_of(
+      private.current_organisation_id(), c ->> 'external_id', private.guests_of_call(c)
+    ) i
+    where c ? 'external_id' or c ? 'attendees'
+    order by i.lock_key
+  loop
+    perform pg_advisory_xact_lock(6, v_lock_key);
+  end loop;
+  return to_json(private.answer_calls('register_attendee_calls', v_calls));
+end
+$$;
+comment on function api.register_attendees(jsonb) is
+  'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.register_attendees(jsonb) to scope_attendees_write;
+
+-- A single guest is given by the fields of the call itself.
+create function private.guests_of_call(call jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return coalesce(call -> 'attendees', jsonb_build_array(call));
+end
+$$;
+grant execute on function private.guests_of_call(jsonb) to scope_attendees_write;
+
+-- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
+create function private.register_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_registrations private.registration[] := array(
+    select jsonb_populate_record(
+      null::private.registration,
+      c.call || jsonb_build_object('order_id', private.uuid_v7(), 'guests', private.guests_of_call(c.call))
+    )
+    from unnest(calls) with ordinality c (call, place)
+    order by c.place
+  );
+  v_one private.registration := v_registrations[1];
+  v_orders json[];
+begin
+  if cardinality(calls) = 1 then
+    return array[api.register_attendee(
+      v_one.event_id, v_one.ticket_type_id, v_one.name, v_one.email, v_one.company, calls[1] -> 'attendees', v_one.payment_method,
+      v_one.promo_code, v_one.send_email, v_one.external_id, v_one.metadata, v_one.idempotency_key, v_one.request_fingerprint
+    )];
+  end if;
+
+  -- A key that is sent twice, an outcome to replay, and a group of the wrong size are for calls that are alone.
+  if (
+    select count(r.idempotency_key) <> count(distinct r.idempotency_key)
+      or bool_or(private.replay_outcome(r.idempotency_key, r.request_fingerprint) is not null)
+      or bool_or(jsonb_array_length(r.guests) not between 1 and 50)
+    from unnest(v_registrations) r
+  ) or exists (
+    select from unnest(v_registrations) r
+    cross join lateral jsonb_array_elements(r.guests) g
+    where not exists (
+      select from public.ticket_types t
+      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
+    )
+  ) then
+    raise exception 'divide';
+  end if;
+
+  v_orders := private.add_registrations(v_registrations);
+  return array(
+    select private.record_outcome(
+      r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])
+    )
+    from unnest(v_registrations) with ordinality r
+    order by r.ordinality
+  );
+end
+$$;
+grant execute on function private.register_attendee_calls(jsonb[]) to scope_attendees_write;

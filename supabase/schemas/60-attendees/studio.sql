@@ -1,0 +1,53 @@
+-- Tickets that did not arrive, and the codes of tickets, for Studio.
+
+-- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them.
+create function public.ticket_codes(event_id uuid)
+returns table (
+  attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text,
+  ticket_path text
+)
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  if private.claims() ->> 'role' = 'authenticated' and not exists (
+    select from public.events e
+    where e.id = ticket_codes.event_id and e.organisation_id in (select private.organisations_as('{owner,manager,door}'))
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return query
+  select
+    a.id, a.name, a.company, t.name, a.status, a.checked_in_at, a.ticket_code,
+    case when a.erased_at is null then private.ticket_path(a.ticket_token) end
+  from public.attendees a
+  join public.ticket_types t on t.id = a.ticket_type_id
+  where a.event_id = ticket_codes.event_id and a.status <> 'cancelled'
+  order by lower(a.name), a.id;
+end
+$$;
+comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes and the path of their ticket pages, by name: for owners, managers and the door.';
+revoke all on function public.ticket_codes(uuid) from public, anon, service_role;
+grant execute on function public.ticket_codes(uuid) to authenticated;
+
+create view public.undelivered_tickets with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  e.name as event,
+  a.id as attendee_id,
+  a.name,
+  a.email,
+  a.ticket_email_status,
+  a.ticket_email_last_error as error,
+  a.ticket_email_sent_at as sent_at
+from public.attendees a
+join public.events e on e.id = a.event_id
+where a.ticket_email_status in ('bounced', 'failed') and a.status <> 'cancelled'
+order by a.event_id, lower(a.name), a.id;
+comment on view public.undelivered_tickets is 'Tickets whose e-mail did not arrive, and why.';
+create trigger undelivered_tickets_100_read_only instead of insert or update or delete on public.undelivered_tickets
+  for each row execute function private.tg__refuse_write();
+
+revoke all on public.undelivered_tickets from anon, authenticated, service_role;
+
+grant select on public.undelivered_tickets to authenticated;

@@ -1,0 +1,435 @@
+-- Attendees: the people who come, each with a ticket code. An attendee who is not cancelled is a line of the order
+-- (60-attendees/totals.sql) and holds a place (60-attendees/places.sql).
+
+create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
+create type public.ticket_email_status as enum (
+  'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
+);
+
+-- Fillfactor 50, as for orders.
+create table public.attendees (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  order_id uuid not null,
+  ticket_type_id uuid not null,
+  waiting_list_entry_id uuid,
+  name text not null,
+  email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
+  company text,
+  price bigint not null default 0,
+  discount bigint not null default 0,
+  currency text not null,
+  promo_code_id uuid,
+  status public.attendee_status not null default 'active',
+  ticket_code text not null,
+  ticket_token text not null,
+  checked_in_at timestamptz,
+  checked_in boolean not null generated always as (checked_in_at is not null) stored,
+  ticket_email_status public.ticket_email_status not null default 'queued',
+  ticket_email_sent_at timestamptz,
+  ticket_email_last_error text,
+  cancelled_at timestamptz,
+  erased_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  search_text text not null default '',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint attendees_pkey primary key (id),
+  constraint attendees_organisation_id_ticket_code_key unique (organisation_id, ticket_code),
+  constraint attendees_ticket_token_key unique (ticket_token),
+  -- The guard keeps event_id and organisation_id those of the order. A key of three columns would be looked up by whichever index
+  -- the planner preferred while the table was small, and then read every order of the organisation for each attendee.
+  constraint attendees_order_id_fkey foreign key (order_id) references public.orders (id),
+  constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
+    references public.ticket_types (id, event_id),
+  constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
+    references public.promo_codes (id, event_id),
+  constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
+  constraint attendees_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint attendees_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
+  constraint attendees_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint attendees_ticket_code_is_readable check (ticket_code ~ '^[0-9A-HJKMNP-TV-Z]{16}$'),
+  constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+) with (fillfactor = 50);
+comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
+comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
+comment on column public.attendees.event_id is 'The event that it belongs to.';
+comment on column public.attendees.order_id is 'The order that it is part of.';
+comment on column public.attendees.ticket_type_id is 'The kind of ticket.';
+comment on column public.attendees.waiting_list_entry_id is 'The entry of the waiting list whose offer this ticket accepts.';
+comment on column public.attendees.name is 'Name of the person.';
+comment on column public.attendees.email is 'Address that the ticket is sent to.';
+comment on column public.attendees.email_lower is 'The address in lower case, for look-ups. Generated.';
+comment on column public.attendees.company is 'Company of the person.';
+comment on column public.attendees.currency is 'ISO 4217 code, three capital letters.';
+comment on column public.attendees.promo_code_id is 'The promo code that was used. Kept by Usher.';
+comment on column public.attendees.status is 'active, awaiting_payment, or cancelled.';
+comment on column public.attendees.checked_in is 'Whether they are in. Generated.';
+comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it once more.';
+comment on column public.attendees.ticket_email_sent_at is 'When the ticket e-mail was last sent. Kept by Usher.';
+comment on column public.attendees.ticket_email_last_error is 'Why it was not sent or came back. Kept by Usher.';
+comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept by Usher.';
+comment on column public.attendees.external_id is 'The organiser''s own identifier, unique within the organisation. A cancelled attendee gives it to whoever is registered under it by the API.';
+comment on column public.attendees.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.attendees.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.attendees.created_at is 'When the row was added.';
+comment on column public.attendees.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
+comment on column public.attendees.ticket_token is 'Secret in the address of the ticket page. Goes with the ticket code: a new one for each. Kept by Usher.';
+comment on column public.attendees.price is 'Price of the ticket when it was registered, in minor units; 0 where the order has no payment method.';
+comment on column public.attendees.discount is 'Discount of the promo code on the price: a percentage is rounded half up, an amount is spread over the tickets of the order.';
+comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
+comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
+comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
+
+create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
+  where external_id is not null;
+create index attendees_order_id_idx on public.attendees (order_id);
+-- The columns that are included are for private.event_summary, which reads no table of attendees.
+create index attendees_promo_code_id_idx on public.attendees (promo_code_id) include (status, discount)
+  where promo_code_id is not null;
+-- For private.find_attendees.
+create index attendees_organisation_id_states_idx
+  on public.attendees (organisation_id, status, checked_in, ticket_email_status, id);
+create index attendees_ticket_type_id_states_idx
+  on public.attendees (ticket_type_id, status, checked_in, ticket_email_status, id) include (created_at, checked_in_at);
+create index attendees_organisation_id_email_lower_idx on public.attendees (organisation_id, email_lower, id);
+create index attendees_organisation_id_updated_at_idx on public.attendees (organisation_id, updated_at, id);
+-- For private.search_attendees. What is new waits in a list of at most 1 MB, which every search reads, so that a registration is not
+-- delayed by some fifty entries.
+create index attendees_search_text_idx on public.attendees
+  using gin (uuid_hash(organisation_id), search_text extensions.gin_trgm_ops) with (gin_pending_list_limit = 1024);
+
+-- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
+create function private.refuse_inactive_ticket(status public.attendee_status) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'ticket_not_active', 'The ticket is not active.', 'status',
+    jsonb_build_object('status', status), 'A cancelled ticket stays cancelled; an unpaid one becomes active when it is paid.'
+  );
+end
+$$;
+grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+
+-- Security definer: it reads orders and ticket types beyond what a registering key may see.
+create function private.tg_attendees__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+  v_holder public.attendees;
+begin
+  if tg_op = 'INSERT' then
+    -- The event lock before the order, as everywhere. The order is locked so that it is neither cancelled nor completed
+    -- without this ticket, and so that its totals are updated by one transaction at a time.
+    perform private.lock_event_shared(o.event_id) from public.orders o where o.id = new.order_id;
+    select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+    perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+    if v_order.status = 'cancelled' then
+      perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
+    end if;
+    if new.external_id is not null and private.current_api_key_id() is not null then
+      select a.* into v_holder
+      from public.attendees a
+      where a.organisation_id = v_order.organisation_id and a.external_id = new.external_id;
+      if v_holder.status = 'cancelled' then
+        -- The person comes after all: their identifier goes with the new ticket.
+        update public.attendees a set external_id = null where a.id = v_holder.id and a.external_id = new.external_id;
+      elsif found then
+        perform private.refuse_taken('external_id', v_holder.id, v_holder.created_at);
+      end if;
+    end if;
+    -- The fields that Usher sets: price, status, ticket code and the status of the ticket e-mail.
+    if new.status = 'cancelled' or new.ticket_email_status <> 'queued' or (new.price, new.discount) <> (0, 0)
+      or new.currency <> v_order.currency or new.event_id <> v_order.event_id or new.organisation_id <> v_order.organisation_id
+      or num_nonnulls(new.promo_code_id, new.ticket_code, new.ticket_token, new.checked_in_at, new.cancelled_at, new.erased_at) > 0 then
+      perform private.assert_as_given(to_jsonb(new), jsonb_build_object(
+        'status', 'active', 'ticket_email_status', 'queued', 'price', 0, 'discount', 0, 'currency', v_order.currency,
+        'event_id', v_order.event_id, 'organisation_id', v_order.organisation_id,
+        'promo_code_id', null, 'ticket_code', null, 'ticket_token', null, 'checked_in_at', null, 'cancelled_at', null, 'erased_at', null
+      ));
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_order.organisation_id);
+    new.event_id := coalesce(new.event_id, v_order.event_id);
+    if new.waiting_list_entry_id is not null then
+      perform private.accept_offer(new);
+    end if;
+    new := private.price_attendee(new, v_order);
+    if v_order.status = 'completed' and new.price > new.discount then
+      perform private.refuse(
+        409, 'order_completed', 'A completed order takes no more tickets that are to be paid.', 'order_id',
+        hint => 'Create a new order.'
+      );
+    end if;
+    new.status := case when v_order.status = 'completed' then 'active' else 'awaiting_payment' end::public.attendee_status;
+    new.ticket_code := private.random_code(16);
+    new.ticket_token := private.random_token();
+    new.ticket_email_status := case
+      when not v_order.send_email then 'not_requested'
+      when new.status = 'active' then 'queued'
+      else 'waiting'
+    end::public.ticket_email_status;
+  else
+    if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
+      perform private.refuse(
+        409, 'read_only_field', 'checked_in_at is derived from the check-ins and cannot be edited.', 'checked_in_at',
+        hint => 'Add a check-in, or set undone_at of the accepted one.'
+      );
+    end if;
+
+    if new.erased_at is distinct from old.erased_at and pg_trigger_depth() = 1 and current_setting('usher.erasing', true) is distinct from 'on' then
+      perform private.refuse(
+        409, 'read_only_field', 'A person is erased by a function, which finds every copy.', 'erased_at', hint => 'Call erase_attendee.'
+      );
+    elsif old.erased_at is not null
+      and ((new.name, new.email, new.company, new.external_id, new.metadata)
+        is distinct from (old.name, old.email, old.company, old.external_id, old.metadata)
+        or new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued') then
+      perform private.refuse(
+        409, 'attendee_erased', 'This attendee was erased.', 'attendee_id', hint => 'Register the person who comes instead.'
+      );
+    end if;
+
+    if new.external_id is distinct from old.external_id then
+      perform private.refuse_taken('external_id', a.id, a.created_at)
+      from public.attendees a
+      where a.organisation_id = new.organisation_id and a.external_id = new.external_id and a.id <> new.id;
+    end if;
+
+    if new.ticket_code is null then
+      -- Reissue: the new code is e-mailed to the present holder.
+      if new.checked_in_at is not null or new.status = 'cancelled' then
+        perform private.refuse(
+          409, 'ticket_not_reissuable', 'A used or cancelled ticket cannot be reissued.', 'ticket_code',
+          hint => 'Undo the check-in first, or register the person again.'
+        );
+      end if;
+      new.ticket_code := private.random_code(16);
+      new.ticket_token := private.random_token();
+      new.ticket_email_status := case
+        when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
+        when new.status = 'active' then 'queued'
+        else 'waiting'
+      end::public.ticket_email_status;
+    elsif new.ticket_code <> old.ticket_code or new.ticket_token is distinct from old.ticket_token then
+      perform private.refuse(
+        409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.',
+        case when new.ticket_code <> old.ticket_code then 'ticket_code' else 'ticket_token' end,
+        hint => 'Clear ticket_code to generate a new one.'
+      );
+    end if;
+
+    -- Status transitions, then the status of the ticket e-mail.
+    if new.status <> old.status then
+      if old.status = 'cancelled' or (old.status, new.status) = ('active', 'awaiting_payment') then
+        perform private.refuse(
+          409, 'invalid_transition', 'An attendee cannot go from its present status to this one.', 'status',
+          jsonb_build_object('from', old.status, 'to', new.status),
+          'Allowed: awaiting_payment to active or cancelled; active to cancelled.'
+        );
+      end if;
+      if new.status = 'active' then
+        select o.* into v_order from public.orders o where o.id = new.order_id for share;
+        if v_order.status <> 'completed' then
+          perform private.refuse(
+            409, 'payment_due', 'The ticket becomes active when its order is completed.', 'status', hint => 'Record the payment instead.'
+          );
+        end if;
+      end if;
+    end if;
+
+    if new.ticket_email_status = 'queued' and old.ticket_email_status <> 'queued' and new.status <> 'active' then
+      perform private.refuse_inactive_ticket(new.status);
+    end if;
+    if new.status = 'active' and new.ticket_email_status = 'waiting' then
+      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
+    elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
+      new.ticket_email_status := 'cancelled';
+    end if;
+  end if;
+
+  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
+    perform private.assert_valid_contact(new.name, new.email);
+  end if;
+
+  if tg_op = 'INSERT'
+    or (new.name, new.email, new.company, new.external_id, new.search_text)
+      is distinct from (old.name, old.email, old.company, old.external_id, old.search_text) then
+    if tg_op = 'UPDATE' then
+      select o.* into v_order from public.orders o where o.id = new.order_id;
+    end if;
+    new.search_text := private.search_form(
+      concat_ws(' ', new.name, new.company, v_order.reference) || E'\t' || concat_ws(' ', new.email, new.external_id) || E'\n'
+        || concat_ws(
+          ' ', nullif(v_order.name, new.name), nullif(v_order.email, new.email), nullif(v_order.company, new.company),
+          nullif(v_order.external_id, new.external_id)
+        )
+    );
+  end if;
+
+  new.cancelled_at := case
+    when tg_op = 'UPDATE' and old.cancelled_at is not null then old.cancelled_at
+    when new.status = 'cancelled' then now()
+  end;
+  return new;
+end
+$$;
+
+-- A ticket that stands is cancelled first: that takes it off the order, gives its place back and notifies. Nothing then hangs on a
+-- deletion, so no trigger adds up or counts one.
+create function private.tg_attendees__assert_over() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if old.status <> 'cancelled' then
+    perform private.refuse(
+      409, 'in_use', 'A ticket that stands cannot be deleted: its order and everybody who was told of it count on it.',
+      hint => 'Set status to cancelled instead; to remove what identifies the person, call erase_attendee.'
+    );
+  end if;
+  return old;
+end
+$$;
+
+create trigger attendees_050_fixed
+  before update of organisation_id, event_id, order_id, waiting_list_entry_id, price, currency, promo_code_id on public.attendees
+  for each row execute function private.tg__assert_unchanged(
+    'organisation_id', 'event_id', 'order_id', 'waiting_list_entry_id', 'price', 'currency', 'promo_code_id'
+  );
+-- At depth 1 a trigger spreads an amount off: see 60-attendees/totals.sql.
+create trigger attendees_050_fixed_discount before update of discount on public.attendees
+  for each row when (pg_trigger_depth() = 0) execute function private.tg__assert_unchanged('discount');
+create trigger attendees_050_derived before update of cancelled_at, version, created_at, updated_at on public.attendees
+  for each row execute function private.tg__assert_derived_untouched(
+    'Set status to cancelled to cancel the ticket.', 'cancelled_at', 'version', 'created_at', 'updated_at'
+  );
+create trigger attendees_100_in_use before delete on public.attendees
+  for each row execute function private.tg__assert_not_in_use(
+    'The attendee is in use: there are check-ins with their ticket.', 'Cancel the ticket instead: set status to cancelled.',
+    'check_ins.attendee_id'
+  );
+create trigger attendees_100_over before delete on public.attendees
+  for each row execute function private.tg_attendees__assert_over();
+create trigger attendees_100_guard before insert or update on public.attendees
+  for each row execute function private.tg_attendees__guard();
+create trigger attendees_100_no_truncate before truncate on public.attendees
+  for each statement execute function private.tg__refuse_truncate();
+create trigger attendees_900_updated_at before update on public.attendees
+  for each row execute function private.tg__set_updated_at('email_lower', 'checked_in');
+-- Not for checked_in_at and the state of the e-mail: these are not edits.
+create trigger attendees_900_version before update on public.attendees
+  for each row when (
+    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
+    or new.status is distinct from old.status or new.ticket_type_id is distinct from old.ticket_type_id
+    or new.ticket_code is distinct from old.ticket_code or new.external_id is distinct from old.external_id
+    or new.metadata is distinct from old.metadata or new.erased_at is distinct from old.erased_at
+  )
+  execute function private.tg__count_version();
+
+revoke all on public.attendees from anon, authenticated, service_role;
+
+alter table public.attendees enable row level security;
+create policy attendees_select_own on public.attendees for select
+  to scope_attendees_read, scope_attendees_write, scope_checkin_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy attendees_update_own on public.attendees for update to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy attendees_insert_own on public.attendees for insert to scope_attendees_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy attendees_select_membership on public.attendees for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy attendees_insert_membership on public.attendees for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy attendees_update_membership on public.attendees for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.attendees to scope_attendees_read, scope_attendees_write;
+-- Members share one role, and viewers must not see what admits a person: see public.ticket_codes.
+grant select (
+  id, organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, email_lower, company, price, discount, currency, promo_code_id,
+  status, checked_in_at, checked_in, ticket_email_status, ticket_email_sent_at, ticket_email_last_error, cancelled_at, erased_at, external_id,
+  metadata, version, created_at, updated_at
+) on public.attendees to authenticated;
+-- Check-in shows who holds a ticket, not how to reach them.
+grant select (
+  id, organisation_id, event_id, ticket_type_id, name, company, status, checked_in_at
+) on public.attendees to scope_checkin_write;
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+) on public.attendees to scope_attendees_write;
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
+  to scope_attendees_write;
+grant insert (
+  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+) on public.attendees to authenticated;
+grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees to authenticated;
+
+-- What an attendee's ticket type and order are called. Security definer: whoever reads an attendee may know this much of them.
+create function private.names_of(attendee public.attendees, out ticket_type_name text, out reference text)
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  if not private.is_foreign(attendee.organisation_id) then
+    select t.name into ticket_type_name from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = attendee.event_id;
+    select o.reference into names_of.reference from public.orders o where o.id = attendee.order_id;
+  end if;
+end
+$$;
+grant execute on function private.names_of(public.attendees) to scope_attendees_read, scope_attendees_write;
+
+-- The ticket code admits its holder: with_code only for roles that handle tickets. with_url is false in webhooks. Whoever builds many
+-- gives the names.
+create function private.attendee_json(
+  attendee public.attendees,
+  with_code boolean default true,
+  ticket_type_name text default null,
+  reference text default null,
+  with_url boolean default true
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if ticket_type_name is null then
+    select n.ticket_type_name, n.reference into ticket_type_name, reference from private.names_of(attendee) n;
+  end if;
+  return json_build_object(
+    'object', 'attendee',
+    'id', attendee.id,
+    'order_id', attendee.order_id,
+    'event_id', attendee.event_id,
+    'ticket_type_id', attendee.ticket_type_id,
+    'order', json_build_object('id', attendee.order_id, 'reference', reference),
+    'ticket_type', json_build_object('id', attendee.ticket_type_id, 'name', ticket_type_name),
+    'name', attendee.name,
+    'email', attendee.email,
+    'company', attendee.company,
+    'price', attendee.price,
+    'discount', attendee.discount,
+    'currency', attendee.currency,
+    'status', attendee.status,
+    'ticket_code', case when with_code then attendee.ticket_code end,
+    'ticket_url', case when with_code and with_url and attendee.erased_at is null then private.ticket_url(attendee.ticket_token) end,
+    'checked_in_at', private.rfc3339(attendee.checked_in_at),
+    'ticket_email', json_build_object(
+      'status', attendee.ticket_email_status,
+      'sent_at', private.rfc3339(attendee.ticket_email_sent_at),
+      'last_error', attendee.ticket_email_last_error
+    ),
+    'cancelled_at', private.rfc3339(attendee.cancelled_at),
+    'erased_at', private.rfc3339(attendee.erased_at),
+    'external_id', attendee.external_id,
+    'metadata', attendee.metadata,
+    'version', attendee.version,
+    'created_at', private.rfc3339(attendee.created_at),
+    'updated_at', private.rfc3339(attendee.updated_at)
+  );
+end
+$$;
+grant execute on function private.attendee_json(public.attendees, boolean, text, text, boolean) to scope_attendees_read, scope_attendees_write;

@@ -1,0 +1,28 @@
+-- What is notified of the waiting list.
+
+-- Security definer: no role may write the outbox. An acceptance is notified of at the end of the transaction, when there is an attendee.
+create function private.tg_waiting_list_entries__notify() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  values (
+    new.organisation_id,
+    ('waiting_list_entry.' || case new.status when 'waiting' then 'created' else new.status::text end)::public.notification_type,
+    private.waiting_list_entry_json(new)
+  );
+  if new.status = 'offered' and new.send_email then
+    perform private.queue_waiting_list_emails(array[new.id]);
+  end if;
+  return null;
+end
+$$;
+create trigger waiting_list_entries_600_notify_insert after insert on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__notify();
+create trigger waiting_list_entries_600_notify_update after update on public.waiting_list_entries
+  for each row when (new.status <> old.status and new.status <> 'accepted')
+  execute function private.tg_waiting_list_entries__notify();
+create constraint trigger waiting_list_entries_600_notify_accepted after update on public.waiting_list_entries
+  deferrable initially deferred
+  for each row when (new.status = 'accepted' and old.status <> 'accepted')
+  execute function private.tg_waiting_list_entries__notify();

@@ -1,0 +1,245 @@
+-- Operations on the waiting list, what it notifies of, and what the courier does for it. The rules are in 70-waiting-list/table.sql.
+
+create function api.list_waiting_list_entries(
+  event_id uuid,
+  ticket_type_id uuid default null,
+  status public.waiting_list_status default null,
+  email text default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_after uuid := coalesce(private.decode_cursor(cursor), '00000000-0000-0000-0000-000000000000');
+  v_bytes integer := private.page_bytes();
+  v_entry public.waiting_list_entries;
+  v_item json;
+  v_items json[];
+begin
+  if not exists (select from public.events e where e.id = list_waiting_list_entries.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  for v_entry in
+    select w.*
+    from public.waiting_list_entries w
+    where w.event_id = list_waiting_list_entries.event_id
+      and w.id > v_after
+      and (list_waiting_list_entries.ticket_type_id is null or w.ticket_type_id = list_waiting_list_entries.ticket_type_id)
+      and (list_waiting_list_entries.status is null or w.status = list_waiting_list_entries.status)
+      and (list_waiting_list_entries.email is null or w.email_lower = lower(list_waiting_list_entries.email))
+    order by w.id
+    limit v_size + 1
+  loop
+    v_item := private.waiting_list_entry_json(v_entry);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_waiting_list_entries(uuid, uuid, public.waiting_list_status, text, text, integer) is
+  'The waiting list of an event, first come first: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_waiting_list_entries(uuid, uuid, public.waiting_list_status, text, text, integer)
+  to scope_attendees_read;
+
+create function api.get_waiting_list_entry(waiting_list_entry_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries;
+begin
+  select w.* into v_entry from public.waiting_list_entries w where w.id = get_waiting_list_entry.waiting_list_entry_id;
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  return private.waiting_list_entry_json(v_entry);
+end
+$$;
+comment on function api.get_waiting_list_entry(uuid) is 'One entry of a waiting list. 404 not_found.';
+grant execute on function api.get_waiting_list_entry(uuid) to scope_attendees_read;
+
+create function api.join_waiting_list(
+  event_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text default null,
+  send_email boolean default null,
+  external_id text default null,
+  metadata jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  insert into public.waiting_list_entries (event_id, ticket_type_id, name, email, company, send_email, external_id, metadata)
+  values (
+    join_waiting_list.event_id, join_waiting_list.ticket_type_id, join_waiting_list.name, join_waiting_list.email,
+    join_waiting_list.company, coalesce(join_waiting_list.send_email, true), join_waiting_list.external_id,
+    coalesce(join_waiting_list.metadata, '{}')
+  )
+  returning * into v_entry;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.waiting_list_entry_json(v_entry))
+  );
+end
+$$;
+comment on function api.join_waiting_list(uuid, uuid, text, text, text, boolean, text, jsonb, text, text) is
+  'Adds a person to the waiting list of a sold-out ticket type: 201. 404 not_found; 409 not_sold_out, event_not_published, event_ended, ticket_type_archived, sales_not_started, sales_ended, quantity_not_allowed, already_exists (email, external_id); 422 validation_failed.';
+grant execute on function api.join_waiting_list(uuid, uuid, text, text, text, boolean, text, jsonb, text, text) to scope_attendees_write;
+
+-- Locks an entry for an edit, after its event, so that a cancellation of the event waits. Security definer: whoever registers may not
+-- read the event.
+create function private.lock_waiting_list_entry(waiting_list_entry_id uuid) returns public.waiting_list_entries
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_entry public.waiting_list_entries;
+begin
+  perform private.lock_event_shared(w.event_id)
+  from public.waiting_list_entries w
+  where w.id = lock_waiting_list_entry.waiting_list_entry_id and not private.is_foreign(w.organisation_id);
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  select w.* into v_entry
+  from public.waiting_list_entries w
+  where w.id = lock_waiting_list_entry.waiting_list_entry_id
+  for no key update;
+  return v_entry;
+end
+$$;
+grant execute on function private.lock_waiting_list_entry(uuid) to scope_attendees_write;
+
+create function api.update_waiting_list_entry(
+  waiting_list_entry_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+  v_new public.waiting_list_entries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
+  perform private.assert_version(v_entry.version, if_version);
+
+  v_new := jsonb_populate_record(v_entry, changes);
+  update public.waiting_list_entries w set
+    name = v_new.name,
+    email = v_new.email,
+    company = v_new.company,
+    offer_expires_at = v_new.offer_expires_at,
+    external_id = v_new.external_id,
+    metadata = v_new.metadata
+  where w.id = v_entry.id
+  returning * into v_entry;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.waiting_list_entry_json(v_entry))
+  );
+end
+$$;
+comment on function api.update_waiting_list_entry(uuid, jsonb, integer[], text, text) is
+  'Changes fields of an entry of a waiting list, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_waiting_list_entry(uuid, jsonb, integer[], text, text) to scope_attendees_write;
+
+create function api.accept_waiting_list_offer(
+  waiting_list_entry_id uuid,
+  payment_method public.payment_method default null,
+  promo_code text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+  v_guests jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select w.* into v_entry from public.waiting_list_entries w where w.id = accept_waiting_list_offer.waiting_list_entry_id;
+  if not found then
+    perform private.refuse_not_found('waiting_list_entry_id');
+  end if;
+  -- Once more when the attendee is added, with the entry locked.
+  perform private.assert_offered(v_entry);
+
+  v_guests := jsonb_build_array(jsonb_build_object(
+    'waiting_list_entry_id', v_entry.id, 'name', v_entry.name, 'email', v_entry.email, 'company', v_entry.company,
+    'external_id', v_entry.external_id, 'metadata', v_entry.metadata
+  ));
+  if v_entry.external_id is not null then
+    perform private.lock_external_ids(v_entry.organisation_id, v_entry.external_id, v_guests);
+  end if;
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
+      private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
+      payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
+    )::private.registration]))[1])
+  );
+end
+$$;
+comment on function api.accept_waiting_list_offer(uuid, public.payment_method, text, text, text) is
+  'Registers the person whom the waiting list offers a place, complimentary unless payment_method is given: 201 with the order and its attendee. 404 not_found; 409 not_offered, offer_expired, event_not_published, event_ended, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id).';
+grant execute on function api.accept_waiting_list_offer(uuid, public.payment_method, text, text, text) to scope_attendees_write;
+
+create function api.cancel_waiting_list_entry(
+  waiting_list_entry_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_entry public.waiting_list_entries;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
+  -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
+  if v_entry.status = 'cancelled' then
+    perform private.refuse(
+      409, 'invalid_transition', 'This person is no longer on the waiting list.', 'status',
+      jsonb_build_object('from', v_entry.status, 'to', 'cancelled')
+    );
+  end if;
+  update public.waiting_list_entries w set status = 'cancelled' where w.id = v_entry.id returning * into v_entry;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.waiting_list_entry_json(v_entry))
+  );
+end
+$$;
+comment on function api.cancel_waiting_list_entry(uuid, text, text) is
+  'Takes a person off the waiting list; a place that was offered goes to the next: 200. 404 not_found; 409 invalid_transition.';
+grant execute on function api.cancel_waiting_list_entry(uuid, text, text) to scope_attendees_write;

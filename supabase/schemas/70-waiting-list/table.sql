@@ -1,0 +1,281 @@
+-- The waiting list: people who want a place of a ticket type that has none left. Whoever came first is offered the next place that is
+-- given back, with a deadline, and the place is held for them. A place that is given back is offered in the transaction that gives it
+-- back, so nobody who registers directly can take it.
+--
+-- waiting -> offered -> accepted | expired; waiting or offered -> cancelled. Only Usher offers; an attendee with waiting_list_entry_id
+-- accepts.
+--
+-- Locks: an entry that is offered comes after the order and before the promo code, one that waits comes last, after the ticket type.
+-- Whoever has locked one that waits waits for nothing else. Joining and giving places back hold the capacity lock of the event.
+
+create type public.waiting_list_status as enum ('waiting', 'offered', 'accepted', 'expired', 'cancelled');
+
+create table public.waiting_list_entries (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  ticket_type_id uuid not null,
+  name text not null,
+  email text not null,
+  email_lower text not null generated always as (lower(email)) stored,
+  company text,
+  send_email boolean not null default true,
+  status public.waiting_list_status not null default 'waiting',
+  offered_at timestamptz,
+  offer_expires_at timestamptz,
+  external_id text,
+  metadata jsonb not null default '{}',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint waiting_list_entries_pkey primary key (id),
+  constraint waiting_list_entries_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint waiting_list_entries_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
+    references public.ticket_types (id, event_id),
+  constraint waiting_list_entries_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint waiting_list_entries_email_is_an_address check (
+    email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254
+  ),
+  constraint waiting_list_entries_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
+  constraint waiting_list_entries_offers_have_a_deadline check (
+    status not in ('offered', 'accepted', 'expired') or (offered_at is not null and offer_expires_at is not null)
+  ),
+  constraint waiting_list_entries_offer_expires_at_is_finite check (
+    offer_expires_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint waiting_list_entries_external_id_is_bounded check (length(external_id) between 1 and 255),
+  constraint waiting_list_entries_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+);
+comment on table public.waiting_list_entries is 'People who wait for a place of a sold-out ticket type, in the order of their ids. Take somebody off by setting status to cancelled.';
+comment on column public.waiting_list_entries.id is 'Identifier, a UUID of version 7: it holds the time of joining, and with it the order of the list.';
+comment on column public.waiting_list_entries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.waiting_list_entries.event_id is 'The event that it belongs to.';
+comment on column public.waiting_list_entries.ticket_type_id is 'The ticket type that the person waits for.';
+comment on column public.waiting_list_entries.name is 'Name of the person.';
+comment on column public.waiting_list_entries.email is 'Address that the offer is sent to.';
+comment on column public.waiting_list_entries.email_lower is 'The address in lower case, for look-ups. Generated.';
+comment on column public.waiting_list_entries.company is 'Company of the person.';
+comment on column public.waiting_list_entries.send_email is 'Whether the offer, and later the ticket, is e-mailed.';
+comment on column public.waiting_list_entries.status is 'waiting, offered, accepted, expired or cancelled.';
+comment on column public.waiting_list_entries.offered_at is 'When a place was offered. Kept by Usher.';
+comment on column public.waiting_list_entries.offer_expires_at is 'Until when the offered place is held. May be moved while it is offered.';
+comment on column public.waiting_list_entries.external_id is 'The organiser''s own identifier, unique within the organisation.';
+comment on column public.waiting_list_entries.metadata is 'The organiser''s own flat object: at most 50 keys.';
+comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
+comment on column public.waiting_list_entries.created_at is 'When the row was added.';
+comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
+
+create unique index waiting_list_entries_organisation_id_external_id_key on public.waiting_list_entries (organisation_id, external_id)
+  where external_id is not null;
+-- Nobody waits twice for the same.
+create unique index waiting_list_entries_ticket_type_id_email_lower_key on public.waiting_list_entries (ticket_type_id, email_lower)
+  where status in ('waiting', 'offered');
+create index waiting_list_entries_event_id_id_idx on public.waiting_list_entries (event_id, id);
+create index waiting_list_entries_event_id_waiting_idx on public.waiting_list_entries (event_id, id) where status = 'waiting';
+create index waiting_list_entries_ticket_type_id_status_idx on public.waiting_list_entries (ticket_type_id, status, id);
+create index waiting_list_entries_offer_expires_at_idx on public.waiting_list_entries (offer_expires_at) where status = 'offered';
+-- For api.purge.
+create index waiting_list_entries_updated_at_idx on public.waiting_list_entries (updated_at) where status in ('expired', 'cancelled');
+
+alter table public.attendees add constraint attendees_waiting_list_entry_id_fkey
+  foreign key (waiting_list_entry_id) references public.waiting_list_entries (id);
+alter table public.emails add constraint emails_waiting_list_entry_id_fkey
+  foreign key (waiting_list_entry_id) references public.waiting_list_entries (id) on delete cascade;
+create unique index attendees_waiting_list_entry_id_key on public.attendees (waiting_list_entry_id)
+  where waiting_list_entry_id is not null;
+
+-- Who joins has to wait: there is no place left, and nobody else is giving one back at this moment.
+create function private.assert_sold_out(event public.events, ticket_type public.ticket_types) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if ticket_type.quantity_sold + ticket_type.quantity_held >= ticket_type.quantity
+    or private.places_taken(event.id) >= event.capacity then
+    return;
+  end if;
+  perform private.refuse(
+    409, 'not_sold_out', 'There are tickets of this type left.', 'ticket_type_id',
+    jsonb_build_object('ticket_type_id', ticket_type.id), 'Register the person instead.'
+  );
+end
+$$;
+
+-- Security definer: it reads events and ticket types beyond what a registering key may see.
+create function private.tg_waiting_list_entries__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_event public.events;
+  v_ticket_type public.ticket_types;
+begin
+  if tg_op = 'INSERT' then
+    v_event := private.lock_event_shared(new.event_id);
+    perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+    if new.status <> 'waiting' or num_nonnulls(new.offered_at, new.offer_expires_at) > 0 then
+      perform private.assert_as_given(
+        to_jsonb(new), jsonb_build_object('status', 'waiting', 'offered_at', null, 'offer_expires_at', null)
+      );
+    end if;
+    new.organisation_id := coalesce(new.organisation_id, v_event.organisation_id);
+    perform private.assert_takes_registrations(v_event);
+    perform private.lock_event_capacity(new.event_id);
+    select t.* into v_ticket_type
+    from public.ticket_types t
+    where t.id = new.ticket_type_id and t.event_id = new.event_id
+    for no key update;
+    if not found then
+      perform private.refuse_not_found('ticket_type_id');
+    end if;
+    perform private.assert_on_sale(v_ticket_type);
+    if v_ticket_type.min_per_order > 1 then
+      perform private.refuse(
+        409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
+        jsonb_build_object('ticket_type_id', v_ticket_type.id, 'min_per_order', v_ticket_type.min_per_order)
+      );
+    end if;
+    perform private.assert_sold_out(v_event, v_ticket_type);
+    -- Made under the locks: the order of ids is that of joining.
+    new.id := private.uuid_v7();
+  else
+    -- Depth 1 is a statement of a person or an operation; triggers offer and accept one level deeper.
+    if new.status <> old.status and not (
+      (old.status, new.status) in (('waiting', 'cancelled'), ('offered', 'cancelled'))
+      or (old.status, new.status) = ('offered', 'expired') and new.offer_expires_at <= now()
+      or (old.status, new.status) in (('waiting', 'offered'), ('offered', 'accepted')) and pg_trigger_depth() > 1
+    ) then
+      perform private.refuse(
+        409, 'invalid_transition', 'An entry of the waiting list cannot go from its present status to this one.', 'status',
+        jsonb_build_object('from', old.status, 'to', new.status),
+        'Allowed: waiting or offered to cancelled; offered to expired after its deadline. Places are offered by Usher.'
+      );
+    end if;
+    if new.offer_expires_at is distinct from old.offer_expires_at
+      and (old.status, new.status) not in (('waiting', 'offered'), ('offered', 'offered')) then
+      perform private.refuse(
+        409, 'read_only_field', 'Only an offer that stands has a deadline to be moved.', 'offer_expires_at', hint => 'Leave it as it is.'
+      );
+    elsif new.status = 'offered' and new.offer_expires_at is null then
+      perform private.refuse_value('offer_expires_at', 'An offer has a deadline.', 'Move it, or cancel the entry.');
+    end if;
+  end if;
+
+  -- Before the unique indexes, whose errors would make two of these wait for one another.
+  if new.status in ('waiting', 'offered') and (tg_op = 'INSERT' or lower(new.email) <> old.email_lower) then
+    perform private.refuse_taken('email', w.id, w.created_at)
+    from public.waiting_list_entries w
+    where w.ticket_type_id = new.ticket_type_id and w.email_lower = lower(new.email) and w.status in ('waiting', 'offered')
+      and w.id <> new.id;
+  end if;
+  if tg_op = 'INSERT' or new.external_id is distinct from old.external_id then
+    perform private.refuse_taken('external_id', w.id, w.created_at)
+    from public.waiting_list_entries w
+    where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
+  end if;
+  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
+    perform private.assert_valid_contact(new.name, new.email);
+  end if;
+  return new;
+end
+$$;
+
+create function private.tg_waiting_list_entries__assert_over() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if old.status in ('waiting', 'offered') then
+    perform private.refuse(
+      409, 'in_use', 'This person is still on the waiting list.', hint => 'Set status to cancelled first.'
+    );
+  end if;
+  return old;
+end
+$$;
+
+create trigger waiting_list_entries_050_fixed before update of organisation_id, event_id, ticket_type_id on public.waiting_list_entries
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id', 'ticket_type_id');
+create trigger waiting_list_entries_050_derived before update of version, created_at, updated_at on public.waiting_list_entries
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger waiting_list_entries_100_in_use before delete on public.waiting_list_entries
+  for each row execute function private.tg__assert_not_in_use(
+    'The entry is in use: an attendee accepted its offer.', 'Erase or cancel the attendee instead.', 'attendees.waiting_list_entry_id'
+  );
+create trigger waiting_list_entries_100_over before delete on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__assert_over();
+create trigger waiting_list_entries_100_guard before insert or update on public.waiting_list_entries
+  for each row execute function private.tg_waiting_list_entries__guard();
+create trigger waiting_list_entries_100_no_truncate before truncate on public.waiting_list_entries
+  for each statement execute function private.tg__refuse_truncate();
+create trigger waiting_list_entries_900_updated_at before update on public.waiting_list_entries
+  for each row execute function private.tg__set_updated_at('email_lower');
+create trigger waiting_list_entries_900_version before update on public.waiting_list_entries
+  for each row when (
+    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
+    or new.send_email is distinct from old.send_email or new.status is distinct from old.status
+    or new.offered_at is distinct from old.offered_at or new.offer_expires_at is distinct from old.offer_expires_at
+    or new.external_id is distinct from old.external_id or new.metadata is distinct from old.metadata
+  )
+  execute function private.tg__count_version();
+
+revoke all on public.waiting_list_entries from anon, authenticated, service_role;
+
+alter table public.waiting_list_entries enable row level security;
+create policy waiting_list_entries_select_own on public.waiting_list_entries for select to scope_attendees_read, scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy waiting_list_entries_insert_own on public.waiting_list_entries for insert to scope_attendees_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy waiting_list_entries_update_own on public.waiting_list_entries for update to scope_attendees_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy waiting_list_entries_select_membership on public.waiting_list_entries for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,viewer}')));
+create policy waiting_list_entries_insert_membership on public.waiting_list_entries for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy waiting_list_entries_update_membership on public.waiting_list_entries for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.waiting_list_entries to scope_attendees_read, scope_attendees_write, authenticated;
+grant insert (organisation_id, event_id, ticket_type_id, name, email, company, send_email, external_id, metadata)
+  on public.waiting_list_entries to scope_attendees_write, authenticated;
+grant update (name, email, company, send_email, status, offer_expires_at, external_id, metadata)
+  on public.waiting_list_entries to scope_attendees_write, authenticated;
+
+-- position counts those of the same ticket type who wait, from 1.
+create function private.waiting_list_entry_json(entry public.waiting_list_entries) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_attendee_id uuid;
+  v_order_id uuid;
+begin
+  if entry.status = 'accepted' then
+    select a.id, a.order_id into v_attendee_id, v_order_id from public.attendees a where a.waiting_list_entry_id = entry.id;
+  end if;
+  return json_build_object(
+    'object', 'waiting_list_entry',
+    'id', entry.id,
+    'event_id', entry.event_id,
+    'ticket_type_id', entry.ticket_type_id,
+    'ticket_type', json_build_object(
+      'id', entry.ticket_type_id, 'name', (select t.name from public.ticket_types t where t.id = entry.ticket_type_id)
+    ),
+    'name', entry.name,
+    'email', entry.email,
+    'company', entry.company,
+    'status', entry.status,
+    'position', case when entry.status = 'waiting' then (
+      select count(*)
+      from public.waiting_list_entries w
+      where w.ticket_type_id = entry.ticket_type_id and w.status = 'waiting' and w.id <= entry.id
+    ) end,
+    'offered_at', private.rfc3339(entry.offered_at),
+    'offer_expires_at', private.rfc3339(entry.offer_expires_at),
+    'order_id', v_order_id,
+    'attendee_id', v_attendee_id,
+    'external_id', entry.external_id,
+    'metadata', entry.metadata,
+    'version', entry.version,
+    'created_at', private.rfc3339(entry.created_at),
+    'updated_at', private.rfc3339(entry.updated_at)
+  );
+end
+$$;
+grant execute on function private.waiting_list_entry_json(public.waiting_list_entries) to scope_attendees_read, scope_attendees_write;

@@ -1,0 +1,54 @@
+-- What is notified of check-ins.
+
+-- An attendee with the scan that is notified of. Security definer: it reads what the role that scans may not.
+create function private.arrival_json(attendee public.attendees, check_in public.check_ins) returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  -- As text, for json keeps the order of its fields and cannot be appended to.
+  return (left(private.attendee_json(attendee, with_url => false)::text, -1) || ', "check_in" : ' || json_build_object(
+    'id', check_in.id,
+    'direction', check_in.direction,
+    'check_in_point', case when check_in.check_in_point_id is not null then (
+      select json_build_object('id', p.id, 'name', p.name) from public.check_in_points p where p.id = check_in.check_in_point_id
+    ) end,
+    'scanned_at', private.rfc3339(check_in.scanned_at),
+    'device', check_in.device
+  ) || '}')::json;
+end
+$$;
+
+create function private.tg_check_ins__notify_insert() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select
+    n.organisation_id,
+    case n.direction when 'entry' then 'attendee.checked_in' else 'attendee.checked_out' end::public.notification_type,
+    private.arrival_json(row(a.*)::public.attendees, row(n.*)::public.check_ins)
+  from new_rows n
+  -- One index look-up per row under any plan.
+  cross join lateral (select a.* from public.attendees a where a.id = n.attendee_id offset 0) a
+  where n.result = 'accepted'
+  order by n.id;
+  return null;
+end
+$$;
+create trigger check_ins_600_notify_insert after insert on public.check_ins
+  referencing new table as new_rows
+  for each statement execute function private.tg_check_ins__notify_insert();
+
+create function private.tg_check_ins__notify_undo() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select a.organisation_id, 'attendee.check_in_undone', private.arrival_json(a, new)
+  from public.attendees a
+  where a.id = new.attendee_id;
+  return null;
+end
+$$;
+create trigger check_ins_600_notify_undo after update on public.check_ins
+  for each row when (new.undone_at is distinct from old.undone_at) execute function private.tg_check_ins__notify_undo();

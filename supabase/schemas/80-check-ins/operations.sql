@@ -1,0 +1,496 @@
+-- Check-in operations: the log, checking in one ticket or a batch of offline scans, and undo.
+
+-- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql. Of an attendee, these are all there are, in no order and of
+-- any organisation.
+create function private.find_check_ins(
+  attendee_id uuid, event_id uuid, result public.check_in_result, before uuid, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_results public.check_in_result[] :=
+    case when find_check_ins.result is null then enum_range(null::public.check_in_result) else array[find_check_ins.result] end;
+begin
+  if find_check_ins.attendee_id is not null then
+    return array(select c.id from public.check_ins c where c.attendee_id = find_check_ins.attendee_id);
+  elsif find_check_ins.event_id is null then
+    return array(
+      select f.id
+      from unnest(v_results) r (result)
+      cross join lateral (
+        select c.id
+        from public.check_ins c
+        where c.organisation_id = any (v_organisation_ids)
+          and c.result = r.result
+          and c.id < before
+        order by c.organisation_id desc, c.id desc
+        limit size
+      ) f
+      order by f.id desc
+      limit size
+    );
+  elsif not exists (
+    select from public.events e where e.id = find_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
+  ) then
+    return '{}';
+  end if;
+  return array(
+    select f.id
+    from unnest(v_results) r (result)
+    cross join lateral (
+      select c.id
+      from public.check_ins c
+      where c.event_id = any (array[find_check_ins.event_id])
+        and c.result = r.result
+        and c.id < before
+      order by c.event_id desc, c.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_check_ins(uuid, uuid, public.check_in_result, uuid, integer) to scope_attendees_read;
+
+create function api.list_check_ins(
+  event_id uuid default null,
+  attendee_id uuid default null,
+  result public.check_in_result default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_ids uuid[] := private.find_check_ins(
+    list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
+  );
+  v_bytes integer := private.page_bytes();
+  v_check_in public.check_ins;
+  v_item json;
+  v_items json[];
+begin
+  for v_check_in in
+    select c.*
+    from unnest(v_ids) i (id)
+    cross join lateral (select c.* from public.check_ins c where c.id = i.id offset 0) c
+    where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
+      and (list_check_ins.result is null or c.result = list_check_ins.result)
+      and c.id < v_before
+    order by c.id desc
+    limit v_size + 1
+  loop
+    v_item := private.check_in_json(v_check_in);
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
+  'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
+grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
+
+-- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of
+-- their order: neither e-mail addresses nor external_ids count here, so that no search tells one. Security definer: a key with
+-- checkin:write has no right to orders.
+create function private.find_door_attendees(event_id uuid, search text, before uuid, size integer) returns uuid[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return private.search_attendees(
+    private.search_patterns(search), E'\t', find_door_attendees.event_id, before => find_door_attendees.before, size => find_door_attendees.size
+  );
+end
+$$;
+grant execute on function private.find_door_attendees(uuid, text, uuid, integer) to scope_checkin_write;
+
+create function api.find_attendees(
+  event_id uuid, search text, cursor text default null, "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := least(private.page_size("limit"), 50);
+begin
+  if not exists (select from public.events e where e.id = find_attendees.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.page(
+    array(
+      select private.door_attendee_json(f.id)
+      from unnest(
+        private.find_door_attendees(find_attendees.event_id, search, private.before_cursor(cursor), v_size + 1)
+      ) with ordinality f (id, place)
+      order by f.place
+    ),
+    v_size
+  );
+end
+$$;
+comment on function api.find_attendees(uuid, text, text, integer) is
+  'Attendees of an event by parts of name, company or order reference, newest first: { data, has_more, next_cursor }. 404 not_found; 422 validation_failed.';
+grant execute on function api.find_attendees(uuid, text, text, integer) to scope_checkin_write;
+
+-- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
+-- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
+-- Built after the insert, so that it shows the attendee as updated by the scan.
+create function private.check_in_outcome(check_in public.check_ins) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_json json := private.check_in_json(check_in);
+  v_param text := case when check_in.code is null then 'attendee_id' else 'code' end;
+begin
+  if check_in.result = 'accepted' then
+    return json_build_object('status', 200, 'data', v_json);
+  end if;
+  return json_build_object(
+    'status', case check_in.reason when 'not_found' then 404 else 409 end,
+    'error', json_build_object(
+      'code', check_in.reason,
+      'message', case check_in.reason
+        when 'not_found' then case v_param when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end
+        when 'wrong_event' then 'This ticket is for another event.'
+        when 'already_checked_in' then 'This ticket was checked in before.'
+        when 'cancelled' then 'This ticket was cancelled.'
+        when 'unpaid' then 'This ticket is not paid for yet.'
+        when 'event_cancelled' then 'The event was cancelled.'
+        when 'not_admitted_here' then 'This ticket is not for this check-in point.'
+        when 'point_closed' then 'This check-in point is not open.'
+        when 'not_inside' then 'This person has not come in here.'
+      end,
+      'param', case check_in.reason
+        when 'event_cancelled' then 'event_id' when 'point_closed' then 'check_in_point_id' else v_param
+      end,
+      'details', json_build_object('check_in', v_json),
+      'hint', case check_in.reason
+        when 'not_found' then 'Scan again, or look the person up by name: find_attendees.'
+        when 'wrong_event' then 'details.check_in.attendee.event_id is the event the ticket is for.'
+        when 'already_checked_in' then 'details.check_in.earlier says when and where they came in.'
+        when 'cancelled' then 'The person needs a new ticket.'
+        when 'unpaid' then 'Record the payment of the order first.'
+        when 'event_cancelled' then 'No ticket of this event can be checked in.'
+        when 'not_admitted_here' then 'The check-in point lists the ticket types that it admits.'
+        when 'point_closed' then 'Look at its opens_at, closes_at and status.'
+        when 'not_inside' then 'There is no entry to end. Scan it as an entry to let them in.'
+      end
+    )
+  );
+end
+$$;
+grant execute on function private.check_in_outcome(public.check_ins) to scope_checkin_write;
+
+create function api.check_in(
+  event_id uuid,
+  code text default null,
+  attendee_id uuid default null,
+  device text default null,
+  check_in_point_id uuid default null,
+  direction public.check_in_direction default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if not exists (select from public.events e where e.id = check_in.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.check_ins (event_id, check_in_point_id, code, attendee_id, direction, device)
+  values (
+    check_in.event_id, check_in.check_in_point_id, check_in.code, check_in.attendee_id, coalesce(check_in.direction, 'entry'),
+    check_in.device
+  )
+  returning * into v_check_in;
+  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
+end
+$$;
+comment on function api.check_in(uuid, text, uuid, text, uuid, public.check_in_direction, text, text) is
+  'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, not_admitted_here, point_closed, not_inside, each logged and with the check-in in details; 422 validation_failed.';
+grant execute on function api.check_in(uuid, text, uuid, text, uuid, public.check_in_direction, text, text) to scope_checkin_write;
+
+-- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
+-- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
+-- order of their ids, before it judges the first scan: two batches, even of two events, take theirs in one order.
+-- `scans` have a code or an attendee_id each. Security definer: a key with checkin:write has no right to orders.
+create function private.lock_orders_of(event_id uuid, scans jsonb[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_codes text[] := array(select private.as_ticket_code(s ->> 'code') from unnest(scans) s);
+  v_attendee_ids uuid[] := array(
+    select a.id from public.attendees a where a.organisation_id = v_organisation_id and a.ticket_code = any (v_codes)
+  ) || array(select (s ->> 'attendee_id')::uuid from unnest(scans) s where s ->> 'attendee_id' is not null);
+begin
+  perform private.lock_event_shared(event_id);
+  perform 1
+  from public.orders o
+  where o.id = any (array(
+    select a.order_id from public.attendees a
+    where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  ))
+  order by o.id
+  for share;
+  perform 1
+  from public.attendees a
+  where a.id = any (v_attendee_ids) and a.organisation_id is not distinct from v_organisation_id
+  order by a.id
+  for no key update;
+end
+$$;
+grant execute on function private.lock_orders_of(uuid, jsonb[]) to scope_checkin_write;
+
+-- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
+-- one is answered again, so the same batch may be sent until it arrives. In parts, until all are judged or the time is up.
+create function api.check_in_batch(
+  event_id uuid,
+  scans jsonb,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  c_part constant integer := 50;
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_scans jsonb[];
+  v_judged integer := 0;
+  v_known_ids text[];
+  v_results json;
+  v_accepted integer;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  v_scans := array(
+    select s from jsonb_array_elements(scans) s order by (s ->> 'scanned_at')::timestamptz, s ->> 'scan_id'
+  );
+
+  -- One batch of an event at a time: no other may add a scan between the look-up and the insert.
+  perform private.limit_lock_waits();
+  perform pg_advisory_xact_lock(3, hashtext(check_in_batch.event_id::text));
+  -- Whoever waited long does one part, and makes way.
+  if private.is_time_up() then
+    v_scans := v_scans[:c_part];
+  end if;
+  perform private.limit_lock_waits();
+  perform private.lock_orders_of(event_id, v_scans);
+  v_known_ids := array(
+    select c.scan_id
+    from public.check_ins c
+    where c.event_id = check_in_batch.event_id
+      and c.scan_id = any (array(select s ->> 'scan_id' from unnest(v_scans) s))
+  );
+
+  loop
+    insert into public.check_ins (
+      event_id, check_in_point_id, code, attendee_id, direction, device, scan_id, admitted, scanned_at
+    )
+    select
+      check_in_batch.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device, s.scan_id, s.admitted,
+      s.scanned_at
+    from jsonb_to_recordset(to_jsonb(v_scans[v_judged + 1:v_judged + c_part])) s (
+      scan_id text, check_in_point_id uuid, code text, attendee_id uuid, direction public.check_in_direction, admitted boolean,
+      scanned_at timestamptz, device text
+    )
+    where s.scan_id <> all (v_known_ids)
+    order by s.scanned_at, s.scan_id;
+    v_judged := least(v_judged + c_part, cardinality(v_scans));
+    exit when v_judged = cardinality(v_scans) or private.is_time_up();
+  end loop;
+
+  select
+    json_agg(
+      json_build_object(
+        'scan_id', s.scan_id,
+        'replayed', s.scan_id = any (v_known_ids),
+        'check_in', private.check_in_json(row(c.*)::public.check_ins)
+      )
+      order by s.scanned_at, s.scan_id
+    ),
+    count(*) filter (where c.result = 'accepted')
+  into v_results, v_accepted
+  from jsonb_to_recordset(to_jsonb(v_scans[:v_judged])) s (scan_id text, scanned_at timestamptz)
+  cross join lateral (
+    select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
+  ) c;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object(
+      'status', 200,
+      'data', json_build_object(
+        'object', 'check_in_batch',
+        'event_id', check_in_batch.event_id,
+        'accepted', v_accepted,
+        'rejected', json_array_length(v_results) - v_accepted,
+        'remaining', jsonb_array_length(scans) - v_judged,
+        'results', v_results
+      )
+    )
+  );
+end
+$$;
+comment on function api.check_in_batch(uuid, jsonb, text, text) is
+  'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
+grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
+
+-- The attendee before the scan, as a scan does that ends an entry. Security definer: a key with checkin:write may not lock attendees.
+create function private.lock_attendee_of(check_in_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1
+  from public.attendees a
+  where a.id = (select c.attendee_id from public.check_ins c where c.id = check_in_id)
+    and a.organisation_id is not distinct from private.current_organisation_id()
+  for no key update;
+end
+$$;
+grant execute on function private.lock_attendee_of(uuid) to scope_checkin_write;
+
+create function api.undo_check_in(
+  check_in_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_check_in public.check_ins;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  perform private.lock_attendee_of(check_in_id);
+  update public.check_ins c set undone_at = now() where c.id = undo_check_in.check_in_id
+  returning * into v_check_in;
+  if not found then
+    perform private.refuse_not_found('check_in_id');
+  end if;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 200, 'data', private.check_in_json(v_check_in))
+  );
+end
+$$;
+comment on function api.undo_check_in(uuid, text, text) is
+  'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
+grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+
+create function api.check_in_many(calls jsonb) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_calls jsonb[] := private.calls_of_batch(calls);
+  v_event_id uuid;
+begin
+  -- As check_in_batch does: tickets are locked in one order before the first is judged.
+  for v_event_id in select distinct (c ->> 'event_id')::uuid from unnest(v_calls) c order by 1 loop
+    perform private.lock_orders_of(v_event_id, v_calls);
+  end loop;
+  return to_json(private.answer_calls('check_in_calls', v_calls));
+end
+$$;
+comment on function api.check_in_many(jsonb) is
+  'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
+grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
+
+-- The arguments of a call of check_in, with the id of its check-in.
+create type private.scan as (
+  id uuid,
+  event_id uuid,
+  code text,
+  attendee_id uuid,
+  device text,
+  check_in_point_id uuid,
+  direction public.check_in_direction,
+  idempotency_key text,
+  request_fingerprint text
+);
+
+-- Raises as register_attendee_calls does. All scans are one statement, judged in the order of the calls.
+create function private.check_in_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_scans private.scan[] := array(
+    select jsonb_populate_record(null::private.scan, c.call || jsonb_build_object('id', private.uuid_v7()))
+    from unnest(calls) with ordinality c (call, place)
+    order by c.place
+  );
+  v_one private.scan := v_scans[1];
+  v_check_ins public.check_ins[];
+begin
+  if cardinality(calls) = 1 then
+    return array[api.check_in(
+      v_one.event_id, v_one.code, v_one.attendee_id, v_one.device, v_one.check_in_point_id, v_one.direction, v_one.idempotency_key,
+      v_one.request_fingerprint
+    )];
+  end if;
+
+  -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
+  if (
+    select count(s.idempotency_key) <> count(distinct s.idempotency_key)
+      or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
+    from unnest(v_scans) s
+  ) or exists (
+    select from (select distinct s.event_id from unnest(v_scans) s) s
+    where not exists (select from public.events e where e.id = s.event_id)
+  ) then
+    raise exception 'divide';
+  end if;
+
+  with added as (
+    insert into public.check_ins (id, event_id, check_in_point_id, code, attendee_id, direction, device)
+    select s.id, s.event_id, s.check_in_point_id, s.code, s.attendee_id, coalesce(s.direction, 'entry'), s.device
+    from unnest(v_scans) with ordinality s
+    order by s.ordinality
+    returning *
+  )
+  select array_agg(row(a.*)::public.check_ins) into v_check_ins from added a;
+
+  -- A ticket that is rejected and then let in was not in yet when it was rejected, which its attendee, read below, does not show.
+  if exists (
+    select from unnest(v_check_ins) with ordinality r
+    join unnest(v_check_ins) with ordinality c on c.attendee_id = r.attendee_id and c.ordinality > r.ordinality
+    where r.result = 'rejected' and c.result = 'accepted'
+  ) then
+    raise exception 'divide';
+  end if;
+
+  return array(
+    select private.record_outcome(
+      s.idempotency_key, s.request_fingerprint, private.check_in_outcome(row(c.*)::public.check_ins)
+    )
+    from unnest(v_scans) with ordinality s
+    join unnest(v_check_ins) c on c.id = s.id
+    order by s.ordinality
+  );
+end
+$$;
+grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;

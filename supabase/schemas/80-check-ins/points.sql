@@ -1,0 +1,333 @@
+-- Check-in points: gates, days and workshops of an event, each of which admits a ticket by a rule of its own. What the rule means for
+-- a scan is in 80-check-ins/table.sql.
+
+create type public.check_in_admission as enum ('once', 'once_per_day', 're_entry');
+create type public.check_in_point_status as enum ('active', 'archived');
+
+create table public.check_in_points (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  event_id uuid not null,
+  name text not null,
+  ticket_type_ids uuid[] not null default '{}',
+  opens_at timestamptz,
+  closes_at timestamptz,
+  admission public.check_in_admission not null default 'once',
+  status public.check_in_point_status not null default 'active',
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint check_in_points_pkey primary key (id),
+  constraint check_in_points_event_id_fkey foreign key (event_id, organisation_id)
+    references public.events (id, organisation_id),
+  constraint check_in_points_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
+  constraint check_in_points_ticket_type_ids_are_bounded check (cardinality(ticket_type_ids) <= 100),
+  constraint check_in_points_opens_at_and_closes_at_are_finite check (
+    opens_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and closes_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+  ),
+  constraint check_in_points_closes_at_is_after_opens_at check (closes_at > opens_at)
+);
+comment on table public.check_in_points is 'Gates, days and workshops of an event at which tickets are scanned. Archive one to close it for good.';
+comment on column public.check_in_points.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.check_in_points.organisation_id is 'The organisation that it belongs to.';
+comment on column public.check_in_points.event_id is 'The event that it belongs to.';
+comment on column public.check_in_points.name is 'Name for people.';
+comment on column public.check_in_points.ticket_type_ids is 'Ticket types that it admits. Empty: all of the event.';
+comment on column public.check_in_points.opens_at is 'Scans before it are rejected. Empty: open from the start.';
+comment on column public.check_in_points.closes_at is 'Scans from then on are rejected. Empty: open to the end.';
+comment on column public.check_in_points.admission is 'once; once_per_day, in the time zone of the event; or re_entry: an exit scan lets the ticket in again. Fixed once there are scans.';
+comment on column public.check_in_points.status is 'active or archived; an archived one admits nobody.';
+comment on column public.check_in_points.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.check_in_points.created_at is 'When the row was added.';
+comment on column public.check_in_points.updated_at is 'When the row was last changed. Kept by Usher.';
+
+create index check_in_points_event_id_id_idx on public.check_in_points (event_id, id);
+
+-- Security definer: whoever edits a point may not read the scans, and locks other points while they are counted.
+create function private.tg_check_in_points__guard() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 100;
+begin
+  if tg_op = 'INSERT' then
+    if not exists (
+      select from public.events e where e.id = new.event_id and e.organisation_id = new.organisation_id
+    ) or private.is_foreign(new.organisation_id) then
+      perform private.refuse_not_found('event_id');
+    end if;
+    -- The door list has all of them on each page.
+    if (select count(*) from public.check_in_points p where p.event_id = new.event_id) >= v_most then
+      perform private.refuse_value(
+        'event_id', 'An event has at most 100 check-in points.', 'Delete those at which nothing was scanned, or change one.'
+      );
+    end if;
+  end if;
+  -- Only when the list is set: a point whose ticket type was deleted can still be edited and archived.
+  if tg_op = 'INSERT' or new.ticket_type_ids <> old.ticket_type_ids then
+    new.ticket_type_ids := array(select distinct i.id from unnest(new.ticket_type_ids) i (id) order by i.id);
+    if exists (
+      select from unnest(new.ticket_type_ids) i (id)
+      where not exists (select from public.ticket_types t where t.id = i.id and t.event_id = new.event_id)
+    ) then
+      perform private.refuse_value(
+        'ticket_type_ids', 'A listed ticket type does not belong to the event.',
+        'List the ticket types of the event to find their identifiers.'
+      );
+    end if;
+  end if;
+  return new;
+end
+$$;
+-- Acceptances are unique by a key that the admission determines. Scans hold the point `for key share` while they are judged.
+-- Security definer, as the guard.
+create function private.tg_check_in_points__assert_unused() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform 1 from public.check_in_points p where p.id = old.id for update;
+  if exists (select from public.check_ins c where c.check_in_point_id = old.id) then
+    perform private.refuse(
+      409, 'in_use', 'Tickets were scanned at this check-in point.', case tg_op when 'UPDATE' then 'admission' else 'check_in_point_id' end,
+      hint => case tg_op
+        when 'UPDATE' then 'Its admission is fixed: archive it, and create another.'
+        else 'Archive it instead: set its status to archived.'
+      end
+    );
+  end if;
+  return case tg_op when 'UPDATE' then new else old end;
+end
+$$;
+create trigger check_in_points_050_fixed before update of organisation_id, event_id on public.check_in_points
+  for each row execute function private.tg__assert_unchanged('organisation_id', 'event_id');
+create trigger check_in_points_050_organisation before insert on public.check_in_points
+  for each row execute function private.tg__inherit_organisation();
+create trigger check_in_points_050_derived before update of version, created_at, updated_at on public.check_in_points
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger check_in_points_100_guard before insert or update on public.check_in_points
+  for each row execute function private.tg_check_in_points__guard();
+create trigger check_in_points_100_in_use before delete on public.check_in_points
+  for each row execute function private.tg_check_in_points__assert_unused();
+create trigger check_in_points_200_admission before update on public.check_in_points
+  for each row when (new.admission <> old.admission) execute function private.tg_check_in_points__assert_unused();
+create trigger check_in_points_300_name before insert or update of name on public.check_in_points
+  for each row execute function private.tg__assert_name();
+create trigger check_in_points_300_closes_at before insert or update of opens_at, closes_at on public.check_in_points
+  for each row when (new.closes_at <= new.opens_at)
+  execute function private.tg__refuse_value(
+    'closes_at', 'A check-in point closes after it opens.', 'Change opens_at and closes_at together.'
+  );
+create trigger check_in_points_900_updated_at before update on public.check_in_points
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
+create trigger check_in_points_900_version before update on public.check_in_points
+  for each row when (
+    new.name is distinct from old.name or new.ticket_type_ids is distinct from old.ticket_type_ids
+    or new.opens_at is distinct from old.opens_at or new.closes_at is distinct from old.closes_at
+    or new.admission is distinct from old.admission or new.status is distinct from old.status
+  )
+  execute function private.tg__count_version();
+
+revoke all on public.check_in_points from anon, authenticated, service_role;
+
+alter table public.check_in_points enable row level security;
+create policy check_in_points_select_own on public.check_in_points for select to scope_events_read, scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_in_points_insert_own on public.check_in_points for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy check_in_points_update_own on public.check_in_points for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_in_points_delete_own on public.check_in_points for delete to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy check_in_points_select_membership on public.check_in_points for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager,door,viewer}')));
+create policy check_in_points_insert_membership on public.check_in_points for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy check_in_points_update_membership on public.check_in_points for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select on public.check_in_points to scope_events_read, scope_events_write, authenticated;
+grant insert (organisation_id, event_id, name, ticket_type_ids, opens_at, closes_at, admission, status)
+  on public.check_in_points to scope_events_write, authenticated;
+grant update (name, ticket_type_ids, opens_at, closes_at, admission, status)
+  on public.check_in_points to scope_events_write, authenticated;
+grant delete on public.check_in_points to scope_events_write;
+
+create function private.check_in_point_json(point public.check_in_points) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'check_in_point',
+    'id', point.id,
+    'event_id', point.event_id,
+    'name', point.name,
+    'ticket_type_ids', point.ticket_type_ids,
+    'opens_at', private.rfc3339(point.opens_at),
+    'closes_at', private.rfc3339(point.closes_at),
+    'admission', point.admission,
+    'status', point.status,
+    'version', point.version,
+    'created_at', private.rfc3339(point.created_at),
+    'updated_at', private.rfc3339(point.updated_at)
+  );
+end
+$$;
+grant execute on function private.check_in_point_json(public.check_in_points) to scope_events_read, scope_events_write;
+
+create function api.list_check_in_points(event_id uuid, cursor text default null, "limit" integer default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_after uuid := coalesce(private.decode_cursor(cursor), '00000000-0000-0000-0000-000000000000');
+begin
+  if not exists (select from public.events e where e.id = list_check_in_points.event_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
+  return private.page(
+    array(
+      select private.check_in_point_json(p)
+      from public.check_in_points p
+      where p.event_id = list_check_in_points.event_id and p.id > v_after
+      order by p.id
+      limit v_size + 1
+    ),
+    v_size
+  );
+end
+$$;
+comment on function api.list_check_in_points(uuid, text, integer) is
+  'Check-in points of an event, the oldest first: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_check_in_points(uuid, text, integer) to scope_events_read;
+
+create function api.get_check_in_point(check_in_point_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_point public.check_in_points;
+begin
+  select p.* into v_point from public.check_in_points p where p.id = get_check_in_point.check_in_point_id;
+  if not found then
+    perform private.refuse_not_found('check_in_point_id');
+  end if;
+  return private.check_in_point_json(v_point);
+end
+$$;
+comment on function api.get_check_in_point(uuid) is 'One check-in point. 404 not_found.';
+grant execute on function api.get_check_in_point(uuid) to scope_events_read;
+
+create function api.create_check_in_point(
+  event_id uuid,
+  name text,
+  ticket_type_ids uuid[] default null,
+  opens_at timestamptz default null,
+  closes_at timestamptz default null,
+  admission public.check_in_admission default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_point public.check_in_points;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select e.organisation_id into v_organisation_id from public.events e where e.id = create_check_in_point.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  insert into public.check_in_points (organisation_id, event_id, name, ticket_type_ids, opens_at, closes_at, admission)
+  values (
+    v_organisation_id, create_check_in_point.event_id, create_check_in_point.name, coalesce(create_check_in_point.ticket_type_ids, '{}'),
+    create_check_in_point.opens_at, create_check_in_point.closes_at, coalesce(create_check_in_point.admission, 'once')
+  )
+  returning * into v_point;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.check_in_point_json(v_point))
+  );
+end
+$$;
+comment on function api.create_check_in_point(uuid, text, uuid[], timestamptz, timestamptz, public.check_in_admission, text, text) is
+  'Adds a check-in point to an event: 201. 404 not_found; 422 validation_failed.';
+grant execute on function api.create_check_in_point(uuid, text, uuid[], timestamptz, timestamptz, public.check_in_admission, text, text)
+  to scope_events_write;
+
+create function api.update_check_in_point(
+  check_in_point_id uuid,
+  changes jsonb,
+  if_version integer[] default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_point public.check_in_points;
+  v_new public.check_in_points;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  select p.* into v_point from public.check_in_points p where p.id = update_check_in_point.check_in_point_id for no key update;
+  if not found then
+    perform private.refuse_not_found('check_in_point_id');
+  end if;
+  perform private.assert_version(v_point.version, if_version);
+
+  v_new := jsonb_populate_record(v_point, changes);
+  update public.check_in_points p set
+    name = v_new.name,
+    ticket_type_ids = v_new.ticket_type_ids,
+    opens_at = v_new.opens_at,
+    closes_at = v_new.closes_at,
+    admission = v_new.admission,
+    status = v_new.status
+  where p.id = v_point.id
+  returning * into v_point;
+
+  return private.record_outcome(
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.check_in_point_json(v_point))
+  );
+end
+$$;
+comment on function api.update_check_in_point(uuid, jsonb, integer[], text, text) is
+  'Changes fields of a check-in point (status archived closes it for good): 200. 404 not_found; 409 in_use; 412 version_mismatch; 422 validation_failed.';
+grant execute on function api.update_check_in_point(uuid, jsonb, integer[], text, text) to scope_events_write;
+
+create function api.delete_check_in_point(
+  check_in_point_id uuid,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  delete from public.check_in_points p where p.id = delete_check_in_point.check_in_point_id;
+  if not found then
+    perform private.refuse_not_found('check_in_point_id');
+  end if;
+
+  return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
+    'status', 200,
+    'data', json_build_object('object', 'check_in_point', 'id', check_in_point_id, 'deleted', true)
+  ));
+end
+$$;
+comment on function api.delete_check_in_point(uuid, text, text) is
+  'Deletes a check-in point at which nothing was scanned: 200. 404 not_found; 409 in_use.';
+grant execute on function api.delete_check_in_point(uuid, text, text) to scope_events_write;

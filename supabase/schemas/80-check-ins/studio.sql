@@ -1,0 +1,63 @@
+-- Who is expected at the door, and who came when, for Studio.
+
+create view public.door_list with (security_invoker = true) as
+select
+  a.organisation_id,
+  a.event_id,
+  e.name as event,
+  a.id as attendee_id,
+  a.name,
+  a.company,
+  t.name as ticket_type,
+  o.reference,
+  a.status,
+  a.checked_in_at
+from public.attendees a
+join public.events e on e.id = a.event_id
+join public.ticket_types t on t.id = a.ticket_type_id
+join public.orders o on o.id = a.order_id
+where a.status <> 'cancelled'
+order by a.event_id, lower(a.name), a.id;
+comment on view public.door_list is 'Who is expected, by name. Ticket codes are in the function ticket_codes.';
+
+-- Days and hours are without a time zone: one with it is shown in that of the session, which in Studio is UTC.
+create view public.arrivals with (security_invoker = true) as
+select
+  f.organisation_id,
+  f.event_id,
+  f.event,
+  f.check_in_point_id,
+  p.name as check_in_point,
+  f.arrived_at::date as day,
+  date_trunc('hour', f.arrived_at) as hour,
+  count(*) as arrived
+from (
+  select
+    e.organisation_id,
+    c.event_id,
+    e.name as event,
+    c.check_in_point_id,
+    min(c.scanned_at at time zone e.timezone) as arrived_at
+  from public.check_ins c
+  join public.events e on e.id = c.event_id
+  join public.attendees a on a.id = c.attendee_id
+  where c.direction = 'entry' and c.result = 'accepted' and c.undone_at is null and a.status <> 'cancelled'
+  group by e.id, c.event_id, c.check_in_point_id, c.attendee_id, (c.scanned_at at time zone e.timezone)::date
+) f
+left join public.check_in_points p on p.id = f.check_in_point_id
+group by f.organisation_id, f.event_id, f.event, f.check_in_point_id, p.name, f.arrived_at::date, date_trunc('hour', f.arrived_at)
+order by f.event_id, hour, check_in_point, f.check_in_point_id;
+comment on view public.arrivals is
+  'How many people came in, by check-in point (empty: the event as such), day and hour of the event''s time zone. Each person counts once a day at each point.';
+create trigger door_list_100_read_only instead of insert or update or delete on public.door_list
+  for each row execute function private.tg__refuse_write();
+create trigger arrivals_100_read_only instead of insert or update or delete on public.arrivals
+  for each row execute function private.tg__refuse_write();
+
+revoke all on public.door_list from anon, authenticated, service_role;
+
+revoke all on public.arrivals from anon, authenticated, service_role;
+
+grant select on public.door_list to authenticated;
+
+grant select on public.arrivals to authenticated;

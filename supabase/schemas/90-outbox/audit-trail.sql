@@ -1,0 +1,260 @@
+-- The audit trail: who changed what, when and from where, written by triggers. It holds what somebody did, not what followed from
+-- it: cancelling an event is one entry, not one for each of its orders. Values of secrets and ticket codes are left out.
+
+create type public.audit_action as enum ('created', 'updated', 'deleted');
+create type public.audit_actor as enum ('api_key', 'member', 'studio', 'courier');
+create type public.audit_object as enum (
+  'organisation', 'member', 'api_key', 'event', 'ticket_type', 'promo_code', 'order', 'payment', 'payment_void', 'refund',
+  'attendee', 'check_in', 'check_in_point', 'webhook_endpoint', 'waiting_list_entry'
+);
+
+-- No foreign keys: an entry outlives what it is about.
+create table public.audit_entries (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  action public.audit_action not null,
+  object_type public.audit_object not null,
+  object_id uuid not null,
+  actor public.audit_actor not null,
+  api_key_id uuid,
+  user_id uuid,
+  source public.request_source not null,
+  changes jsonb,
+  created_at timestamptz not null default now(),
+  constraint audit_entries_pkey primary key (id)
+);
+comment on table public.audit_entries is 'Who changed what, when and from where. Written by Usher only.';
+comment on column public.audit_entries.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.audit_entries.organisation_id is 'The organisation that it belongs to.';
+comment on column public.audit_entries.action is 'created, updated or deleted.';
+comment on column public.audit_entries.source is 'Where it came from: the REST API, MCP, or Studio.';
+comment on column public.audit_entries.created_at is 'When it was done.';
+comment on column public.audit_entries.object_type is 'What kind of object it is about.';
+comment on column public.audit_entries.object_id is 'The object; of a member, their user_id.';
+comment on column public.audit_entries.actor is 'An API key, a signed-in member, somebody in Studio or with SQL, or the courier.';
+comment on column public.audit_entries.api_key_id is 'The API key, where it was one.';
+comment on column public.audit_entries.user_id is 'The member, where it was one.';
+comment on column public.audit_entries.changes is
+  'Of an update each changed field as { from, to }; of a deletion each field as { from }. Empty for what was created: the object shows it. Secrets and ticket codes are named without values.';
+
+create index audit_entries_organisation_id_object_type_idx on public.audit_entries (organisation_id, object_type, id);
+create index audit_entries_object_id_idx on public.audit_entries (object_id, id);
+-- For api.purge.
+create index audit_entries_created_at_idx on public.audit_entries (created_at);
+
+create function private.audit_actor() returns public.audit_actor
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_claims jsonb := private.claims();
+begin
+  return case
+    when v_claims ? 'api_key_id' then 'api_key'
+    when v_claims ->> 'role' = 'courier' then 'courier'
+    when v_claims ->> 'role' = 'authenticated' then 'member'
+    else 'studio'
+  end::public.audit_actor;
+end
+$$;
+
+-- What differs between two versions of a row, but for the fields that Usher keeps itself.
+create function private.changes_between(old_row jsonb, new_row jsonb) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(
+      f.key,
+      case
+        when f.key in ('ticket_code', 'code') then '{}'
+        when new_row = '{}' then jsonb_build_object('from', f.value)
+        else jsonb_build_object('from', f.value, 'to', new_row -> f.key)
+      end
+    )
+    from jsonb_each(old_row) f
+    where f.value is distinct from coalesce(new_row -> f.key, 'null')
+      and f.key not in (
+        'version', 'created_at', 'updated_at', 'last_used_at', 'email_lower', 'checked_in', 'quantity_sold', 'quantity_held', 'times_redeemed',
+        'search_text', 'failing_since', 'last_failed_at', 'ticket_email_status', 'ticket_email_sent_at', 'ticket_email_last_error',
+        'admission_key', 'ticket_token', 'payment_remind_at', 'payment_reminded_at', 'payment_check_at'
+      )
+  );
+end
+$$;
+
+-- Arguments: the object, the column of its id, and whether each change of its fields increments its version.
+create function private.tg__audit() returns trigger
+language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
+as $$
+declare
+  v_actor public.audit_actor;
+  v_user_id uuid;
+begin
+  -- What another trigger does is a consequence.
+  if pg_trigger_depth() > 1 then
+    return null;
+  end if;
+  if tg_op = 'UPDATE' and tg_argv[2] = 'versioned' then
+    if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
+      return null;
+    end if;
+  end if;
+  v_actor := private.audit_actor();
+  v_user_id := case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end;
+  if tg_op = 'INSERT' then
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
+    select
+      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
+      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
+      private.current_source()
+    from (select to_jsonb(r) as row from new_rows r) n;
+    return null;
+  elsif tg_op = 'UPDATE' then
+    insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
+    select
+      case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
+      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
+      private.current_source(), c.changes
+    from (select to_jsonb(r) as row from new_rows r) n
+    join (select to_jsonb(r) as row from old_rows r) o
+      on concat_ws(' ', o.row ->> 'organisation_id', o.row ->> tg_argv[1]) = concat_ws(' ', n.row ->> 'organisation_id', n.row ->> tg_argv[1])
+    cross join lateral (select private.changes_between(o.row, n.row) as changes) c
+    where c.changes is not null;
+    return null;
+  end if;
+  insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
+  select
+    case tg_argv[0] when 'organisation' then o.row ->> 'id' else o.row ->> 'organisation_id' end::uuid,
+    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
+    private.current_source(), private.changes_between(o.row, '{}')
+  from (select to_jsonb(r) as row from old_rows r) o;
+  return null;
+end
+$$;
+
+-- The scope that a key needs to list entries about an object: the one that reads it. Null: no key reads it.
+create function private.scope_to_audit(object_type public.audit_object) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when object_type in ('event', 'ticket_type', 'promo_code', 'check_in_point') then 'events:read'
+    when object_type in ('order', 'payment', 'payment_void', 'refund') then 'orders:read'
+    when object_type in ('attendee', 'check_in', 'waiting_list_entry') then 'attendees:read'
+    when object_type = 'webhook_endpoint' then 'events:write'
+  end::public.api_scope;
+end
+$$;
+grant execute on function private.scope_to_audit(public.audit_object) to scope_events_write;
+
+create function private.auditable_objects() returns public.audit_object[]
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return array(
+    select t from unnest(enum_range(null::public.audit_object)) t
+    where private.scope_to_audit(t) = any (private.current_scopes())
+  );
+end
+$$;
+grant execute on function private.auditable_objects() to scope_events_write;
+
+revoke all on public.audit_entries from anon, authenticated, service_role;
+
+alter table public.audit_entries enable row level security;
+create policy audit_entries_select_own on public.audit_entries for select to scope_events_write
+  using (
+    organisation_id = (select private.current_organisation_id())
+    and object_type = any ((select private.auditable_objects())::public.audit_object[])
+  );
+create policy audit_entries_select_ownership on public.audit_entries for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner}')));
+grant select on public.audit_entries to scope_events_write, authenticated;
+
+-- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
+create function private.find_audit_entries(
+  object_types public.audit_object[], object_id uuid, before uuid, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = '' set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+begin
+  if find_audit_entries.object_id is not null then
+    return array(
+      select e.id from public.audit_entries e
+      where e.object_id = any (array[find_audit_entries.object_id]) and e.id < before
+      order by e.object_id desc, e.id desc
+      limit size
+    );
+  end if;
+  return array(
+    select f.id
+    from unnest(object_types) t (object_type)
+    cross join lateral (
+      select e.id
+      from public.audit_entries e
+      where e.organisation_id = any (v_organisation_ids) and e.object_type = t.object_type and e.id < before
+      order by e.organisation_id desc, e.id desc
+      limit size
+    ) f
+    order by f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.find_audit_entries(public.audit_object[], uuid, uuid, integer) to scope_events_write;
+
+create function api.list_audit_entries(
+  object_type public.audit_object default null,
+  object_id uuid default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before uuid := private.before_cursor(cursor);
+  v_types public.audit_object[] := private.auditable_objects();
+  v_ids uuid[];
+  v_bytes integer := private.page_bytes();
+  v_entry public.audit_entries;
+  v_item json;
+  v_items json[];
+begin
+  if object_type is not null then
+    v_types := array(select t from unnest(v_types) t where t = list_audit_entries.object_type);
+  end if;
+  v_ids := private.find_audit_entries(v_types, list_audit_entries.object_id, v_before, v_size + 1);
+  for v_entry in
+    select e.*
+    from unnest(v_ids) i (id)
+    cross join lateral (select e.* from public.audit_entries e where e.id = i.id offset 0) e
+    where e.object_type = any (v_types)
+    order by e.id desc
+  loop
+    v_item := json_build_object(
+      'object', 'audit_entry',
+      'id', v_entry.id,
+      'action', v_entry.action,
+      'object_type', v_entry.object_type,
+      'object_id', v_entry.object_id,
+      'actor', v_entry.actor,
+      'api_key_id', v_entry.api_key_id,
+      'user_id', v_entry.user_id,
+      'source', v_entry.source,
+      'changes', v_entry.changes,
+      'created_at', private.rfc3339(v_entry.created_at)
+    );
+    v_items := v_items || v_item;
+    v_bytes := v_bytes - pg_column_size(v_item);
+    exit when v_bytes < 0 and cardinality(v_items) > 1;
+  end loop;
+  return private.page(v_items, v_size);
+end
+$$;
+comment on function api.list_audit_entries(public.audit_object, uuid, text, integer) is
+  'Who changed what of the objects that the key may read, newest first: { data, has_more, next_cursor }.';
+grant execute on function api.list_audit_entries(public.audit_object, uuid, text, integer) to scope_events_write;

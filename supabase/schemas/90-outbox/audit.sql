@@ -1,0 +1,28 @@
+-- What the audit trail keeps of webhook endpoints, and that a secret was rotated.
+
+-- A rotation of a secret, of which nothing but the fact is kept.
+create function private.tg_webhook_secrets__audit() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_actor public.audit_actor := private.audit_actor();
+begin
+  insert into public.audit_entries (
+    organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes
+  )
+  select
+    w.organisation_id, 'updated', 'webhook_endpoint', w.id, v_actor, private.current_api_key_id(),
+    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, private.current_source(), '{"secret": {}}'
+  from public.webhook_endpoints w
+  where w.id = new.webhook_endpoint_id and w.created_at <> now();
+  return null;
+end
+$$;
+create trigger webhook_secrets_700_audit after insert on private.webhook_secrets
+  for each row execute function private.tg_webhook_secrets__audit();
+create trigger webhook_endpoints_700_audit_insert after insert on public.webhook_endpoints
+  referencing new table as new_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
+create trigger webhook_endpoints_700_audit_update after update on public.webhook_endpoints
+  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
+create trigger webhook_endpoints_700_audit_delete after delete on public.webhook_endpoints
+  referencing old table as old_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');

@@ -1,0 +1,397 @@
+-- The courier's side of e-mails, of every kind, as 90-outbox/claims.sql for webhooks: claim, settle, and record later reports.
+
+-- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are. Only
+-- one index has the order that is asked for.
+create function private.organisations_with_queued_emails() returns uuid[]
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return array(
+    with recursive queued as (
+      (
+        select e.organisation_id
+        from public.emails e
+        where e.status = 'queued'
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
+        limit 1
+      )
+      union all
+      select n.organisation_id
+      from queued q
+      cross join lateral (
+        select e.organisation_id
+        from public.emails e
+        where e.status = 'queued' and e.organisation_id > q.organisation_id
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
+        limit 1
+      ) n
+    )
+    select queued.organisation_id from queued
+  );
+end
+$$;
+
+-- Whether the person that it is for was erased.
+create function private.is_erased(email public.emails) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
+    or exists (select from public.orders o where o.id = email.order_id and o.email = 'erased@erased.invalid')
+    or exists (
+      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = 'erased@erased.invalid'
+    );
+end
+$$;
+
+-- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
+create function private.is_moot(email public.emails) returns boolean
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = email.order_id;
+  if private.is_erased(email) then
+    return true;
+  end if;
+  return case email.kind
+    when 'ticket' then v_attendee.status <> 'active'
+    when 'ticket_cancelled' then v_attendee.status <> 'cancelled'
+    when 'event_changed' then v_attendee.status = 'cancelled' or (
+      select e.status not in ('published', 'completed') or private.announced(e) = email.previous from public.events e where e.id = v_attendee.event_id
+    )
+    -- One that is left without tickets for a day is not confirmed.
+    when 'order_confirmation' then v_order.status = 'cancelled' or (
+      email.created_at < now() - interval '1 day' and not exists (select from public.attendees a where a.order_id = v_order.id)
+    )
+    -- A deadline that was moved or cleared since is not the one that it reminds of.
+    when 'payment_reminder' then
+      v_order.status <> 'pending' or v_order.payment_reminded_at is null or v_order.payment_due_at <= now()
+    when 'order_expired' then v_order.status <> 'cancelled'
+    when 'waiting_list_offer' then (
+      select w.status <> 'offered' or w.offer_expires_at <= now()
+      from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
+    )
+    when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
+    else false
+  end;
+end
+$$;
+
+-- An e-mail with everything that it shows. It goes to the attendee, or to the contact of the order.
+create function private.pending_email_json(email public.emails) returns json
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_attendee public.attendees;
+  v_order public.orders;
+  v_event public.events;
+  v_offer json;
+begin
+  select a.* into v_attendee from public.attendees a where a.id = email.attendee_id;
+  select o.* into v_order from public.orders o where o.id = coalesce(email.order_id, v_attendee.order_id);
+  v_offer := private.waiting_list_offer_json(email.waiting_list_entry_id);
+  select e.* into v_event from public.events e where e.id = coalesce(v_order.event_id, (v_offer ->> 'event_id')::uuid);
+  return json_build_object(
+    'id', email.id,
+    'claim', email.claim,
+    'attempt', email.attempts,
+    'kind', email.kind,
+    'organisation', (
+      select json_build_object(
+        'id', g.id,
+        'name', g.name,
+        'reply_to', g.reply_to_email,
+        'accent_colour', g.accent_colour,
+        'payment_instructions', g.payment_instructions,
+        'logo_version', private.logo_version(g.id)
+      )
+      from public.organisations g
+      where g.id = email.organisation_id
+    ),
+    'event', private.event_json(v_event),
+    'previous', email.previous,
+    'ticket_type', (select json_build_object('name', t.name) from public.ticket_types t where t.id = v_attendee.ticket_type_id),
+    'attendee', case when v_attendee.id is not null then json_build_object(
+      'id', v_attendee.id,
+      'name', v_attendee.name,
+      'email', v_attendee.email,
+      'company', v_attendee.company,
+      'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
+      'ticket_url', case when email.kind in ('ticket', 'event_changed') then private.ticket_url(v_attendee.ticket_token) end,
+      -- A calendar keeps the entry of the event while its mailbox has another ticket.
+      'has_another_ticket', exists (
+        select from public.attendees a
+        where a.organisation_id = v_attendee.organisation_id and a.email_lower = v_attendee.email_lower
+          and a.event_id = v_attendee.event_id and a.id <> v_attendee.id and a.status <> 'cancelled'
+      )
+    ) end,
+    'order', case when email.order_id is null then json_build_object('reference', v_order.reference)
+      else private.order_json(v_order, '[]', '[]', '[]') end,
+    'lines', case when email.order_id is not null then private.order_lines_json(v_order.id) end,
+    'payment', (select private.payment_json(p) from public.payments p where p.id = email.payment_id),
+    'waiting_list_entry', v_offer
+  );
+end
+$$;
+
+-- What is due, with everything that the e-mail shows. Organisations take turns: first the one with the fewest in flight, then
+-- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One
+-- courier claims at a time: two would not count each other's claims. No backlog is read: of each organisation at most "limit"
+-- rows, and as many of a mailing.
+-- Security definer, as 90-outbox/claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
+-- their updates, and reading and sorting what is estimated as few rows then takes minutes.
+create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  -- Thirteen attempts are made. A row that is claimed far more often crashes its couriers, or they cannot settle it.
+  v_most_claims constant integer := 20;
+  v_claim constant uuid := gen_random_uuid();
+  v_now timestamptz;
+  v_until timestamptz;
+  v_candidates uuid[];
+  v_claimed json;
+begin
+  if private.is_held() then
+    return '[]';
+  end if;
+  perform pg_advisory_xact_lock(4, 1);
+  v_now := clock_timestamp();
+  v_until := v_now + make_interval(secs => lease_seconds);
+
+  v_candidates := array(
+    with due as (
+      select
+        d.id,
+        d.next_attempt_at,
+        u.in_flight + row_number() over (partition by o.organisation_id order by d.is_mailing, d.next_attempt_at, d.id) as turn,
+        l.last_attempt_at
+      from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+      cross join lateral (
+        select count(*) as in_flight
+        from public.emails e
+        where e.organisation_id = o.organisation_id and e.claimed_until > v_now
+      ) u
+      left join lateral (
+        select e.last_attempt_at
+        from public.emails e
+        where e.organisation_id = o.organisation_id and e.last_attempt_at is not null
+        order by e.organisation_id desc, e.last_attempt_at desc
+        limit 1
+      ) l on true
+      cross join (values (false), (true)) m (is_mailing)
+      cross join lateral (
+        select e.id, e.is_mailing, e.next_attempt_at
+        from public.emails e
+        where e.organisation_id = o.organisation_id
+          and e.status = 'queued'
+          and e.is_mailing = m.is_mailing
+          and e.next_attempt_at <= v_now
+        order by e.organisation_id, e.is_mailing, e.next_attempt_at
+        limit claim_ticket_emails."limit"
+      ) d
+    )
+    select d.id
+    from due d
+    order by d.turn, d.last_attempt_at nulls first, d.next_attempt_at, d.id
+    limit claim_ticket_emails."limit"
+  );
+  if v_candidates = '{}' then
+    return '[]';
+  end if;
+
+  perform api.settle_ticket_email(
+    e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
+  )
+  from public.emails e
+  where e.id = any (v_candidates) and e.attempts >= v_most_claims and e.claim is not null;
+
+  -- Still queued and due. An expression, so that the planner does not scan the index of everything due; an array, because a
+  -- join might scan it, too.
+  v_candidates := array(
+    select e.id
+    from public.emails e
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
+    for no key update skip locked
+  );
+  -- One e-mail tells all tickets of an address: where its own was cancelled since, it tells another.
+  update public.emails e
+  set attendee_id = coalesce(
+    (
+      select a.id
+      from public.attendees c
+      join public.attendees a
+        on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
+      where c.id = e.attendee_id
+        and a.status <> 'cancelled'
+        and (select o.send_email from public.orders o where o.id = a.order_id)
+      limit 1
+    ),
+    e.attendee_id
+  )
+  where e.id = any (v_candidates)
+    and e.kind = 'event_changed'
+    and (select a.status from public.attendees a where a.id = e.attendee_id) = 'cancelled';
+  update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
+  where e.id = any (v_candidates) and private.is_moot(e);
+  -- An order that has no tickets yet is confirmed when it has.
+  update public.emails e set next_attempt_at = v_now + interval '10 minutes'
+  where e.id = any (v_candidates)
+    and e.kind = 'order_confirmation'
+    and e.next_attempt_at is not null
+    and not exists (select from public.attendees a where a.order_id = e.order_id);
+  with claimed as (
+    update public.emails e
+    set claim = v_claim,
+      claimed_until = v_until,
+      next_attempt_at = v_until,
+      attempts = e.attempts + 1,
+      last_attempt_at = v_now,
+      sent_to = coalesce(
+        (select a.email from public.attendees a where a.id = e.attendee_id), (select o.email from public.orders o where o.id = e.order_id),
+        (select w.email from public.waiting_list_entries w where w.id = e.waiting_list_entry_id)
+      ),
+      sent_code = case e.kind when 'ticket' then (select a.ticket_code from public.attendees a where a.id = e.attendee_id) end
+    where e.id = any (v_candidates) and coalesce(e.next_attempt_at <= v_now, false)
+    returning e.*
+  )
+  select coalesce(json_agg(private.pending_email_json(row(c.*)::public.emails)), '[]') into v_claimed from claimed c;
+  return v_claimed;
+end
+$$;
+comment on function api.claim_ticket_emails(integer, integer) is
+  'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment, waiting_list_entry }].';
+grant execute on function api.claim_ticket_emails(integer, integer) to courier;
+
+-- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
+-- days: an SMTP password that expires on a Friday loses no ticket.
+create function api.settle_ticket_email(
+  ticket_email_id uuid,
+  claim uuid,
+  message_id text default null,
+  error text default null,
+  permanent boolean default false
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_pauses constant interval[] :=
+    '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
+  v_email public.emails;
+  v_attendee public.attendees;
+begin
+  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued. Only a ticket changes it.
+  select a.* into v_attendee
+  from public.attendees a
+  where a.id = (select e.attendee_id from public.emails e where e.id = settle_ticket_email.ticket_email_id and e.kind = 'ticket')
+  for no key update;
+
+  update public.emails e
+  set claim = null,
+    claimed_until = null,
+    status = case
+      when error is null then 'sent'
+      when permanent or e.attempts > cardinality(v_pauses) then 'failed'
+      else 'queued'
+    end::public.ticket_email_status,
+    sent_at = case when error is null then now() end,
+    message_id = settle_ticket_email.message_id,
+    last_error = settle_ticket_email.error,
+    next_attempt_at = case
+      when error is not null and not permanent then now() + private.retry_delay(e.attempts, v_pauses)
+    end
+  where e.id = settle_ticket_email.ticket_email_id and e.claim = settle_ticket_email.claim and e.status = 'queued'
+  returning * into v_email;
+  if not found or v_email.kind <> 'ticket' or v_attendee.ticket_email_status <> 'queued' then
+    return;
+  end if;
+
+  if v_email.status = 'queued' then
+    update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
+  elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
+    -- The code or address changed while the e-mail was in flight: queue another one.
+    insert into public.emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
+  else
+    update public.attendees a
+    set ticket_email_status = v_email.status,
+      ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
+      ticket_email_last_error = v_email.last_error
+    where a.id = v_attendee.id;
+  end if;
+end
+$$;
+comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
+  'Records the result of sending a claimed e-mail. Ignored if another claim has replaced this one.';
+grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
+
+-- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
+-- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
+-- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
+-- address.
+create function api.record_ticket_email_event(
+  message_id text,
+  status public.ticket_email_status,
+  error text default null,
+  ticket_email_id uuid default null,
+  attempt integer default null
+) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_email public.emails;
+  v_claim constant uuid := gen_random_uuid();
+begin
+  if ticket_email_id is not null then
+    select e.* into v_email from public.emails e where e.id = record_ticket_email_event.ticket_email_id;
+  else
+    select e.* into v_email from public.emails e where e.message_id = record_ticket_email_event.message_id;
+  end if;
+  if not found or status is null or status not in ('delivered', 'bounced') then
+    return;
+  end if;
+  -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
+  perform from public.attendees a where a.id = v_email.attendee_id for no key update;
+
+  -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
+  update public.emails e set claim = v_claim
+  where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
+  if found then
+    perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
+  end if;
+  update public.emails e
+  set status = 'sent', sent_at = now(), message_id = record_ticket_email_event.message_id
+  where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
+
+  update public.emails e
+  -- The error often has the address in it.
+  set status = record_ticket_email_event.status,
+    last_error = case when not private.is_erased(e) then record_ticket_email_event.error end
+  where e.id = v_email.id
+    and e.status in ('sent', 'delivered')
+    and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)
+  returning * into v_email;
+  if not found or v_email.kind <> 'ticket' then
+    return;
+  end if;
+  -- Only the latest e-mail that was sent counts: a report on an earlier one leaves the attendee as it is.
+  update public.attendees a
+  set ticket_email_status = v_email.status,
+    ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
+    ticket_email_last_error = v_email.last_error
+  where a.id = v_email.attendee_id
+    and a.ticket_email_status in ('sent', 'delivered', 'failed')
+    and not exists (
+      select from public.emails l
+      where l.attendee_id = a.id and l.kind = 'ticket' and l.id > v_email.id and l.status not in ('cancelled', 'failed')
+    );
+end
+$$;
+comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) is
+  'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
+grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) to courier;

@@ -1,0 +1,142 @@
+-- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
+-- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
+
+create type public.email_kind as enum (
+  'ticket', 'order_confirmation', 'payment_received', 'payment_reminder', 'order_expired', 'event_changed', 'event_cancelled',
+  'ticket_cancelled', 'waiting_list_offer'
+);
+
+create table public.emails (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  kind public.email_kind not null default 'ticket',
+  is_mailing boolean not null generated always as (
+    kind in ('event_changed', 'event_cancelled', 'payment_reminder', 'order_expired')
+  ) stored,
+  attendee_id uuid,
+  order_id uuid,
+  payment_id uuid,
+  waiting_list_entry_id uuid,
+  previous jsonb,
+  status public.ticket_email_status not null default 'queued',
+  attempts integer not null default 0,
+  next_attempt_at timestamptz default now(),
+  claim uuid,
+  claimed_until timestamptz,
+  sent_to text,
+  sent_code text,
+  sent_at timestamptz,
+  message_id text,
+  last_error text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  last_attempt_at timestamptz,
+  constraint emails_pkey primary key (id),
+  constraint emails_attendee_id_fkey foreign key (attendee_id) references public.attendees (id) on delete cascade,
+  constraint emails_order_id_fkey foreign key (order_id) references public.orders (id) on delete cascade,
+  constraint emails_payment_id_fkey foreign key (payment_id) references public.payments (id) on delete cascade,
+  constraint emails_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null)),
+  constraint emails_have_a_recipient check (case
+    when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
+    when kind = 'payment_received' then order_id is not null and payment_id is not null
+    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
+    else attendee_id is not null
+  end)
+);
+comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only; send a ticket once more by setting ticket_email_status of the attendee.';
+comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.emails.organisation_id is 'The organisation that it belongs to.';
+comment on column public.emails.kind is 'What it tells: ticket, order_confirmation, payment_received and so on.';
+comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
+comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
+comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
+comment on column public.emails.payment_id is 'The payment that was received.';
+comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list that it offers a place to.';
+comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
+comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
+comment on column public.emails.next_attempt_at is 'When it is tried next. Empty once it is settled.';
+comment on column public.emails.claim is 'Identifies the claim under which it is being sent.';
+comment on column public.emails.claimed_until is 'Until when a courier has it in hand.';
+comment on column public.emails.sent_at is 'When the mail service took it.';
+comment on column public.emails.last_error is 'Why it was not sent or came back.';
+comment on column public.emails.created_at is 'When the row was added.';
+comment on column public.emails.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.emails.last_attempt_at is 'When it was last tried.';
+comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
+comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
+comment on column public.emails.message_id is 'Its identifier at the mail service.';
+
+-- No index on next_attempt_at alone: see webhook_deliveries.
+create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
+  where status = 'queued';
+create index emails_organisation_id_claimed_idx on public.emails (organisation_id) where claimed_until is not null;
+create index emails_organisation_id_last_attempt_at_idx on public.emails (organisation_id, last_attempt_at)
+  where last_attempt_at is not null;
+create index emails_attendee_id_idx on public.emails (attendee_id);
+create index emails_order_id_idx on public.emails (order_id) where order_id is not null;
+create index emails_payment_id_idx on public.emails (payment_id) where payment_id is not null;
+create index emails_waiting_list_entry_id_idx on public.emails (waiting_list_entry_id) where waiting_list_entry_id is not null;
+create index emails_organisation_id_idx on public.emails (organisation_id);
+create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
+-- For api.purge.
+create index emails_created_at_idx on public.emails (created_at);
+
+create trigger emails_900_updated_at before update on public.emails
+  for each row execute function private.tg__set_updated_at();
+
+create function private.bounce_json(
+  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.ticket_email_status, sent_at timestamptz, error text,
+  waiting_list_entry_id uuid default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'email',
+    'kind', kind,
+    'event_id', event_id,
+    'order_id', order_id,
+    'attendee_id', attendee_id,
+    'waiting_list_entry_id', waiting_list_entry_id,
+    'to', "to",
+    'status', status,
+    'sent_at', private.rfc3339(sent_at),
+    'error', error
+  );
+end
+$$;
+
+create function private.tg_emails__notify_bounce() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.notifications (organisation_id, type, data)
+  select
+    new.organisation_id,
+    'email.bounced',
+    private.bounce_json(
+      new.kind, coalesce(o.event_id, w.event_id), o.id, new.attendee_id, new.sent_to, new.status, new.sent_at, new.last_error,
+      new.waiting_list_entry_id
+    )
+  from (select coalesce(new.order_id, (select a.order_id from public.attendees a where a.id = new.attendee_id)) as order_id) e
+  left join public.orders o on o.id = e.order_id
+  left join public.waiting_list_entries w on w.id = new.waiting_list_entry_id;
+  return null;
+end
+$$;
+create trigger emails_600_notify_bounce after update of status on public.emails
+  for each row when (new.kind <> 'ticket' and new.status in ('bounced', 'failed') and new.status <> old.status)
+  execute function private.tg_emails__notify_bounce();
+
+revoke all on public.emails from anon, authenticated, service_role;
+
+alter table public.emails enable row level security;
+create policy emails_select_membership on public.emails for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select (
+  id, organisation_id, kind, attendee_id, order_id, payment_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, message_id, last_error, created_at, updated_at,
+  last_attempt_at
+) on public.emails to authenticated;

@@ -1,0 +1,278 @@
+-- Webhook endpoints: URLs that are notified of the types they subscribe to. Webhooks are signed with a secret per endpoint
+-- (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
+
+-- The first part of a type names the object in its data, which has the JSON shape of the API.
+create type public.notification_type as enum (
+  'order.created',
+  'order.completed',
+  'order.cancelled',
+  'order.expired',
+  'attendee.checked_in',
+  'attendee.checked_out',
+  'attendee.check_in_undone',
+  'attendee.updated',
+  'attendee.cancelled',
+  'attendee.erased',
+  'event.published',
+  'event.updated',
+  'event.cancelled',
+  'payment.recorded',
+  'payment.voided',
+  'refund.recorded',
+  'email.bounced',
+  'ticket_type.sold_out',
+  'waiting_list_entry.created',
+  'waiting_list_entry.offered',
+  'waiting_list_entry.accepted',
+  'waiting_list_entry.expired',
+  'waiting_list_entry.cancelled',
+  'webhook_endpoint.test'
+);
+create type public.webhook_endpoint_status as enum ('enabled', 'disabled');
+
+create table public.webhook_endpoints (
+  id uuid not null default private.uuid_v7(),
+  organisation_id uuid not null,
+  url text not null,
+  description text,
+  types public.notification_type[] not null,
+  event_ids uuid[] not null default '{}',
+  status public.webhook_endpoint_status not null default 'enabled',
+  disabled_reason text,
+  failing_since timestamptz,
+  last_failed_at timestamptz,
+  version integer not null default 1,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint webhook_endpoints_pkey primary key (id),
+  constraint webhook_endpoints_id_organisation_id_key unique (id, organisation_id),
+  constraint webhook_endpoints_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade,
+  constraint webhook_endpoints_url_is_https check (private.is_courier_url(url)),
+  constraint webhook_endpoints_description_is_one_line check (
+    length(btrim(description)) between 1 and 200 and description !~ '[[:cntrl:]]'
+  ),
+  constraint webhook_endpoints_types_are_chosen check (
+    cardinality(types) > 0 and array_position(types, null) is null and 'webhook_endpoint.test' <> all (types)
+  ),
+  constraint webhook_endpoints_event_ids_are_few check (cardinality(event_ids) <= 100 and array_position(event_ids, null) is null),
+  constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
+);
+comment on table public.webhook_endpoints is 'URLs that are notified of what happens. Set status to disabled to stop sending; delete the row to remove it with its deliveries.';
+comment on column public.webhook_endpoints.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
+comment on column public.webhook_endpoints.organisation_id is 'The organisation that it belongs to.';
+comment on column public.webhook_endpoints.description is 'What receives the webhooks, for people.';
+comment on column public.webhook_endpoints.status is 'enabled or disabled.';
+comment on column public.webhook_endpoints.last_failed_at is 'When a delivery last failed. Kept by the courier.';
+comment on column public.webhook_endpoints.version is 'Number of edits; the ETag over REST. Kept by Usher.';
+comment on column public.webhook_endpoints.created_at is 'When the row was added.';
+comment on column public.webhook_endpoints.updated_at is 'When the row was last changed. Kept by Usher.';
+comment on column public.webhook_endpoints.url is 'An https address. http only for localhost, in development.';
+comment on column public.webhook_endpoints.types is 'The types of notification it is subscribed to.';
+comment on column public.webhook_endpoints.event_ids is 'Only what belongs to one of these events is sent. Empty: all events.';
+comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
+comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
+
+create index webhook_endpoints_organisation_id_id_idx on public.webhook_endpoints (organisation_id, id desc);
+
+-- The current secret, and for a while after a rotation the previous one.
+create table private.webhook_secrets (
+  id uuid not null default private.uuid_v7(),
+  webhook_endpoint_id uuid not null,
+  secret text not null,
+  expires_at timestamptz,
+  created_at timestamptz not null default now(),
+  constraint webhook_secrets_pkey primary key (id),
+  constraint webhook_secrets_webhook_endpoint_id_fkey foreign key (webhook_endpoint_id)
+    references public.webhook_endpoints (id) on delete cascade,
+  constraint webhook_secrets_secret_is_standard check (secret ~ '^whsec_[A-Za-z0-9+/]{43}=$')
+);
+comment on table private.webhook_secrets is 'Secrets that sign webhooks. Signing needs the plain text, so it is stored as it is, in a table that no role may read.';
+
+create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
+alter table private.webhook_secrets enable row level security;
+
+-- The scope that a key needs to subscribe to a type: the one that reads its object.
+create function private.scope_to_read(type public.notification_type) returns public.api_scope
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case split_part(type::text, '.', 1)
+    when 'order' then 'orders:read'
+    when 'payment' then 'orders:read'
+    when 'refund' then 'orders:read'
+    when 'attendee' then 'attendees:read'
+    when 'email' then 'attendees:read'
+    when 'waiting_list_entry' then 'attendees:read'
+    when 'event' then 'events:read'
+    when 'ticket_type' then 'events:read'
+    else 'events:write'
+  end::public.api_scope;
+end
+$$;
+grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
+
+-- An API key may subscribe only to what it may read. The same holds when it changes the URL.
+create function private.assert_scopes_to_read(types public.notification_type[]) returns void
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_missing public.api_scope;
+begin
+  select private.scope_to_read(t) into v_missing
+  from unnest(types) t
+  where private.scope_to_read(t) <> all (private.current_scopes())
+  limit 1;
+  if found then
+    perform private.refuse(
+      403, 'missing_scope', 'The API key lacks a scope that is needed to read what the endpoint subscribes to.', 'types',
+      jsonb_build_object('scope', v_missing), 'Use a key that has the scope, or choose other types.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_scopes_to_read(public.notification_type[]) to scope_events_write;
+
+-- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
+create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into private.webhook_secrets (webhook_endpoint_id, secret)
+  values (
+    add_webhook_secret.webhook_endpoint_id,
+    'whsec_' || encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+  );
+end
+$$;
+
+create function private.tg_webhook_endpoints__guard() returns trigger
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_most_endpoints constant integer := 50;
+begin
+  if tg_op = 'INSERT' then
+    -- One at a time: two concurrent inserts would not count each other.
+    perform pg_advisory_xact_lock(5, hashtext(new.organisation_id::text));
+    if (select count(*) from public.webhook_endpoints w where w.organisation_id = new.organisation_id) >= v_most_endpoints then
+      perform private.refuse(
+        409, 'too_many_webhook_endpoints', format('An organisation has at most %s webhook endpoints.', v_most_endpoints),
+        hint => 'Delete one that is not needed, or let one endpoint subscribe to more types.'
+      );
+    end if;
+  end if;
+  -- What is already pending is still sent, so the old types count, too. Disabling needs none of these scopes.
+  if private.current_api_key_id() is not null then
+    if tg_op = 'INSERT' then
+      perform private.assert_scopes_to_read(new.types);
+    elsif (new.url, new.types) is distinct from (old.url, old.types) or (old.status = 'disabled' and new.status = 'enabled') then
+      perform private.assert_scopes_to_read(new.types || old.types);
+    end if;
+  end if;
+  new.types := array(select distinct t from unnest(new.types) t order by t);
+  if tg_op = 'INSERT' or new.event_ids is distinct from old.event_ids then
+    new.event_ids := array(select distinct e from unnest(new.event_ids) e order by e);
+    if cardinality(new.event_ids) > 100 then
+      perform private.refuse_value('event_ids', 'An endpoint names at most 100 events.', 'Leave event_ids empty for all events.');
+    end if;
+    if exists (
+      -- One of a draft that was deleted since may stay.
+      select from unnest(new.event_ids) i (id)
+      where i.id <> all (coalesce(old.event_ids, '{}'))
+        and not exists (select from public.events e where e.id = i.id and e.organisation_id = new.organisation_id)
+    ) then
+      perform private.refuse_not_found('event_ids');
+    end if;
+  end if;
+  if new.status = 'enabled' then
+    new.disabled_reason := null;
+    -- Once enabled again or given a new URL, an endpoint has five days again before it is disabled.
+    if tg_op = 'UPDATE' and (old.status = 'disabled' or new.url <> old.url) then
+      new.failing_since := null;
+    end if;
+  end if;
+  return new;
+end
+$$;
+create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
+  for each row execute function private.tg__assert_unchanged('organisation_id');
+create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
+  for each row execute function private.tg__assert_derived_untouched('Leave it as it is.', 'version', 'created_at', 'updated_at');
+create trigger webhook_endpoints_100_guard before insert or update on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__guard();
+create trigger webhook_endpoints_300_url before insert or update of url on public.webhook_endpoints
+  for each row when (not private.is_courier_url(new.url))
+  execute function private.tg__refuse_value(
+    'url', 'The URL of a webhook endpoint is an https address without a password.', 'http is allowed for localhost only.'
+  );
+create trigger webhook_endpoints_900_updated_at before update on public.webhook_endpoints
+  for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
+create trigger webhook_endpoints_900_version before update on public.webhook_endpoints
+  for each row when (
+    new.url is distinct from old.url or new.description is distinct from old.description
+    or new.types is distinct from old.types or new.event_ids is distinct from old.event_ids
+    or new.status is distinct from old.status
+  )
+  execute function private.tg__count_version();
+
+-- Security definer: no role may write secrets.
+create function private.tg_webhook_endpoints__add_secret() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.add_webhook_secret(new.id);
+  return null;
+end
+$$;
+create trigger webhook_endpoints_500_add_secret after insert on public.webhook_endpoints
+  for each row execute function private.tg_webhook_endpoints__add_secret();
+
+revoke all on public.webhook_endpoints from anon, authenticated, service_role;
+
+alter table public.webhook_endpoints enable row level security;
+create policy webhook_endpoints_select_own on public.webhook_endpoints for select to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_insert_own on public.webhook_endpoints for insert to scope_events_write
+  with check (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_update_own on public.webhook_endpoints for update to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_delete_own on public.webhook_endpoints for delete to scope_events_write
+  using (organisation_id = (select private.current_organisation_id()));
+create policy webhook_endpoints_select_membership on public.webhook_endpoints for select to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy webhook_endpoints_insert_membership on public.webhook_endpoints for insert to authenticated
+  with check (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy webhook_endpoints_update_membership on public.webhook_endpoints for update to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+create policy webhook_endpoints_delete_membership on public.webhook_endpoints for delete to authenticated
+  using (organisation_id in (select private.organisations_as('{owner,manager}')));
+grant select, delete on public.webhook_endpoints to scope_events_write, authenticated;
+grant insert (organisation_id, url, description, types, event_ids) on public.webhook_endpoints to scope_events_write, authenticated;
+grant update (url, description, types, event_ids, status) on public.webhook_endpoints to scope_events_write, authenticated;
+
+create function private.webhook_endpoint_json(webhook_endpoint public.webhook_endpoints, secret text default null) returns json
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'object', 'webhook_endpoint',
+    'id', webhook_endpoint.id,
+    'url', webhook_endpoint.url,
+    'description', webhook_endpoint.description,
+    'types', webhook_endpoint.types,
+    'event_ids', webhook_endpoint.event_ids,
+    'status', webhook_endpoint.status,
+    'disabled_reason', webhook_endpoint.disabled_reason,
+    'failing_since', private.rfc3339(webhook_endpoint.failing_since),
+    'secret', secret,
+    'version', webhook_endpoint.version,
+    'created_at', private.rfc3339(webhook_endpoint.created_at),
+    'updated_at', private.rfc3339(webhook_endpoint.updated_at)
+  );
+end
+$$;
+grant execute on function private.webhook_endpoint_json(public.webhook_endpoints, text) to scope_events_write;
+
+create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
+  for each row execute function private.tg__fill_organisation();
