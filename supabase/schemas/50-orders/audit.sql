@@ -18,13 +18,7 @@ $$;
 
 create trigger orders_700_audit_insert after insert on public.orders
   referencing new table as new_rows for each statement execute function private.tg_orders__audit_insert();
-create trigger orders_700_audit_update after update on public.orders
-  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('order', 'id', 'versioned');
-create trigger orders_700_audit_delete after delete on public.orders
-  referencing old table as old_rows for each statement execute function private.tg__audit('order', 'id', 'versioned');
-create trigger payments_700_audit_insert after insert on public.payments
-  referencing new table as new_rows for each statement execute function private.tg__audit('payment', 'id', 'plain');
-create trigger payment_voids_700_audit_insert after insert on public.payment_voids
-  referencing new table as new_rows for each statement execute function private.tg__audit('payment_void', 'id', 'plain');
-create trigger refunds_700_audit_insert after insert on public.refunds
-  referencing new table as new_rows for each statement execute function private.tg__audit('refund', 'id', 'plain');
+select private.audit_changes('public.orders', 'order', events => '{update,delete}');
+select private.audit_changes('public.payments', 'payment', events => '{insert}');
+select private.audit_changes('public.payment_voids', 'payment_void', events => '{insert}');
+select private.audit_changes('public.refunds', 'refund', events => '{insert}');

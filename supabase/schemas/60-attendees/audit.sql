@@ -20,7 +20,4 @@ end
 $$;
 create trigger attendees_700_audit_insert after insert on public.attendees
   referencing new table as new_rows for each statement execute function private.tg_attendees__audit_insert();
-create trigger attendees_700_audit_update after update on public.attendees
-  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('attendee', 'id', 'versioned');
-create trigger attendees_700_audit_delete after delete on public.attendees
-  referencing old table as old_rows for each statement execute function private.tg__audit('attendee', 'id', 'versioned');
+select private.audit_changes('public.attendees', 'attendee', events => '{update,delete}');

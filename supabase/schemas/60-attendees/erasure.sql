@@ -2,7 +2,8 @@
 -- ticket stay.
 
 -- A document in which the person is erased: their attendee, and their order where they are its contact.
-create function private.without_person(document jsonb, attendee_id uuid, order_id uuid) returns jsonb
+-- `fields`: what replaces each field, as private.erased_fields() has it.
+create function private.without_person(document jsonb, attendee_id uuid, order_id uuid, fields jsonb) returns jsonb
 language plpgsql immutable set search_path = ''
 as $$
 declare
@@ -10,7 +11,7 @@ declare
 begin
   if jsonb_typeof(document) = 'array' then
     return (
-      select coalesce(jsonb_agg(private.without_person(e.value, attendee_id, order_id) order by e.place), '[]')
+      select coalesce(jsonb_agg(private.without_person(e.value, attendee_id, order_id, fields) order by e.place), '[]')
       from jsonb_array_elements(document) with ordinality e (value, place)
     );
   elsif jsonb_typeof(document) <> 'object' then
@@ -23,12 +24,12 @@ begin
     select coalesce(jsonb_object_agg(
       f.key,
       case
-        when v_is_person and f.key = 'name' then to_jsonb('Erased'::text)
-        when v_is_person and f.key in ('email', 'to') then to_jsonb('erased@erased.invalid'::text)
-        when v_is_person and f.key in ('company', 'external_id', 'last_error', 'error') then 'null'
-        when v_is_person and f.key = 'metadata' then '{}'
+        when v_is_person and fields ? f.key then fields -> f.key
+        -- Of an e-mail that could not be delivered.
+        when v_is_person and f.key = 'to' then fields -> 'email'
+        when v_is_person and f.key in ('last_error', 'error') then 'null'
         when v_is_person and f.key = 'ticket_email' then f.value || '{"last_error": null}'
-        else private.without_person(f.value, attendee_id, order_id)
+        else private.without_person(f.value, attendee_id, order_id, fields)
       end
     ), '{}')
     from jsonb_each(document) f
@@ -52,6 +53,7 @@ create function private.erase_copies(
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
+  v_fields jsonb := private.erased_fields();
   v_notification_ids uuid[];
 begin
   v_notification_ids := array(
@@ -64,31 +66,33 @@ begin
   );
   notifications := cardinality(v_notification_ids);
   update public.notifications n
-  set data = private.without_person(n.data::jsonb, person_id, erase_copies.order_id)::json
+  set data = private.without_person(n.data::jsonb, person_id, erase_copies.order_id, v_fields)::json
   where n.id = any (v_notification_ids);
   -- A response may repeat what was sent. What is in flight is sent once more, and its response of now is not recorded.
-  update public.webhook_deliveries d set last_response_body = null, claim = null
-  where d.notification_id = any (v_notification_ids) and (d.last_response_body is not null or d.claim is not null);
+  execute format(
+    'update public.webhook_deliveries d set %s, claim = null
+     where d.notification_id = any ($1) and (d.last_response_body is not null or d.claim is not null)',
+    private.erasing_assignments('webhook_deliveries')
+  ) using v_notification_ids;
   get diagnostics webhook_deliveries = row_count;
   -- What is in flight is cancelled as well, so that its result, which may have the address in it, is not recorded.
-  update public.emails e
-  set sent_to = null, last_error = null, claim = null, claimed_until = null, next_attempt_at = null,
-    status = case e.status when 'queued' then 'cancelled' else e.status end
-  where e.attendee_id = person_id or e.waiting_list_entry_id = person_id or e.order_id = erase_copies.order_id;
+  execute format(
+    $sql$update public.emails e
+    set %s, claim = null, claimed_until = null, next_attempt_at = null,
+      status = case e.status when 'queued' then 'cancelled' else e.status end
+    where e.attendee_id = $1 or e.waiting_list_entry_id = $1 or e.order_id = $2$sql$,
+    private.erasing_assignments('emails')
+  ) using person_id, order_id;
   get diagnostics emails = row_count;
   update public.audit_entries e
   set changes = (
-    select jsonb_object_agg(
-      f.key,
-      case when f.key in ('name', 'email', 'company', 'external_id', 'metadata') then '{}' else f.value end
-    )
+    select jsonb_object_agg(f.key, case when v_fields ? f.key then '{}' else f.value end)
     from jsonb_each(e.changes) f
   )
-  where e.object_id in (person_id, erase_copies.order_id)
-    and e.changes ?| array['name', 'email', 'company', 'external_id', 'metadata'];
+  where e.object_id in (person_id, erase_copies.order_id) and e.changes ?| array(select jsonb_object_keys(v_fields));
   get diagnostics audit_entries = row_count;
   update private.idempotency_records r
-  set outcome = private.without_person(r.outcome::jsonb, person_id, erase_copies.order_id)::json
+  set outcome = private.without_person(r.outcome::jsonb, person_id, erase_copies.order_id, v_fields)::json
   where r.organisation_id = erase_copies.organisation_id
     and (strpos(r.outcome::text, person_id::text) > 0 or strpos(r.outcome::text, erase_copies.order_id::text) > 0);
   get diagnostics idempotency_records = row_count;
@@ -119,15 +123,15 @@ begin
   v_order_id := case when v_order.email_lower = v_attendee.email_lower or lower(v_order.name) = lower(v_attendee.name) then v_order.id end;
 
   perform set_config('usher.erasing', 'on', true);
-  update public.attendees a
-  set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}', erased_at = now(),
-    ticket_email_status = case when a.ticket_email_status in ('waiting', 'queued') then 'cancelled' else a.ticket_email_status end,
-    ticket_email_last_error = null
-  where a.id = v_attendee.id;
+  execute format(
+    $sql$update public.attendees a
+    set %s, erased_at = now(),
+      ticket_email_status = case when a.ticket_email_status in ('waiting', 'queued') then 'cancelled' else a.ticket_email_status end
+    where a.id = $1$sql$,
+    private.erasing_assignments('attendees')
+  ) using v_attendee.id;
   if v_order_id is not null then
-    update public.orders o
-    set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}'
-    where o.id = v_order_id;
+    execute format('update public.orders o set %s where o.id = $1', private.erasing_assignments('orders')) using v_order_id;
     get diagnostics v_orders = row_count;
   end if;
   perform set_config('usher.erasing', '', true);

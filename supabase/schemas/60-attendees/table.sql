@@ -87,6 +87,14 @@ comment on column public.attendees.discount is 'Discount of the promo code on th
 comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('attendees', 'name', '"Erased"', 'name'),
+  ('attendees', 'email', '"erased@erased.invalid"', 'email'),
+  ('attendees', 'company', 'null', 'company'),
+  ('attendees', 'external_id', 'null', 'external_id'),
+  ('attendees', 'metadata', '{}', 'metadata'),
+  ('attendees', 'ticket_email_last_error', 'null', null);
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;

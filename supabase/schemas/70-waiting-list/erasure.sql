@@ -8,11 +8,13 @@ declare
   v_entry public.waiting_list_entries;
 begin
   for v_entry in
-    update public.waiting_list_entries w
-    set name = 'Erased', email = 'erased@erased.invalid', company = null, external_id = null, metadata = '{}',
-      status = case when w.status in ('waiting', 'offered') then 'cancelled' else w.status end
-    where w.id = any (entry_ids)
-    returning w.*
+    execute format(
+      $sql$update public.waiting_list_entries w
+      set %s, status = case when w.status in ('waiting', 'offered') then 'cancelled' else w.status end
+      where w.id = any ($1)
+      returning w.*$sql$,
+      private.erasing_assignments('waiting_list_entries')
+    ) using entry_ids
   loop
     perform private.erase_copies(v_entry.organisation_id, v_entry.id, null, v_entry.created_at);
   end loop;

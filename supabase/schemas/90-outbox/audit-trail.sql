@@ -132,6 +132,35 @@ begin
 end
 $$;
 
+-- Makes the triggers that keep the trail of a table. A table that counts versions has an entry for each new version.
+create function private.audit_changes(
+  "table" regclass, object_type public.audit_object, id_column name default 'id', events text[] default '{insert,update,delete}'
+) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_name name := (select c.relname from pg_catalog.pg_class c where c.oid = "table");
+  v_counts text := case
+    when exists (select from pg_catalog.pg_attribute a where a.attrelid = "table" and a.attname = 'version') then 'versioned'
+    else 'plain'
+  end;
+  v_event text;
+begin
+  foreach v_event in array events loop
+    execute format(
+      'create trigger %I after %s on %s referencing %s for each statement execute function private.tg__audit(%L, %L, %L)',
+      v_name || '_700_audit_' || v_event, v_event, "table",
+      case v_event
+        when 'insert' then 'new table as new_rows'
+        when 'update' then 'old table as old_rows new table as new_rows'
+        else 'old table as old_rows'
+      end,
+      object_type, id_column, v_counts
+    );
+  end loop;
+end
+$$;
+
 -- The scope that a key needs to list entries about an object: the one that reads it. Null: no key reads it.
 create function private.scope_to_audit(object_type public.audit_object) returns public.api_scope
 language plpgsql immutable set search_path = ''

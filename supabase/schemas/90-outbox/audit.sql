@@ -20,9 +20,4 @@ end
 $$;
 create trigger webhook_secrets_700_audit after insert on private.webhook_secrets
   for each row execute function private.tg_webhook_secrets__audit();
-create trigger webhook_endpoints_700_audit_insert after insert on public.webhook_endpoints
-  referencing new table as new_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
-create trigger webhook_endpoints_700_audit_update after update on public.webhook_endpoints
-  referencing old table as old_rows new table as new_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
-create trigger webhook_endpoints_700_audit_delete after delete on public.webhook_endpoints
-  referencing old table as old_rows for each statement execute function private.tg__audit('webhook_endpoint', 'id', 'versioned');
+select private.audit_changes('public.webhook_endpoints', 'webhook_endpoint');

@@ -49,6 +49,9 @@ comment on column public.webhook_deliveries.updated_at is 'When the row was last
 comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('webhook_deliveries', 'last_response_body', 'null', null);
 
 -- For private.find_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.

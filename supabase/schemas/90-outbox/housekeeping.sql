@@ -66,7 +66,7 @@ begin
     returning w.id
   ),
   forgotten as (
-    update public.audit_entries e set changes = e.changes - '{name,email,company,external_id,metadata}'::text[]
+    update public.audit_entries e set changes = e.changes - array(select jsonb_object_keys(private.erased_fields()))
     from purged p
     where e.object_id = p.id and e.changes is not null
   )
