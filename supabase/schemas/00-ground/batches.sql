@@ -16,7 +16,7 @@ begin
   return array(select c.call from jsonb_array_elements(calls) with ordinality c (call, place) order by c.place);
 end
 $$;
-grant execute on function private.calls_of_batch(jsonb) to api_key;
+grant execute on function private.calls_of_batch to api_key;
 
 -- Answers each call with { outcome }, or { error } as the Data API reports it, or {}: the call is to be sent on its own, because
 -- what refused it may be another call of the batch, or passing. `operation` names a function in schema private that answers an
@@ -72,4 +72,4 @@ begin
   return v_answers;
 end
 $$;
-grant execute on function private.answer_calls(text, jsonb[]) to api_key;
+grant execute on function private.answer_calls to api_key;

@@ -8,7 +8,7 @@ begin
   return coalesce(nullif(current_setting('request.jwt.claims', true), ''), '{}')::jsonb;
 end
 $$;
-grant execute on function private.claims() to api_key, authenticated;
+grant execute on function private.claims to api_key, authenticated;
 
 create function private.current_organisation_id() returns uuid
 language plpgsql stable set search_path = ''
@@ -17,7 +17,7 @@ begin
   return (private.claims() ->> 'organisation_id')::uuid;
 end
 $$;
-grant execute on function private.current_organisation_id() to api_key;
+grant execute on function private.current_organisation_id to api_key;
 
 create function private.current_api_key_id() returns uuid
 language plpgsql stable set search_path = ''
@@ -26,7 +26,7 @@ begin
   return (private.claims() ->> 'api_key_id')::uuid;
 end
 $$;
-grant execute on function private.current_api_key_id() to api_key, authenticated;
+grant execute on function private.current_api_key_id to api_key, authenticated;
 
 create type public.request_source as enum ('api', 'mcp', 'studio');
 
@@ -38,4 +38,4 @@ begin
   return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
 end
 $$;
-grant execute on function private.current_source() to api_key, authenticated;
+grant execute on function private.current_source to api_key, authenticated;

@@ -39,7 +39,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended(private.claims() ->> 'family_id' || ' ' || idempotency_key, 0));
 end
 $$;
-grant execute on function private.lock_idempotency_key(text) to api_key;
+grant execute on function private.lock_idempotency_key to api_key;
 
 -- The outcome to replay, or null to go ahead. A concurrent request with the same key waits here until the first ends, and
 -- then finds its record.
@@ -75,7 +75,7 @@ begin
   return ('{"replayed": true, ' || substr(v_record.outcome::text, 2))::json;
 end
 $$;
-grant execute on function private.replay_outcome(text, text) to api_key;
+grant execute on function private.replay_outcome to api_key;
 
 -- Stores the outcome under the key and returns it. An expired record that is not purged yet is overwritten. A dry run has no
 -- effect and stores nothing.
@@ -107,7 +107,7 @@ begin
   return outcome;
 end
 $$;
-grant execute on function private.record_outcome(text, text, json, boolean) to api_key;
+grant execute on function private.record_outcome to api_key;
 
 -- Last step of a dry run: raises UD001, which the operation itself catches, so that all its effects are rolled back.
 create function private.undo_if_dry_run(dry_run boolean) returns void
@@ -119,4 +119,4 @@ begin
   end if;
 end
 $$;
-grant execute on function private.undo_if_dry_run(boolean) to api_key;
+grant execute on function private.undo_if_dry_run to api_key;

@@ -19,7 +19,7 @@ begin
   return rtrim(translate(encode(uuid_send(id), 'base64'), '+/', '-_'), '=');
 end
 $$;
-grant execute on function private.encode_cursor(uuid) to api_key;
+grant execute on function private.encode_cursor to api_key;
 
 create function private.decode_cursor(cursor text) returns uuid
 language plpgsql stable set search_path = ''
@@ -34,7 +34,7 @@ begin
   return encode(decode(translate(cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid;
 end
 $$;
-grant execute on function private.decode_cursor(text) to api_key;
+grant execute on function private.decode_cursor to api_key;
 
 -- Where a list that is newest first continues: its ids are less than this. Never null, for an index condition cannot be optional.
 create function private.before_cursor(cursor text) returns uuid
@@ -44,7 +44,7 @@ begin
   return coalesce(private.decode_cursor(cursor), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 end
 $$;
-grant execute on function private.before_cursor(text) to api_key;
+grant execute on function private.before_cursor to api_key;
 
 create function private.page_size("limit" integer) returns integer
 language plpgsql immutable set search_path = ''
@@ -53,7 +53,7 @@ begin
   return greatest(1, least(coalesce("limit", 50), 100));
 end
 $$;
-grant execute on function private.page_size(integer) to api_key;
+grant execute on function private.page_size to api_key;
 
 -- Most bytes that the items of a page have together; a page has at least one item, however large.
 create function private.page_bytes() returns integer
@@ -63,7 +63,7 @@ begin
   return 1048576;
 end
 $$;
-grant execute on function private.page_bytes() to api_key;
+grant execute on function private.page_bytes to api_key;
 
 -- A list that is by start has the start in its cursors as well, so that they are 32 characters and no other list takes them. It is the
 -- start that was shown: paging goes on from there, even if the event was moved or deleted meanwhile. No start is infinity.
@@ -76,7 +76,7 @@ begin
   return translate(encode(timestamptz_send("position".starts_at) || uuid_send("position".id), 'base64'), '+/', '-_');
 end
 $$;
-grant execute on function private.encode_start_cursor(private.start_position) to scope_events_read;
+grant execute on function private.encode_start_cursor to scope_events_read;
 
 -- Where such a list continues; before the first without a cursor. Never null, as private.before_cursor.
 create function private.after_start_cursor(cursor text) returns private.start_position
@@ -113,7 +113,7 @@ begin
   );
 end
 $$;
-grant execute on function private.after_start_cursor(text) to scope_events_read;
+grant execute on function private.after_start_cursor to scope_events_read;
 
 -- A list operation builds items until it has one more than fits the page, in number or in bytes; the surplus item shows that
 -- there is more. Answers are json, not jsonb, throughout: the fields keep the order in which they are written.
@@ -145,4 +145,4 @@ begin
   );
 end
 $$;
-grant execute on function private.page(json[], integer, text[]) to api_key;
+grant execute on function private.page to api_key;

@@ -23,7 +23,7 @@ begin
   return lower(text);
 end
 $$;
-grant execute on function private.search_form(text) to api_key;
+grant execute on function private.search_form to api_key;
 
 -- The words of a search as patterns for `like all`, the longest first: these read least of the index. Refuses what would match nearly
 -- everything.
@@ -46,4 +46,4 @@ begin
   return v_patterns;
 end
 $$;
-grant execute on function private.search_patterns(text) to api_key;
+grant execute on function private.search_patterns to api_key;

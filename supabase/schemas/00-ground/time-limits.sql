@@ -11,7 +11,7 @@ begin
   return v_limit > interval '0' and clock_timestamp() > statement_timestamp() + v_limit / 3;
 end
 $$;
-grant execute on function private.is_time_up() to scope_attendees_write, scope_checkin_write;
+grant execute on function private.is_time_up to scope_attendees_write, scope_checkin_write;
 
 -- From now on, a wait for a lock ends while there is time for a part: called before each wait, for they add up. Whoever holds the lock goes
 -- on meanwhile, so the same request may be sent again, which is no help to a statement that has too much to do.
@@ -28,4 +28,4 @@ begin
   end if;
 end
 $$;
-grant execute on function private.limit_lock_waits() to scope_attendees_write, scope_checkin_write;
+grant execute on function private.limit_lock_waits to scope_attendees_write, scope_checkin_write;

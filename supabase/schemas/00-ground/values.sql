@@ -18,7 +18,7 @@ begin
   )::uuid;
 end
 $$;
-grant execute on function private.uuid_v7() to api_key, authenticated;
+grant execute on function private.uuid_v7 to api_key, authenticated;
 
 -- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken
 -- from the sha256 of one random UUID (122 bits): safe up to 24 characters.
@@ -53,7 +53,7 @@ begin
   return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end
 $$;
-grant execute on function private.rfc3339(timestamptz) to api_key, authenticated;
+grant execute on function private.rfc3339 to api_key, authenticated;
 
 -- Addresses that fit an e-mail header without quotes or another alphabet: everything that zod's z.email() accepts, and a
 -- little more.
@@ -65,7 +65,7 @@ begin
     and address ~ '^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$';
 end
 $$;
-grant execute on function private.is_email_address(text) to api_key, authenticated;
+grant execute on function private.is_email_address to api_key, authenticated;
 
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
 create function private.is_courier_url(url text) returns boolean
@@ -76,7 +76,7 @@ begin
     and url ~ '^(https://([^][/?#@:[:space:][:cntrl:]]+|\[[0-9A-Fa-f:.]+\])|http://(localhost|127\.0\.0\.1|\[::1\]))(:[0-9]{1,5})?([/?#][^[:space:][:cntrl:]]*)?$';
 end
 $$;
-grant execute on function private.is_courier_url(text) to api_key, authenticated;
+grant execute on function private.is_courier_url to api_key, authenticated;
 
 -- The currencies that are paid with: ISO 4217 List One as of February 2026 (six-group.com, taken from the repository
 -- datasets/currency-codes), without its codes for funds, metals, units of account and tests.
@@ -120,7 +120,7 @@ begin
   end;
 end
 $$;
-grant execute on function private.is_double(numeric) to api_key, authenticated;
+grant execute on function private.is_double to api_key, authenticated;
 
 -- Metadata is a flat object of at most 50 keys: every system can store it, and it does not become a database of its own. It
 -- contains nothing that a JSON client would change or lose: no number that is not a double, and no key __proto__, which
@@ -147,7 +147,7 @@ begin
   end;
 end
 $$;
-grant execute on function private.is_metadata(jsonb) to api_key, authenticated;
+grant execute on function private.is_metadata to api_key, authenticated;
 
 -- "EUR 49.00": minor units in the decimals of the currency (ISO 4217).
 create function private.money_text(amount bigint, currency text) returns text
@@ -165,4 +165,4 @@ begin
   return currency || ' ' || round(amount / (10::numeric ^ v_decimals), v_decimals);
 end
 $$;
-grant execute on function private.money_text(bigint, text) to authenticated;
+grant execute on function private.money_text to authenticated;

@@ -60,7 +60,7 @@ begin
   return (select k.scopes from public.api_keys k where k.id = private.current_api_key_id());
 end
 $$;
-grant execute on function private.current_scopes() to api_key;
+grant execute on function private.current_scopes to api_key;
 
 -- Raises 401 when the key is unknown, revoked or expired.
 create function private.assert_usable_key(key public.api_keys) returns void
@@ -147,9 +147,9 @@ begin
   );
 end
 $$;
-comment on function api.resolve_api_key(text) is
+comment on function api.resolve_api_key is
   'The principal behind a key: { api_key_id, family_id, organisation_id, scopes, rate_limit_per_minute }. Takes the SHA-256 of the key in hex. 401 when the key is unknown, revoked or expired.';
-grant execute on function api.resolve_api_key(text) to gateway;
+grant execute on function api.resolve_api_key to gateway;
 
 -- PostgREST runs it first in every request, in the same transaction and as the role of the token. It checks the key as it is
 -- now: the gateway may cache a principal for a minute, this function may not.
@@ -189,8 +189,8 @@ begin
   end if;
 end
 $$;
-comment on function private.check_request() is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
-grant execute on function private.check_request() to gateway, api_key, courier, authenticated, service_role;
+comment on function private.check_request is 'PostgREST pre-request: refuses a revoked, expired or down-scoped key inside the request''s own transaction.';
+grant execute on function private.check_request to gateway, api_key, courier, authenticated, service_role;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
 -- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
@@ -227,8 +227,8 @@ begin
   );
 end
 $$;
-comment on function api.get_api_key() is 'The calling key: its organisation, scopes and rate limit.';
-grant execute on function api.get_api_key() to api_key;
+comment on function api.get_api_key is 'The calling key: its organisation, scopes and rate limit.';
+grant execute on function api.get_api_key to api_key;
 
 -- For the command line, which generates the key and passes its hash: the key itself never reaches the database.
 create function private.create_api_key(

@@ -82,9 +82,9 @@ begin
   return v_claimed;
 end
 $$;
-comment on function api.claim_logos(integer, integer) is
+comment on function api.claim_logos is
   'Logos to be fetched, claimed for lease_seconds: [{ id, claim, attempt, url }], where id is that of the organisation.';
-grant execute on function api.claim_logos(integer, integer) to courier;
+grant execute on function api.claim_logos to courier;
 
 -- Stored, or failed, permanently or for now; ignored under an old claim. The organisation is locked before its logo, as when its
 -- logo_url changes.
@@ -127,9 +127,9 @@ begin
   where l.organisation_id = v_logo.organisation_id;
 end
 $$;
-comment on function api.settle_logo(uuid, uuid, text, text, integer, integer, text, boolean) is
+comment on function api.settle_logo is
   'Records a fetched logo (content in base64), or why it was not fetched. Ignored if another claim or logo_url has replaced this one.';
-grant execute on function api.settle_logo(uuid, uuid, text, text, integer, integer, text, boolean) to courier;
+grant execute on function api.settle_logo to courier;
 
 -- E-mails name the logo by this, so that a courier asks for it once.
 create function private.logo_version(organisation_id uuid) returns text
@@ -160,5 +160,5 @@ begin
   );
 end
 $$;
-comment on function api.get_logo(uuid) is 'The logo of an organisation: { content_type, content (base64), width, height }, or null. For the courier and the ticket page.';
-grant execute on function api.get_logo(uuid) to courier, gateway;
+comment on function api.get_logo is 'The logo of an organisation: { content_type, content (base64), width, height }, or null. For the courier and the ticket page.';
+grant execute on function api.get_logo to courier, gateway;

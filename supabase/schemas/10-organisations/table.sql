@@ -80,7 +80,7 @@ language sql stable security definer set search_path = ''
 as $$
   select m.organisation_id from public.organisation_members m where m.user_id = (select auth.uid())
 $$;
-grant execute on function private.member_organisation_ids() to authenticated;
+grant execute on function private.member_organisation_ids to authenticated;
 
 -- Organisations of the caller in one of these roles. Security definer for the same reason.
 create function private.organisations_as(roles public.organisation_role[]) returns setof uuid
@@ -89,7 +89,7 @@ as $$
   select m.organisation_id from public.organisation_members m
   where m.user_id = (select auth.uid()) and m.role = any (roles)
 $$;
-grant execute on function private.organisations_as(public.organisation_role[]) to authenticated;
+grant execute on function private.organisations_as to authenticated;
 
 -- A member cannot take the last owner away, themselves included; Studio can. One change of owners at a time. Security definer: a
 -- member may lock no organisation.

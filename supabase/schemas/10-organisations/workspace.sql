@@ -101,10 +101,10 @@ begin
   );
 end
 $$;
-comment on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) is
+comment on function public.create_api_key is
   'Creates an API key, as its owner: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
-revoke all on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) from public, anon, service_role;
-grant execute on function public.create_api_key(text, public.api_scope[], uuid, timestamptz) to authenticated;
+revoke all on function public.create_api_key from public, anon, service_role;
+grant execute on function public.create_api_key to authenticated;
 
 create function public.rotate_api_key(prefix text, overlap_hours integer default 24) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -123,10 +123,10 @@ begin
   );
 end
 $$;
-comment on function public.rotate_api_key(text, integer) is
+comment on function public.rotate_api_key is
   'Replaces an API key, given by its prefix; the old one works for overlap_hours more: { key, prefix, name, scopes, expires_at }. The key is shown here and never again.';
-revoke all on function public.rotate_api_key(text, integer) from public, anon, service_role;
-grant execute on function public.rotate_api_key(text, integer) to authenticated;
+revoke all on function public.rotate_api_key from public, anon, service_role;
+grant execute on function public.rotate_api_key to authenticated;
 
 create function public.revoke_api_key(prefix text) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -139,9 +139,9 @@ begin
   return json_build_object('prefix', v_row.prefix, 'name', v_row.name, 'revoked_at', private.rfc3339(v_row.revoked_at));
 end
 $$;
-comment on function public.revoke_api_key(text) is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
-revoke all on function public.revoke_api_key(text) from public, anon, service_role;
-grant execute on function public.revoke_api_key(text) to authenticated;
+comment on function public.revoke_api_key is 'Revokes an API key, given by its prefix; its next request is refused: { prefix, name, revoked_at }.';
+revoke all on function public.revoke_api_key from public, anon, service_role;
+grant execute on function public.revoke_api_key to authenticated;
 
 create function private.assert_owned_key(prefix text) returns void
 language plpgsql stable security definer set search_path = ''
@@ -185,10 +185,10 @@ begin
   return json_build_object('organisation_id', v_organisation_id, 'user_id', v_user_id, 'role', invite_member.role);
 end
 $$;
-comment on function public.invite_member(text, public.organisation_role, uuid) is
+comment on function public.invite_member is
   'Gives a person with an account a role in the organisation, or another role: { organisation_id, user_id, role }.';
-revoke all on function public.invite_member(text, public.organisation_role, uuid) from public, anon, service_role;
-grant execute on function public.invite_member(text, public.organisation_role, uuid) to authenticated;
+revoke all on function public.invite_member from public, anon, service_role;
+grant execute on function public.invite_member to authenticated;
 
 -- A person who owns an organisation may found another; the first one comes from the SQL editor or the command line.
 create function public.create_organisation(name text, slug text) returns json
@@ -215,7 +215,7 @@ begin
   return json_build_object('id', v_organisation.id, 'name', v_organisation.name, 'slug', v_organisation.slug, 'plan', v_organisation.plan);
 end
 $$;
-comment on function public.create_organisation(text, text) is
+comment on function public.create_organisation is
   'Creates an organisation, of which the caller becomes an owner: { id, name, slug, plan }.';
-revoke all on function public.create_organisation(text, text) from public, anon, service_role;
-grant execute on function public.create_organisation(text, text) to authenticated;
+revoke all on function public.create_organisation from public, anon, service_role;
+grant execute on function public.create_organisation to authenticated;

@@ -115,7 +115,7 @@ begin
   );
 end
 $$;
-grant execute on function private.notify_of_event(uuid) to scope_events_write;
+grant execute on function private.notify_of_event to scope_events_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
 create function public.notify_attendees(event_id uuid) returns integer
@@ -135,7 +135,7 @@ begin
   return private.notify_of_event(event_id);
 end
 $$;
-comment on function public.notify_attendees(uuid) is
+comment on function public.notify_attendees is
   'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled. Returns how many e-mails.';
-revoke all on function public.notify_attendees(uuid) from public, anon, service_role;
-grant execute on function public.notify_attendees(uuid) to authenticated;
+revoke all on function public.notify_attendees from public, anon, service_role;
+grant execute on function public.notify_attendees to authenticated;

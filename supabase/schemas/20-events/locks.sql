@@ -14,7 +14,7 @@ begin
   perform pg_advisory_xact_lock(1, hashtext(event_id::text));
 end
 $$;
-grant execute on function private.lock_event_exclusive(uuid) to scope_events_write;
+grant execute on function private.lock_event_exclusive to scope_events_write;
 
 create function private.lock_event_shared(event_id uuid) returns public.events
 language plpgsql volatile set search_path = ''
@@ -36,7 +36,7 @@ begin
   perform pg_advisory_xact_lock(2, hashtext(event_id::text));
 end
 $$;
-grant execute on function private.lock_event_capacity(uuid) to scope_events_write;
+grant execute on function private.lock_event_capacity to scope_events_write;
 
 -- Tickets of the event that are not cancelled, and offers. Volatile, so that it sees what was committed before its caller got the event lock.
 create function private.places_taken(event_id uuid) returns bigint

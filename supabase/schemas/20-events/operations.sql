@@ -16,7 +16,7 @@ begin
     );
 end
 $$;
-grant execute on function private.event_matches(public.events, timestamptz, timestamptz, public.event_phase, text[]) to scope_events_read;
+grant execute on function private.event_matches to scope_events_read;
 
 -- Ids of the events of a page, newest first: see 00-ground/pages.sql. Dates, phase and search have no index: they are compared from the newest on
 -- until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
@@ -55,7 +55,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_events(public.event_status, timestamptz, timestamptz, public.event_phase, text[], uuid, integer) to scope_events_read;
+grant execute on function private.find_events to scope_events_read;
 
 -- The same by start, those without one last.
 create function private.find_events_by_start(
@@ -97,8 +97,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_events_by_start(public.event_status, timestamptz, timestamptz, public.event_phase, text[], private.start_position, integer)
-  to scope_events_read;
+grant execute on function private.find_events_by_start to scope_events_read;
 
 create type public.event_sort as enum ('created_at', 'starts_at');
 
@@ -160,10 +159,9 @@ begin
   return private.page(v_items, v_size, v_cursors);
 end
 $$;
-comment on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, public.event_sort, text, integer) is
+comment on function api.list_events is
   'Events of the organisation, newest first or by start, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_events(text, public.event_status, public.event_phase, timestamptz, timestamptz, text, public.event_sort, text, integer)
-  to scope_events_read;
+grant execute on function api.list_events to scope_events_read;
 
 create function api.get_event(event_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -178,8 +176,8 @@ begin
   return private.event_json(v_event);
 end
 $$;
-comment on function api.get_event(uuid) is 'One event. 404 not_found.';
-grant execute on function api.get_event(uuid) to scope_events_read;
+comment on function api.get_event is 'One event. 404 not_found.';
+grant execute on function api.get_event to scope_events_read;
 
 -- The columns that a venue sets, by RFC 7396: a member that the object leaves out keeps its value, null clears it, and null
 -- in place of the object clears all of them.
@@ -193,7 +191,7 @@ begin
   return '{"venue_name": null, "venue_address": null, "venue_city": null, "venue_postcode": null, "venue_country": null}';
 end
 $$;
-grant execute on function private.venue_columns(jsonb) to scope_events_write;
+grant execute on function private.venue_columns to scope_events_write;
 
 create function api.create_event(
   name text,
@@ -245,10 +243,8 @@ begin
   );
 end
 $$;
-comment on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text) is
-  'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
-grant execute on function api.create_event(text, text, text, timestamptz, timestamptz, text, public.locale, jsonb, text, integer, integer, text, integer, text, jsonb, text, text)
-  to scope_events_write;
+comment on function api.create_event is 'Creates a draft event: 201. 409 already_exists (slug, external_id); 422 validation_failed.';
+grant execute on function api.create_event to scope_events_write;
 
 create function api.update_event(
   event_id uuid,
@@ -319,9 +315,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, v_dry_run);
 end
 $$;
-comment on function api.update_event(uuid, jsonb, integer[], text, text) is
+comment on function api.update_event is
   'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect, if the changes say so: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_event(uuid, jsonb, integer[], text, text) to scope_events_write;
+grant execute on function api.update_event to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
 create function private.set_event_status(event_id uuid, status public.event_status) returns public.events
@@ -342,7 +338,7 @@ begin
   return v_event;
 end
 $$;
-grant execute on function private.set_event_status(uuid, public.event_status) to scope_events_write;
+grant execute on function private.set_event_status to scope_events_write;
 
 create function api.publish_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
@@ -360,9 +356,9 @@ begin
   ));
 end
 $$;
-comment on function api.publish_event(uuid, text, text) is
+comment on function api.publish_event is
   'Opens a draft event for registrations, or a completed one again until its end: 200. 404 not_found; 409 invalid_transition, event_not_publishable, event_ended.';
-grant execute on function api.publish_event(uuid, text, text) to scope_events_write;
+grant execute on function api.publish_event to scope_events_write;
 
 create function api.complete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
@@ -380,9 +376,9 @@ begin
   ));
 end
 $$;
-comment on function api.complete_event(uuid, text, text) is
+comment on function api.complete_event is
   'Closes an event to further registrations, and its waiting list: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.complete_event(uuid, text, text) to scope_events_write;
+grant execute on function api.complete_event to scope_events_write;
 
 -- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
 -- may not read them.
@@ -409,7 +405,7 @@ begin
   );
 end
 $$;
-grant execute on function private.event_effect(uuid, boolean, integer) to scope_events_write;
+grant execute on function private.event_effect to scope_events_write;
 
 create function api.unpublish_event(
   event_id uuid,
@@ -438,9 +434,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.unpublish_event(uuid, boolean, text, text) is
+comment on function api.unpublish_event is
   'Takes an event without orders back to draft, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition, event_has_orders.';
-grant execute on function api.unpublish_event(uuid, boolean, text, text) to scope_events_write;
+grant execute on function api.unpublish_event to scope_events_write;
 
 create function api.cancel_event(
   event_id uuid,
@@ -479,9 +475,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_event(uuid, boolean, boolean, text, text) is
+comment on function api.cancel_event is
   'Cancels an event with its orders and tickets, and tells its attendees if asked to, or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_event(uuid, boolean, boolean, text, text) to scope_events_write;
+grant execute on function api.cancel_event to scope_events_write;
 
 create function api.delete_event(event_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
@@ -505,6 +501,6 @@ begin
   ));
 end
 $$;
-comment on function api.delete_event(uuid, text, text) is
+comment on function api.delete_event is
   'Deletes a draft without orders, with its ticket types, promo codes, check-in points and waiting list: 200. 404 not_found; 409 in_use.';
-grant execute on function api.delete_event(uuid, text, text) to scope_events_write;
+grant execute on function api.delete_event to scope_events_write;

@@ -197,7 +197,7 @@ begin
   return v_summary;
 end
 $$;
-grant execute on function private.event_summary(public.events, public.summary_interval) to scope_events_read;
+grant execute on function private.event_summary to scope_events_read;
 
 create function api.get_event_summary(event_id uuid, "interval" public.summary_interval default null) returns json
 language plpgsql stable set search_path = ''
@@ -212,6 +212,6 @@ begin
   return private.event_summary(v_event, coalesce("interval", 'day'));
 end
 $$;
-comment on function api.get_event_summary(uuid, public.summary_interval) is
+comment on function api.get_event_summary is
   'Figures of an event: tickets by type, money, arrivals over time, promo codes, e-mails that bounced. 404 not_found.';
-grant execute on function api.get_event_summary(uuid, public.summary_interval) to scope_events_read;
+grant execute on function api.get_event_summary to scope_events_read;

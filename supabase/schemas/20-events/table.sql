@@ -114,7 +114,7 @@ begin
   );
 end
 $$;
-grant execute on function private.refuse_transition(public.event_status, public.event_status) to scope_events_write;
+grant execute on function private.refuse_transition to scope_events_write;
 
 -- No ticket is issued for an event that has ended, and none is published.
 create function private.refuse_ended(param text, ends_at timestamptz) returns void
@@ -401,7 +401,7 @@ begin
   end::public.event_phase;
 end
 $$;
-grant execute on function private.event_phase(public.events) to scope_events_read, scope_events_write;
+grant execute on function private.event_phase to scope_events_read, scope_events_write;
 
 create function private.event_json(event public.events) returns json
 language plpgsql stable set search_path = ''
@@ -446,7 +446,7 @@ begin
   );
 end
 $$;
-grant execute on function private.event_json(public.events) to scope_events_read, scope_events_write;
+grant execute on function private.event_json to scope_events_read, scope_events_write;
 
 create trigger events_050_fill_organisation before insert on public.events
   for each row execute function private.tg__fill_organisation();

@@ -49,9 +49,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_ticket_types(uuid, text, integer) is
+comment on function api.list_ticket_types is
   'Ticket types of an event in the organiser''s order: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_ticket_types(uuid, text, integer) to scope_events_read;
+grant execute on function api.list_ticket_types to scope_events_read;
 
 create function api.get_ticket_type(ticket_type_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -66,8 +66,8 @@ begin
   return private.ticket_type_json(v_ticket_type);
 end
 $$;
-comment on function api.get_ticket_type(uuid) is 'One ticket type. 404 not_found.';
-grant execute on function api.get_ticket_type(uuid) to scope_events_read;
+comment on function api.get_ticket_type is 'One ticket type. 404 not_found.';
+grant execute on function api.get_ticket_type to scope_events_read;
 
 create function api.create_ticket_type(
   event_id uuid,
@@ -122,10 +122,9 @@ begin
   );
 end
 $$;
-comment on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text) is
+comment on function api.create_ticket_type is
   'Adds a ticket type to an event: 201. 404 not_found; 409 already_exists (external_id); 422 validation_failed.';
-grant execute on function api.create_ticket_type(uuid, text, text, bigint, integer, integer, integer, timestamptz, timestamptz, public.ticket_type_visibility, integer, text, jsonb, text, text)
-  to scope_events_write;
+grant execute on function api.create_ticket_type to scope_events_write;
 
 create function api.update_ticket_type(
   ticket_type_id uuid,
@@ -179,6 +178,6 @@ begin
   );
 end
 $$;
-comment on function api.update_ticket_type(uuid, jsonb, integer[], text, text) is
+comment on function api.update_ticket_type is
   'Changes fields of a ticket type (status archived stops it being issued): 200. 404 not_found; 409 quantity_below_sold, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_ticket_type(uuid, jsonb, integer[], text, text) to scope_events_write;
+grant execute on function api.update_ticket_type to scope_events_write;

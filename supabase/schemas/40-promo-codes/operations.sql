@@ -29,9 +29,8 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_promo_codes(uuid, text, integer) is
-  'Promo codes of an event, newest first: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_promo_codes(uuid, text, integer) to scope_events_read;
+comment on function api.list_promo_codes is 'Promo codes of an event, newest first: { data, has_more, next_cursor }. 404 not_found.';
+grant execute on function api.list_promo_codes to scope_events_read;
 
 create function api.get_promo_code(promo_code_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -46,8 +45,8 @@ begin
   return private.promo_code_json(v_promo_code);
 end
 $$;
-comment on function api.get_promo_code(uuid) is 'One promo code. 404 not_found.';
-grant execute on function api.get_promo_code(uuid) to scope_events_read;
+comment on function api.get_promo_code is 'One promo code. 404 not_found.';
+grant execute on function api.get_promo_code to scope_events_read;
 
 create function api.create_promo_code(
   event_id uuid,
@@ -93,10 +92,9 @@ begin
   );
 end
 $$;
-comment on function api.create_promo_code(uuid, text, numeric, bigint, timestamptz, timestamptz, integer, uuid[], text, text) is
+comment on function api.create_promo_code is
   'Adds a promo code to an event, with either percent_off or amount_off: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
-grant execute on function api.create_promo_code(uuid, text, numeric, bigint, timestamptz, timestamptz, integer, uuid[], text, text)
-  to scope_events_write;
+grant execute on function api.create_promo_code to scope_events_write;
 
 create function api.update_promo_code(
   promo_code_id uuid,
@@ -141,6 +139,6 @@ begin
   );
 end
 $$;
-comment on function api.update_promo_code(uuid, jsonb, integer[], text, text) is
+comment on function api.update_promo_code is
   'Changes fields of a promo code (status disabled refuses it): 200. 404 not_found; 409 limit_below_redeemed, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_promo_code(uuid, jsonb, integer[], text, text) to scope_events_write;
+grant execute on function api.update_promo_code to scope_events_write;

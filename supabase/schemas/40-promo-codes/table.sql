@@ -248,4 +248,4 @@ begin
   );
 end
 $$;
-grant execute on function private.promo_code_json(public.promo_codes) to scope_events_read, scope_events_write;
+grant execute on function private.promo_code_json to scope_events_read, scope_events_write;

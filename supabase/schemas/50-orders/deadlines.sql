@@ -190,6 +190,6 @@ begin
   );
 end
 $$;
-comment on function api.enforce_payment_deadlines(integer) is
+comment on function api.enforce_payment_deadlines is
   'Reminds of payment deadlines and cancels orders after them, at most "limit": { expired, reminded, has_more }. For the courier.';
-grant execute on function api.enforce_payment_deadlines(integer) to courier;
+grant execute on function api.enforce_payment_deadlines to courier;

@@ -34,7 +34,7 @@ begin
   return '[]';
 end
 $$;
-grant execute on function private.order_attendees_json(uuid, text) to scope_orders_read, scope_orders_write;
+grant execute on function private.order_attendees_json to scope_orders_read, scope_orders_write;
 
 create function private.order_with_all("order" public.orders) returns json
 language plpgsql stable set search_path = ''
@@ -48,7 +48,7 @@ begin
   );
 end
 $$;
-grant execute on function private.order_with_all(public.orders) to scope_orders_read, scope_orders_write;
+grant execute on function private.order_with_all to scope_orders_read, scope_orders_write;
 
 -- Ids of orders, newest first, among which those of a page are: see 00-ground/pages.sql. With an e-mail address, or of
 -- those updated since a time, they match only that; otherwise they match exactly.
@@ -152,9 +152,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_orders(
-  uuid, public.order_status, public.payment_status, text, timestamptz, text[], uuid, integer
-) to scope_orders_read;
+grant execute on function private.find_orders to scope_orders_read;
 
 -- Those of the given orders of which an attendee, or the contact, matches every pattern. Security definer: a key for orders has no
 -- right to attendees.
@@ -174,7 +172,7 @@ begin
   );
 end
 $$;
-grant execute on function private.matching_orders(uuid[], text[]) to scope_orders_read;
+grant execute on function private.matching_orders to scope_orders_read;
 
 create function api.list_orders(
   event_id uuid default null,
@@ -243,10 +241,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer) is
+comment on function api.list_orders is
   'Orders of the organisation with their attendees, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_orders(uuid, text, public.order_status, public.payment_status, text, text, text, timestamptz, text, integer)
-  to scope_orders_read;
+grant execute on function api.list_orders to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -261,8 +258,8 @@ begin
   return private.order_with_all(v_order);
 end
 $$;
-comment on function api.get_order(uuid) is 'One order with its attendees. 404 not_found.';
-grant execute on function api.get_order(uuid) to scope_orders_read;
+comment on function api.get_order is 'One order with its attendees. 404 not_found.';
+grant execute on function api.get_order to scope_orders_read;
 
 create function api.record_invoice_payment(
   order_id uuid,
@@ -300,10 +297,9 @@ begin
   );
 end
 $$;
-comment on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+comment on function api.record_invoice_payment is
   'Records money received for an order, which completes when nothing is due: 201 with the order. 404 not_found; 409 order_expired, nothing_due, wrong_currency, overpayment; 422 validation_failed.';
-grant execute on function api.record_invoice_payment(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
-  to scope_orders_write;
+grant execute on function api.record_invoice_payment to scope_orders_write;
 
 create function api.void_payment(
   payment_id uuid,
@@ -334,9 +330,9 @@ begin
   );
 end
 $$;
-comment on function api.void_payment(uuid, text, text, text) is
+comment on function api.void_payment is
   'Takes back a payment that was recorded by mistake; its order is payable again, and a completed one keeps its tickets: 201 with the order. 404 not_found; 409 payment_voided, payment_refunded; 422 validation_failed.';
-grant execute on function api.void_payment(uuid, text, text, text) to scope_orders_write;
+grant execute on function api.void_payment to scope_orders_write;
 
 create function api.record_refund(
   order_id uuid,
@@ -373,10 +369,9 @@ begin
   );
 end
 $$;
-comment on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text) is
+comment on function api.record_refund is
   'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
-grant execute on function api.record_refund(uuid, bigint, public.payment_method, text, timestamptz, text, text, text)
-  to scope_orders_write;
+grant execute on function api.record_refund to scope_orders_write;
 
 -- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
 create function private.order_effect(order_id uuid, dry_run boolean) returns jsonb
@@ -392,7 +387,7 @@ begin
   );
 end
 $$;
-grant execute on function private.order_effect(uuid, boolean) to scope_orders_write;
+grant execute on function private.order_effect to scope_orders_write;
 
 create function api.cancel_order(
   order_id uuid,
@@ -439,9 +434,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_order(uuid, boolean, boolean, text, text) is
+comment on function api.cancel_order is
   'Cancels an order and its tickets, and tells its attendees if asked to, or reports the effect of doing so; what was paid becomes refund_due: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_order(uuid, boolean, boolean, text, text) to scope_orders_write;
+grant execute on function api.cancel_order to scope_orders_write;
 
 create function api.update_order(
   order_id uuid,
@@ -475,6 +470,6 @@ begin
   );
 end
 $$;
-comment on function api.update_order(uuid, jsonb, integer[], text, text) is
+comment on function api.update_order is
   'Sets, moves or clears the payment deadline of a pending order; one in the past is due now: 200. 404 not_found; 409 order_completed, order_cancelled, order_expired; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_order(uuid, jsonb, integer[], text, text) to scope_orders_write;
+grant execute on function api.update_order to scope_orders_write;

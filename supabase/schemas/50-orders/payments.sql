@@ -316,7 +316,7 @@ begin
   );
 end
 $$;
-grant execute on function private.payment_json(public.payments) to scope_orders_read, scope_orders_write;
+grant execute on function private.payment_json to scope_orders_read, scope_orders_write;
 
 create function private.order_payments_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -329,7 +329,7 @@ begin
   );
 end
 $$;
-grant execute on function private.order_payments_json(uuid) to scope_orders_read, scope_orders_write;
+grant execute on function private.order_payments_json to scope_orders_read, scope_orders_write;
 
 create function private.refund_json(refund public.refunds) returns json
 language plpgsql stable set search_path = ''
@@ -350,7 +350,7 @@ begin
   );
 end
 $$;
-grant execute on function private.refund_json(public.refunds) to scope_orders_read, scope_orders_write;
+grant execute on function private.refund_json to scope_orders_read, scope_orders_write;
 
 create function private.order_refunds_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -363,4 +363,4 @@ begin
   );
 end
 $$;
-grant execute on function private.order_refunds_json(uuid) to scope_orders_read, scope_orders_write;
+grant execute on function private.order_refunds_json to scope_orders_read, scope_orders_write;

@@ -141,7 +141,7 @@ begin
   ) end;
 end
 $$;
-grant execute on function private.amount_due(public.orders) to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
+grant execute on function private.amount_due to scope_attendees_write, scope_orders_read, scope_orders_write, authenticated;
 
 -- What was received beyond what is owed, and not refunded yet: everything of a cancelled order.
 create function private.amount_refundable("order" public.orders) returns bigint
@@ -155,7 +155,7 @@ begin
   );
 end
 $$;
-grant execute on function private.amount_refundable(public.orders) to scope_attendees_write, scope_orders_read, scope_orders_write;
+grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write;
 
 -- Security definer: it reads events, promo codes and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
@@ -401,4 +401,4 @@ begin
   );
 end
 $$;
-grant execute on function private.order_json(public.orders, json, json, json) to scope_attendees_write, scope_orders_read, scope_orders_write;
+grant execute on function private.order_json to scope_attendees_write, scope_orders_read, scope_orders_write;

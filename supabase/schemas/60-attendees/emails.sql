@@ -77,4 +77,4 @@ begin
   );
 end
 $$;
-grant execute on function private.notify_of_cancelled_tickets(uuid, uuid) to scope_orders_write, scope_attendees_write;
+grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;

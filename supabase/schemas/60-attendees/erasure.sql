@@ -158,7 +158,7 @@ begin
   );
 end
 $$;
-grant execute on function private.erase_person(uuid) to scope_attendees_write;
+grant execute on function private.erase_person to scope_attendees_write;
 
 create function api.erase_attendee(
   attendee_id uuid,
@@ -193,9 +193,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.erase_attendee(uuid, boolean, text, text) is
+comment on function api.erase_attendee is
   'Erases what identifies an attendee, here and in every copy, or reports what it would erase: 200 with a receipt. 404 not_found; 409 attendee_erased.';
-grant execute on function api.erase_attendee(uuid, boolean, text, text) to scope_attendees_write;
+grant execute on function api.erase_attendee to scope_attendees_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
 create function public.erase_attendee(attendee_id uuid) returns json
@@ -215,10 +215,10 @@ begin
   return private.erase_person(attendee_id);
 end
 $$;
-comment on function public.erase_attendee(uuid) is
+comment on function public.erase_attendee is
   'Erases what identifies an attendee: name, e-mail address, company and metadata, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
-revoke all on function public.erase_attendee(uuid) from public, anon, service_role;
-grant execute on function public.erase_attendee(uuid) to authenticated;
+revoke all on function public.erase_attendee from public, anon, service_role;
+grant execute on function public.erase_attendee to authenticated;
 
 -- Which of these e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
 create function api.erased_ticket_emails(ids uuid[]) returns uuid[]
@@ -230,5 +230,5 @@ begin
   );
 end
 $$;
-comment on function api.erased_ticket_emails(uuid[]) is 'Those of the given e-mails whose recipient was erased. For the courier.';
-grant execute on function api.erased_ticket_emails(uuid[]) to courier;
+comment on function api.erased_ticket_emails is 'Those of the given e-mails whose recipient was erased. For the courier.';
+grant execute on function api.erased_ticket_emails to courier;

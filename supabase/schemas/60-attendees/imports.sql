@@ -27,7 +27,7 @@ begin
   return v_outcomes;
 end
 $$;
-grant execute on function private.update_attendee_calls(jsonb[]) to scope_attendees_write;
+grant execute on function private.update_attendee_calls to scope_attendees_write;
 
 -- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
 -- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
@@ -47,7 +47,7 @@ begin
   return v_answers;
 end
 $$;
-grant execute on function private.import_calls(text, jsonb[]) to scope_attendees_write;
+grant execute on function private.import_calls to scope_attendees_write;
 
 -- One line of text, as a name is.
 create function private.is_line(value jsonb, max_length integer) returns boolean
@@ -60,7 +60,7 @@ begin
     and value #>> '{}' !~ '[[:cntrl:]\u0080-\u009f]';
 end
 $$;
-grant execute on function private.is_line(jsonb, integer) to scope_attendees_write;
+grant execute on function private.is_line to scope_attendees_write;
 
 -- What is wrong with the form of a guest, as the error of a verdict; null if nothing is. The constraints say the same, but of the
 -- statement that adds many.
@@ -114,7 +114,7 @@ begin
   );
 end
 $$;
-grant execute on function private.error_of_guest(jsonb) to scope_attendees_write;
+grant execute on function private.error_of_guest to scope_attendees_write;
 
 -- What is wrong with each guest of a list by itself, or beside an earlier one; null: nothing. Two who have no external_id to tell them
 -- apart are never taken for one person.
@@ -156,7 +156,7 @@ begin
   );
 end
 $$;
-grant execute on function private.errors_of_guests(jsonb) to scope_attendees_write;
+grant execute on function private.errors_of_guests to scope_attendees_write;
 
 -- The attendee that a guest of a list is, by external_id anywhere in the organisation, or else by e-mail address and name at the event: by
 -- key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest.
@@ -186,7 +186,7 @@ begin
   return v_id;
 end
 $$;
-grant execute on function private.attendee_of_guest(uuid, uuid, jsonb) to scope_attendees_write;
+grant execute on function private.attendee_of_guest to scope_attendees_write;
 
 -- Locks what the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with
 -- one of the external_ids.
@@ -208,7 +208,7 @@ begin
   end loop;
 end
 $$;
-grant execute on function private.lock_guests(uuid, uuid, jsonb) to scope_attendees_write;
+grant execute on function private.lock_guests to scope_attendees_write;
 
 -- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
 -- attendees, before any ticket type: see 60-attendees/places.sql. Security definer: a key with attendees:write has no right to orders.
@@ -231,7 +231,7 @@ begin
   perform 1 from public.attendees a where a.id = any (v_ids) order by a.id for no key update;
 end
 $$;
-grant execute on function private.lock_attendees_of_import(uuid, jsonb) to scope_attendees_write;
+grant execute on function private.lock_attendees_of_import to scope_attendees_write;
 
 -- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
 -- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
@@ -331,7 +331,7 @@ begin
   return v_verdicts;
 end
 $$;
-grant execute on function private.import_guests(uuid, uuid, uuid, boolean, jsonb[], json[]) to scope_attendees_write;
+grant execute on function private.import_guests to scope_attendees_write;
 
 -- In parts, until all are judged or the time is up: what remains is then sent again, in a list of its own or in the same one.
 create function api.import_attendees(
@@ -426,9 +426,9 @@ begin
   );
 end
 $$;
-comment on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text) is
+comment on function api.import_attendees is
   'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
-grant execute on function api.import_attendees(uuid, jsonb, uuid, boolean, text, text) to scope_attendees_write;
+grant execute on function api.import_attendees to scope_attendees_write;
 
 -- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
 create function private.refused_guest(answer json) returns json
@@ -448,4 +448,4 @@ begin
   ));
 end
 $$;
-grant execute on function private.refused_guest(json) to scope_attendees_write;
+grant execute on function private.refused_guest to scope_attendees_write;

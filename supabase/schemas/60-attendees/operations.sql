@@ -163,9 +163,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_attendees(
-  uuid, uuid, uuid, public.attendee_status, boolean, public.ticket_email_status, text, timestamptz, text[], uuid, integer
-) to scope_attendees_read;
+grant execute on function private.find_attendees to scope_attendees_read;
 
 create function api.list_attendees(
   event_id uuid default null,
@@ -247,13 +245,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_attendees(
-  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
-) is
+comment on function api.list_attendees is
   'Attendees of the organisation, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_attendees(
-  uuid, uuid, uuid, text, public.attendee_status, boolean, public.ticket_email_status, text, text, text, timestamptz, text, integer
-) to scope_attendees_read;
+grant execute on function api.list_attendees to scope_attendees_read;
 
 create function api.get_attendee(attendee_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -268,8 +262,8 @@ begin
   return private.attendee_json(v_attendee);
 end
 $$;
-comment on function api.get_attendee(uuid) is 'One attendee. 404 not_found.';
-grant execute on function api.get_attendee(uuid) to scope_attendees_read;
+comment on function api.get_attendee is 'One attendee. 404 not_found.';
+grant execute on function api.get_attendee to scope_attendees_read;
 
 create function api.get_ticket_qr(attendee_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -293,8 +287,8 @@ begin
   );
 end
 $$;
-comment on function api.get_ticket_qr(uuid) is 'Content of the QR code of a ticket. 404 not_found; 409 ticket_not_active.';
-grant execute on function api.get_ticket_qr(uuid) to scope_attendees_read;
+comment on function api.get_ticket_qr is 'Content of the QR code of a ticket. 404 not_found; 409 ticket_not_active.';
+grant execute on function api.get_ticket_qr to scope_attendees_read;
 
 create function api.update_attendee(
   attendee_id uuid,
@@ -336,9 +330,9 @@ begin
   );
 end
 $$;
-comment on function api.update_attendee(uuid, jsonb, integer[], text, text) is
+comment on function api.update_attendee is
   'Corrects an attendee, or transfers the ticket (reissue_ticket gives a new code): 200. 404 not_found; 409 attendee_erased, ticket_not_reissuable, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_attendee(uuid, jsonb, integer[], text, text) to scope_attendees_write;
+grant execute on function api.update_attendee to scope_attendees_write;
 
 -- Locks the order before its attendee, as everywhere: cancelling a ticket changes the totals of its order.
 -- Security definer: a key for attendees has no right to orders.
@@ -353,7 +347,7 @@ begin
   for no key update;
 end
 $$;
-grant execute on function private.lock_order_of(uuid) to scope_attendees_write;
+grant execute on function private.lock_order_of to scope_attendees_write;
 
 create function api.cancel_attendee(
   attendee_id uuid,
@@ -407,9 +401,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
-comment on function api.cancel_attendee(uuid, boolean, boolean, text, text) is
+comment on function api.cancel_attendee is
   'Cancels one ticket and tells its holder if asked to, gives its place back and takes its price off the order, which is cancelled with its last ticket; or reports the effect of doing so: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_attendee(uuid, boolean, boolean, text, text) to scope_attendees_write;
+grant execute on function api.cancel_attendee to scope_attendees_write;
 
 create function api.resend_ticket(attendee_id uuid, idempotency_key text default null, request_fingerprint text default null)
 returns json
@@ -437,6 +431,6 @@ begin
   );
 end
 $$;
-comment on function api.resend_ticket(uuid, text, text) is
+comment on function api.resend_ticket is
   'Queues the ticket e-mail of an attendee once more: 200. 404 not_found; 409 ticket_not_active, attendee_erased.';
-grant execute on function api.resend_ticket(uuid, text, text) to scope_attendees_write;
+grant execute on function api.resend_ticket to scope_attendees_write;

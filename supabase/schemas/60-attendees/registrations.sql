@@ -34,7 +34,7 @@ begin
   where i.external_id is not null;
 end
 $$;
-grant execute on function private.external_ids_of(uuid, text, jsonb) to scope_attendees_write;
+grant execute on function private.external_ids_of to scope_attendees_write;
 
 -- Locks the external_ids of a registration in one global order: two groups that name the same ones crosswise would otherwise
 -- each wait for an index entry of the other. Taken before every other lock of a registration, so that the second finds what the
@@ -60,7 +60,7 @@ begin
   end loop;
 end
 $$;
-grant execute on function private.lock_external_ids(uuid, text, jsonb) to scope_attendees_write;
+grant execute on function private.lock_external_ids to scope_attendees_write;
 
 -- The arguments of a call of register_attendee, with the id of its order, and its guests in one form.
 create type private.registration as (
@@ -147,7 +147,7 @@ begin
   );
 end
 $$;
-grant execute on function private.add_registrations(private.registration[]) to scope_attendees_write;
+grant execute on function private.add_registrations to scope_attendees_write;
 
 -- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
 -- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
@@ -217,10 +217,9 @@ begin
   );
 end
 $$;
-comment on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text) is
+comment on function api.register_attendee is
   'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
-grant execute on function api.register_attendee(uuid, uuid, text, text, text, jsonb, public.payment_method, text, boolean, text, jsonb, text, text)
-  to scope_attendees_write;
+grant execute on function api.register_attendee to scope_attendees_write;
 
 -- The same for one guest, as a row: for members over the Data API, and whoever writes SQL. An order with its only attendee, by the rules of
 -- their tables and the rights of the caller.
@@ -323,9 +322,9 @@ begin
   return to_json(private.answer_calls('register_attendee_calls', v_calls));
 end
 $$;
-comment on function api.register_attendees(jsonb) is
+comment on function api.register_attendees is
   'Calls of register_attendee by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
-grant execute on function api.register_attendees(jsonb) to scope_attendees_write;
+grant execute on function api.register_attendees to scope_attendees_write;
 
 -- A single guest is given by the fields of the call itself.
 create function private.guests_of_call(call jsonb) returns jsonb
@@ -335,7 +334,7 @@ begin
   return coalesce(call -> 'attendees', jsonb_build_array(call));
 end
 $$;
-grant execute on function private.guests_of_call(jsonb) to scope_attendees_write;
+grant execute on function private.guests_of_call to scope_attendees_write;
 
 -- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
 create function private.register_attendee_calls(calls jsonb[]) returns json[]
@@ -387,4 +386,4 @@ begin
   );
 end
 $$;
-grant execute on function private.register_attendee_calls(jsonb[]) to scope_attendees_write;
+grant execute on function private.register_attendee_calls to scope_attendees_write;

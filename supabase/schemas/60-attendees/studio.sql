@@ -25,9 +25,9 @@ begin
   order by lower(a.name), a.id;
 end
 $$;
-comment on function public.ticket_codes(uuid) is 'Who is expected at an event, with their ticket codes and the path of their ticket pages, by name: for owners, managers and the door.';
-revoke all on function public.ticket_codes(uuid) from public, anon, service_role;
-grant execute on function public.ticket_codes(uuid) to authenticated;
+comment on function public.ticket_codes is 'Who is expected at an event, with their ticket codes and the path of their ticket pages, by name: for owners, managers and the door.';
+revoke all on function public.ticket_codes from public, anon, service_role;
+grant execute on function public.ticket_codes to authenticated;
 
 create view public.undelivered_tickets with (security_invoker = true) as
 select

@@ -125,7 +125,7 @@ begin
   );
 end
 $$;
-grant execute on function private.refuse_inactive_ticket(public.attendee_status) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.refuse_inactive_ticket to scope_attendees_read, scope_attendees_write;
 
 -- Security definer: it reads orders and ticket types beyond what a registering key may see.
 create function private.tg_attendees__guard() returns trigger
@@ -390,7 +390,7 @@ begin
   end if;
 end
 $$;
-grant execute on function private.names_of(public.attendees) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.names_of to scope_attendees_read, scope_attendees_write;
 
 -- The ticket code admits its holder: with_code only for roles that handle tickets. with_url is false in webhooks. Whoever builds many
 -- gives the names.
@@ -440,4 +440,4 @@ begin
   );
 end
 $$;
-grant execute on function private.attendee_json(public.attendees, boolean, text, text, boolean) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.attendee_json to scope_attendees_read, scope_attendees_write;

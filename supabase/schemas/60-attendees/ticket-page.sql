@@ -16,8 +16,8 @@ begin
   return private.claims() ->> 'public_url' || private.ticket_path(ticket_token);
 end
 $$;
-grant execute on function private.ticket_path(text) to scope_attendees_read, scope_attendees_write;
-grant execute on function private.ticket_url(text) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.ticket_path to scope_attendees_read, scope_attendees_write;
+grant execute on function private.ticket_url to scope_attendees_read, scope_attendees_write;
 
 -- Null where no ticket has the token: it never existed, was replaced by a reissue, or its holder was erased. The ticket code is there only
 -- while it admits.
@@ -56,6 +56,6 @@ begin
   );
 end
 $$;
-comment on function api.get_ticket_page(text) is
+comment on function api.get_ticket_page is
   'What the ticket page of a token shows: { organisation, event, ticket_type, order, attendee }. null where no ticket has it. For the gateway.';
-grant execute on function api.get_ticket_page(text) to gateway;
+grant execute on function api.get_ticket_page to gateway;

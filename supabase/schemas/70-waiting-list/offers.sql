@@ -78,7 +78,7 @@ begin
   end if;
 end
 $$;
-grant execute on function private.assert_offered(public.waiting_list_entries) to scope_attendees_write;
+grant execute on function private.assert_offered to scope_attendees_write;
 
 -- Locks the offer that a new attendee accepts, and accepts it. Their place is the one that is held: see tg_attendees__count_places.
 create function private.accept_offer(attendee public.attendees) returns void
@@ -187,6 +187,6 @@ begin
   );
 end
 $$;
-comment on function api.expire_waiting_list_offers() is
+comment on function api.expire_waiting_list_offers is
   'Expires offers of the waiting list after their deadline, some at a time, and offers their places to the next: { expired, has_more }. For the courier.';
-grant execute on function api.expire_waiting_list_offers() to courier;
+grant execute on function api.expire_waiting_list_offers to courier;

@@ -40,10 +40,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_waiting_list_entries(uuid, uuid, public.waiting_list_status, text, text, integer) is
+comment on function api.list_waiting_list_entries is
   'The waiting list of an event, first come first: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_waiting_list_entries(uuid, uuid, public.waiting_list_status, text, text, integer)
-  to scope_attendees_read;
+grant execute on function api.list_waiting_list_entries to scope_attendees_read;
 
 create function api.get_waiting_list_entry(waiting_list_entry_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -58,8 +57,8 @@ begin
   return private.waiting_list_entry_json(v_entry);
 end
 $$;
-comment on function api.get_waiting_list_entry(uuid) is 'One entry of a waiting list. 404 not_found.';
-grant execute on function api.get_waiting_list_entry(uuid) to scope_attendees_read;
+comment on function api.get_waiting_list_entry is 'One entry of a waiting list. 404 not_found.';
+grant execute on function api.get_waiting_list_entry to scope_attendees_read;
 
 create function api.join_waiting_list(
   event_id uuid,
@@ -96,9 +95,9 @@ begin
   );
 end
 $$;
-comment on function api.join_waiting_list(uuid, uuid, text, text, text, boolean, text, jsonb, text, text) is
+comment on function api.join_waiting_list is
   'Adds a person to the waiting list of a sold-out ticket type: 201. 404 not_found; 409 not_sold_out, event_not_published, event_ended, ticket_type_archived, sales_not_started, sales_ended, quantity_not_allowed, already_exists (email, external_id); 422 validation_failed.';
-grant execute on function api.join_waiting_list(uuid, uuid, text, text, text, boolean, text, jsonb, text, text) to scope_attendees_write;
+grant execute on function api.join_waiting_list to scope_attendees_write;
 
 -- Locks an entry for an edit, after its event, so that a cancellation of the event waits. Security definer: whoever registers may not
 -- read the event.
@@ -121,7 +120,7 @@ begin
   return v_entry;
 end
 $$;
-grant execute on function private.lock_waiting_list_entry(uuid) to scope_attendees_write;
+grant execute on function private.lock_waiting_list_entry to scope_attendees_write;
 
 create function api.update_waiting_list_entry(
   waiting_list_entry_id uuid,
@@ -160,9 +159,9 @@ begin
   );
 end
 $$;
-comment on function api.update_waiting_list_entry(uuid, jsonb, integer[], text, text) is
+comment on function api.update_waiting_list_entry is
   'Changes fields of an entry of a waiting list, such as the deadline of its offer: 200. 404 not_found; 409 read_only_field, already_exists; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_waiting_list_entry(uuid, jsonb, integer[], text, text) to scope_attendees_write;
+grant execute on function api.update_waiting_list_entry to scope_attendees_write;
 
 create function api.accept_waiting_list_offer(
   waiting_list_entry_id uuid,
@@ -206,9 +205,9 @@ begin
   );
 end
 $$;
-comment on function api.accept_waiting_list_offer(uuid, public.payment_method, text, text, text) is
+comment on function api.accept_waiting_list_offer is
   'Registers the person whom the waiting list offers a place, complimentary unless payment_method is given: 201 with the order and its attendee. 404 not_found; 409 not_offered, offer_expired, event_not_published, event_ended, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id).';
-grant execute on function api.accept_waiting_list_offer(uuid, public.payment_method, text, text, text) to scope_attendees_write;
+grant execute on function api.accept_waiting_list_offer to scope_attendees_write;
 
 create function api.cancel_waiting_list_entry(
   waiting_list_entry_id uuid,
@@ -240,6 +239,6 @@ begin
   );
 end
 $$;
-comment on function api.cancel_waiting_list_entry(uuid, text, text) is
+comment on function api.cancel_waiting_list_entry is
   'Takes a person off the waiting list; a place that was offered goes to the next: 200. 404 not_found; 409 invalid_transition.';
-grant execute on function api.cancel_waiting_list_entry(uuid, text, text) to scope_attendees_write;
+grant execute on function api.cancel_waiting_list_entry to scope_attendees_write;

@@ -285,4 +285,4 @@ begin
   );
 end
 $$;
-grant execute on function private.waiting_list_entry_json(public.waiting_list_entries) to scope_attendees_read, scope_attendees_write;
+grant execute on function private.waiting_list_entry_json to scope_attendees_read, scope_attendees_write;

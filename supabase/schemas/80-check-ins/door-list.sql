@@ -134,7 +134,7 @@ begin
   );
 end
 $$;
-grant execute on function private.door_list(uuid, text) to scope_checkin_write;
+grant execute on function private.door_list to scope_checkin_write;
 
 -- The entries by which a scanner decides: of those that an exit ended at a point with re_entry, the latest if nothing came after it.
 create function private.standing_entries(attendee_id uuid) returns json
@@ -171,9 +171,9 @@ begin
   return private.door_list(event_id, cursor);
 end
 $$;
-comment on function api.get_door_list(uuid, text) is
+comment on function api.get_door_list is
   'What a scanner needs to decide alone, at most 1,000 tickets, or what changed since a cursor. 404 not_found; 422 validation_failed.';
-grant execute on function api.get_door_list(uuid, text) to scope_checkin_write;
+grant execute on function api.get_door_list to scope_checkin_write;
 
 -- Ids of the conflicts of a page, newest first. Security definer: under row-level security no index on an enum is used.
 create function private.find_check_in_conflicts(event_id uuid, before uuid, size integer) returns uuid[]
@@ -193,7 +193,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_check_in_conflicts(uuid, uuid, integer) to scope_checkin_write;
+grant execute on function private.find_check_in_conflicts to scope_checkin_write;
 
 create function api.list_check_in_conflicts(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -223,6 +223,6 @@ begin
   );
 end
 $$;
-comment on function api.list_check_in_conflicts(uuid, text, integer) is
+comment on function api.list_check_in_conflicts is
   'Scans that an offline scanner admitted and that were rejected, newest first, each with the entry that stood: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_check_in_conflicts(uuid, text, integer) to scope_checkin_write;
+grant execute on function api.list_check_in_conflicts to scope_checkin_write;

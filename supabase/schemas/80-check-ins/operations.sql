@@ -53,7 +53,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_check_ins(uuid, uuid, public.check_in_result, uuid, integer) to scope_attendees_read;
+grant execute on function private.find_check_ins to scope_attendees_read;
 
 create function api.list_check_ins(
   event_id uuid default null,
@@ -93,9 +93,8 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) is
-  'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
-grant execute on function api.list_check_ins(uuid, uuid, public.check_in_result, text, integer) to scope_attendees_read;
+comment on function api.list_check_ins is 'The check-in log, newest first, rejected scans included: { data, has_more, next_cursor }.';
+grant execute on function api.list_check_ins to scope_attendees_read;
 
 -- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of
 -- their order: neither e-mail addresses nor external_ids count here, so that no search tells one. Security definer: a key with
@@ -109,7 +108,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_door_attendees(uuid, text, uuid, integer) to scope_checkin_write;
+grant execute on function private.find_door_attendees to scope_checkin_write;
 
 create function api.find_attendees(
   event_id uuid, search text, cursor text default null, "limit" integer default null
@@ -134,9 +133,9 @@ begin
   );
 end
 $$;
-comment on function api.find_attendees(uuid, text, text, integer) is
+comment on function api.find_attendees is
   'Attendees of an event by parts of name, company or order reference, newest first: { data, has_more, next_cursor }. 404 not_found; 422 validation_failed.';
-grant execute on function api.find_attendees(uuid, text, text, integer) to scope_checkin_write;
+grant execute on function api.find_attendees to scope_checkin_write;
 
 -- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
 -- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
@@ -185,7 +184,7 @@ begin
   );
 end
 $$;
-grant execute on function private.check_in_outcome(public.check_ins) to scope_checkin_write;
+grant execute on function private.check_in_outcome to scope_checkin_write;
 
 create function api.check_in(
   event_id uuid,
@@ -220,9 +219,9 @@ begin
   return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
 end
 $$;
-comment on function api.check_in(uuid, text, uuid, text, uuid, public.check_in_direction, text, text) is
+comment on function api.check_in is
   'Checks a ticket in, by its code or by attendee_id: 200 with the check-in. 404 not_found; 409 wrong_event, already_checked_in, cancelled, unpaid, event_cancelled, not_admitted_here, point_closed, not_inside, each logged and with the check-in in details; 422 validation_failed.';
-grant execute on function api.check_in(uuid, text, uuid, text, uuid, public.check_in_direction, text, text) to scope_checkin_write;
+grant execute on function api.check_in to scope_checkin_write;
 
 -- A cancellation or a payment of an order locks the order, and then its attendees in any order. So a batch, which locks many
 -- attendees, takes the event lock and the orders first, as everywhere, and holds them; then it locks all its attendees in the
@@ -254,7 +253,7 @@ begin
   for no key update;
 end
 $$;
-grant execute on function private.lock_orders_of(uuid, jsonb[]) to scope_checkin_write;
+grant execute on function private.lock_orders_of to scope_checkin_write;
 
 -- Scans of an offline scanner, judged in the order in which they were made. Each has a scan_id given by the scanner; a known
 -- one is answered again, so the same batch may be sent until it arrives. In parts, until all are judged or the time is up.
@@ -351,9 +350,9 @@ begin
   );
 end
 $$;
-comment on function api.check_in_batch(uuid, jsonb, text, text) is
+comment on function api.check_in_batch is
   'Judges up to 500 offline scans in the order of scanned_at, each once: 200 with a verdict for each that it reached in time. 404 not_found; 422 validation_failed.';
-grant execute on function api.check_in_batch(uuid, jsonb, text, text) to scope_checkin_write;
+grant execute on function api.check_in_batch to scope_checkin_write;
 
 -- The attendee before the scan, as a scan does that ends an entry. Security definer: a key with checkin:write may not lock attendees.
 create function private.lock_attendee_of(check_in_id uuid) returns void
@@ -367,7 +366,7 @@ begin
   for no key update;
 end
 $$;
-grant execute on function private.lock_attendee_of(uuid) to scope_checkin_write;
+grant execute on function private.lock_attendee_of to scope_checkin_write;
 
 create function api.undo_check_in(
   check_in_id uuid,
@@ -398,9 +397,9 @@ begin
   );
 end
 $$;
-comment on function api.undo_check_in(uuid, text, text) is
+comment on function api.undo_check_in is
   'Takes an accepted check-in back, so that the ticket can be scanned again: 200. 404 not_found; 409 check_in_not_accepted, check_in_already_undone, already_checked_in (an exit, and they came in again).';
-grant execute on function api.undo_check_in(uuid, text, text) to scope_checkin_write;
+grant execute on function api.undo_check_in to scope_checkin_write;
 
 create function api.check_in_many(calls jsonb) returns json
 language plpgsql volatile set search_path = ''
@@ -416,9 +415,9 @@ begin
   return to_json(private.answer_calls('check_in_calls', v_calls));
 end
 $$;
-comment on function api.check_in_many(jsonb) is
+comment on function api.check_in_many is
   'Calls of check_in by one key, as one: [{ outcome } | { error: { code, message, details, hint } } | {}]. {}: send this one on its own. For the gateway.';
-grant execute on function api.check_in_many(jsonb) to scope_checkin_write;
+grant execute on function api.check_in_many to scope_checkin_write;
 
 -- The arguments of a call of check_in, with the id of its check-in.
 create type private.scan as (
@@ -493,4 +492,4 @@ begin
   );
 end
 $$;
-grant execute on function private.check_in_calls(jsonb[]) to scope_checkin_write;
+grant execute on function private.check_in_calls to scope_checkin_write;

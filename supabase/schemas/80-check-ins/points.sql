@@ -172,7 +172,7 @@ begin
   );
 end
 $$;
-grant execute on function private.check_in_point_json(public.check_in_points) to scope_events_read, scope_events_write;
+grant execute on function private.check_in_point_json to scope_events_read, scope_events_write;
 
 create function api.list_check_in_points(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -196,9 +196,9 @@ begin
   );
 end
 $$;
-comment on function api.list_check_in_points(uuid, text, integer) is
+comment on function api.list_check_in_points is
   'Check-in points of an event, the oldest first: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_check_in_points(uuid, text, integer) to scope_events_read;
+grant execute on function api.list_check_in_points to scope_events_read;
 
 create function api.get_check_in_point(check_in_point_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -213,8 +213,8 @@ begin
   return private.check_in_point_json(v_point);
 end
 $$;
-comment on function api.get_check_in_point(uuid) is 'One check-in point. 404 not_found.';
-grant execute on function api.get_check_in_point(uuid) to scope_events_read;
+comment on function api.get_check_in_point is 'One check-in point. 404 not_found.';
+grant execute on function api.get_check_in_point to scope_events_read;
 
 create function api.create_check_in_point(
   event_id uuid,
@@ -254,10 +254,8 @@ begin
   );
 end
 $$;
-comment on function api.create_check_in_point(uuid, text, uuid[], timestamptz, timestamptz, public.check_in_admission, text, text) is
-  'Adds a check-in point to an event: 201. 404 not_found; 422 validation_failed.';
-grant execute on function api.create_check_in_point(uuid, text, uuid[], timestamptz, timestamptz, public.check_in_admission, text, text)
-  to scope_events_write;
+comment on function api.create_check_in_point is 'Adds a check-in point to an event: 201. 404 not_found; 422 validation_failed.';
+grant execute on function api.create_check_in_point to scope_events_write;
 
 create function api.update_check_in_point(
   check_in_point_id uuid,
@@ -299,9 +297,9 @@ begin
   );
 end
 $$;
-comment on function api.update_check_in_point(uuid, jsonb, integer[], text, text) is
+comment on function api.update_check_in_point is
   'Changes fields of a check-in point (status archived closes it for good): 200. 404 not_found; 409 in_use; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_check_in_point(uuid, jsonb, integer[], text, text) to scope_events_write;
+grant execute on function api.update_check_in_point to scope_events_write;
 
 create function api.delete_check_in_point(
   check_in_point_id uuid,
@@ -328,6 +326,5 @@ begin
   ));
 end
 $$;
-comment on function api.delete_check_in_point(uuid, text, text) is
-  'Deletes a check-in point at which nothing was scanned: 200. 404 not_found; 409 in_use.';
-grant execute on function api.delete_check_in_point(uuid, text, text) to scope_events_write;
+comment on function api.delete_check_in_point is 'Deletes a check-in point at which nothing was scanned: 200. 404 not_found; 409 in_use.';
+grant execute on function api.delete_check_in_point to scope_events_write;

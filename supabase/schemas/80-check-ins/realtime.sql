@@ -48,7 +48,7 @@ begin
   );
 end
 $$;
-grant execute on function private.may_listen(text) to authenticated;
+grant execute on function private.may_listen to authenticated;
 
 do $$
 begin

@@ -94,7 +94,7 @@ begin
   return upper(regexp_replace(code, '[[:space:]-]', '', 'g'));
 end
 $$;
-grant execute on function private.as_ticket_code(text) to scope_checkin_write;
+grant execute on function private.as_ticket_code to scope_checkin_write;
 
 -- Security definer: it locks the attendee and reads its ticket code, which a key with checkin:write may not, and ends the entry of
 -- an exit.
@@ -361,7 +361,7 @@ begin
   );
 end
 $$;
-grant execute on function private.door_attendee_json(uuid) to scope_checkin_write, scope_attendees_read;
+grant execute on function private.door_attendee_json to scope_checkin_write, scope_attendees_read;
 
 create function private.check_in_json(check_in public.check_ins) returns json
 language plpgsql stable set search_path = ''
@@ -392,4 +392,4 @@ begin
   );
 end
 $$;
-grant execute on function private.check_in_json(public.check_ins) to scope_checkin_write, scope_attendees_read;
+grant execute on function private.check_in_json to scope_checkin_write, scope_attendees_read;

@@ -174,7 +174,7 @@ begin
   end::public.api_scope;
 end
 $$;
-grant execute on function private.scope_to_audit(public.audit_object) to scope_events_write;
+grant execute on function private.scope_to_audit to scope_events_write;
 
 create function private.auditable_objects() returns public.audit_object[]
 language plpgsql stable set search_path = ''
@@ -186,7 +186,7 @@ begin
   );
 end
 $$;
-grant execute on function private.auditable_objects() to scope_events_write;
+grant execute on function private.auditable_objects to scope_events_write;
 
 revoke all on public.audit_entries from anon, authenticated, service_role;
 
@@ -233,7 +233,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_audit_entries(public.audit_object[], uuid, uuid, integer) to scope_events_write;
+grant execute on function private.find_audit_entries to scope_events_write;
 
 create function api.list_audit_entries(
   object_type public.audit_object default null,
@@ -284,6 +284,6 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_audit_entries(public.audit_object, uuid, text, integer) is
+comment on function api.list_audit_entries is
   'Who changed what of the objects that the key may read, newest first: { data, has_more, next_cursor }.';
-grant execute on function api.list_audit_entries(public.audit_object, uuid, text, integer) to scope_events_write;
+grant execute on function api.list_audit_entries to scope_events_write;

@@ -163,9 +163,9 @@ begin
   return v_claimed;
 end
 $$;
-comment on function api.claim_webhooks(integer, integer) is
+comment on function api.claim_webhooks is
   'Webhooks that are due, claimed for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
-grant execute on function api.claim_webhooks(integer, integer) to courier;
+grant execute on function api.claim_webhooks to courier;
 
 -- One batch of the fan-out, about 100 ms, which a courier repeats while there is a backlog. One transaction: if the courier
 -- dies in it, nothing is done.
@@ -176,9 +176,9 @@ begin
   return private.fan_out("limit");
 end
 $$;
-comment on function api.fan_out_webhooks(integer) is
+comment on function api.fan_out_webhooks is
   'Fans out about "limit" webhook deliveries of notifications in the queue: whether there is more to do at once.';
-grant execute on function api.fan_out_webhooks(integer) to courier;
+grant execute on function api.fan_out_webhooks to courier;
 
 -- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
 create function api.release_webhook(webhook_delivery_id uuid, claim uuid) returns void
@@ -190,8 +190,8 @@ begin
   where d.id = release_webhook.webhook_delivery_id and d.claim = release_webhook.claim and d.status = 'pending';
 end
 $$;
-comment on function api.release_webhook(uuid, uuid) is 'Returns a claimed webhook, for another courier to send.';
-grant execute on function api.release_webhook(uuid, uuid) to courier;
+comment on function api.release_webhook is 'Returns a claimed webhook, for another courier to send.';
+grant execute on function api.release_webhook to courier;
 
 -- The delay after the attempt of this number; null after the last. A fifth more or less, so that what failed together is not
 -- retried together.
@@ -340,9 +340,9 @@ begin
   );
 end
 $$;
-comment on function api.settle_webhooks(json) is
+comment on function api.settle_webhooks is
   'Records the results of sending claimed webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }, the deliveries whose result disabled their endpoint, and whether more may be due in their place. A result is ignored if another claim has replaced its own.';
-grant execute on function api.settle_webhooks(json) to courier;
+grant execute on function api.settle_webhooks to courier;
 
 -- One result.
 create function api.settle_webhook(
@@ -370,6 +370,6 @@ begin
   ))) -> 'disabled') > 0;
 end
 $$;
-comment on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) is
+comment on function api.settle_webhook is
   'Records the result of sending a claimed webhook: whether that disabled its endpoint. Ignored if another claim has replaced this one.';
-grant execute on function api.settle_webhook(uuid, uuid, integer, text, integer, text, integer, text) to courier;
+grant execute on function api.settle_webhook to courier;

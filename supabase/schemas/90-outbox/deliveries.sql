@@ -91,7 +91,7 @@ begin
   end if;
 end
 $$;
-grant execute on function private.assert_sendable(uuid, public.notification_type) to scope_events_write;
+grant execute on function private.assert_sendable to scope_events_write;
 
 -- Setting a delivery to pending starts its attempts anew; a settled one has no next attempt.
 create function private.tg_webhook_deliveries__guard() returns trigger
@@ -180,4 +180,4 @@ begin
   );
 end
 $$;
-grant execute on function private.webhook_delivery_json(public.webhook_deliveries) to scope_events_write;
+grant execute on function private.webhook_delivery_json to scope_events_write;

@@ -66,9 +66,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_webhook_deliveries(
-  uuid, uuid, public.notification_type[], public.webhook_delivery_status, uuid, integer
-) to scope_events_write;
+grant execute on function private.find_webhook_deliveries to scope_events_write;
 
 create function api.list_webhook_deliveries(
   webhook_endpoint_id uuid default null,
@@ -116,10 +114,9 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer) is
+comment on function api.list_webhook_deliveries is
   'Deliveries to webhook endpoints, newest first, by any of the filters: { data, has_more, next_cursor }.';
-grant execute on function api.list_webhook_deliveries(uuid, uuid, public.notification_type, public.webhook_delivery_status, text, integer)
-  to scope_events_write;
+grant execute on function api.list_webhook_deliveries to scope_events_write;
 
 create function api.redeliver_webhook(
   webhook_delivery_id uuid,
@@ -161,9 +158,9 @@ begin
   );
 end
 $$;
-comment on function api.redeliver_webhook(uuid, text, text) is
+comment on function api.redeliver_webhook is
   'Queues a delivery again, whatever its status, with the same webhook-id: 200. 404 not_found; 409 webhook_endpoint_disabled, type_not_subscribed.';
-grant execute on function api.redeliver_webhook(uuid, text, text) to scope_events_write;
+grant execute on function api.redeliver_webhook to scope_events_write;
 
 -- All that failed since a time or waits for its next attempt, for example after an outage of the endpoint; at most 10,000 per
 -- call, oldest first. What is due or in flight is left alone, so that a repeated call finds the rest.
@@ -222,10 +219,9 @@ begin
   ));
 end
 $$;
-comment on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text) is
+comment on function api.redeliver_webhooks is
   'Queues again what failed for a webhook endpoint since a time, and makes due what waits for its next attempt, at most 10,000: 200 with how many. 404 not_found; 409 webhook_endpoint_disabled.';
-grant execute on function api.redeliver_webhooks(uuid, timestamptz, timestamptz, public.webhook_delivery_status, text, text)
-  to scope_events_write;
+grant execute on function api.redeliver_webhooks to scope_events_write;
 
 -- Adds a test notification with its one delivery. Security definer: no role may write the outbox.
 create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
@@ -248,7 +244,7 @@ begin
   return v_webhook_delivery;
 end
 $$;
-grant execute on function private.notify_test(uuid) to scope_events_write;
+grant execute on function private.notify_test to scope_events_write;
 
 create function api.test_webhook_endpoint(
   webhook_endpoint_id uuid,
@@ -275,6 +271,6 @@ begin
   ));
 end
 $$;
-comment on function api.test_webhook_endpoint(uuid, text, text) is
+comment on function api.test_webhook_endpoint is
   'Queues a notification of type webhook_endpoint.test for a webhook endpoint: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
-grant execute on function api.test_webhook_endpoint(uuid, text, text) to scope_events_write;
+grant execute on function api.test_webhook_endpoint to scope_events_write;

@@ -59,6 +59,6 @@ begin
   );
 end
 $$;
-comment on function api.outbox_depth() is
+comment on function api.outbox_depth is
   'What is pending: [{ kind, owed, oldest_seconds, late_seconds, held }]. late_seconds is how long what is due has waited; held, whether the database belongs to another installation than the caller.';
-grant execute on function api.outbox_depth() to courier;
+grant execute on function api.outbox_depth to courier;

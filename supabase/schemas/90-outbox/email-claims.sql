@@ -265,9 +265,9 @@ begin
   return v_claimed;
 end
 $$;
-comment on function api.claim_ticket_emails(integer, integer) is
+comment on function api.claim_ticket_emails is
   'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment, waiting_list_entry }].';
-grant execute on function api.claim_ticket_emails(integer, integer) to courier;
+grant execute on function api.claim_ticket_emails to courier;
 
 -- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
 -- days: an SMTP password that expires on a Friday loses no ticket.
@@ -326,9 +326,9 @@ begin
   end if;
 end
 $$;
-comment on function api.settle_ticket_email(uuid, uuid, text, text, boolean) is
+comment on function api.settle_ticket_email is
   'Records the result of sending a claimed e-mail. Ignored if another claim has replaced this one.';
-grant execute on function api.settle_ticket_email(uuid, uuid, text, text, boolean) to courier;
+grant execute on function api.settle_ticket_email to courier;
 
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
 -- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
@@ -392,6 +392,6 @@ begin
     );
 end
 $$;
-comment on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) is
+comment on function api.record_ticket_email_event is
   'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
-grant execute on function api.record_ticket_email_event(text, public.ticket_email_status, text, uuid, integer) to courier;
+grant execute on function api.record_ticket_email_event to courier;

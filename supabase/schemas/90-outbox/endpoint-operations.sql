@@ -17,7 +17,7 @@ begin
   );
 end
 $$;
-grant execute on function private.new_webhook_secret(uuid) to scope_events_write;
+grant execute on function private.new_webhook_secret to scope_events_write;
 
 create function api.list_webhook_endpoints(cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -45,9 +45,8 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_webhook_endpoints(text, integer) is
-  'Webhook endpoints of the organisation, newest first: { data, has_more, next_cursor }.';
-grant execute on function api.list_webhook_endpoints(text, integer) to scope_events_write;
+comment on function api.list_webhook_endpoints is 'Webhook endpoints of the organisation, newest first: { data, has_more, next_cursor }.';
+grant execute on function api.list_webhook_endpoints to scope_events_write;
 
 create function api.get_webhook_endpoint(webhook_endpoint_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -64,8 +63,8 @@ begin
   return private.webhook_endpoint_json(v_webhook_endpoint);
 end
 $$;
-comment on function api.get_webhook_endpoint(uuid) is 'One webhook endpoint, without its secret. 404 not_found.';
-grant execute on function api.get_webhook_endpoint(uuid) to scope_events_write;
+comment on function api.get_webhook_endpoint is 'One webhook endpoint, without its secret. 404 not_found.';
+grant execute on function api.get_webhook_endpoint to scope_events_write;
 
 create function api.create_webhook_endpoint(
   url text,
@@ -101,9 +100,9 @@ begin
   );
 end
 $$;
-comment on function api.create_webhook_endpoint(text, public.notification_type[], uuid[], text, text, text) is
+comment on function api.create_webhook_endpoint is
   'Adds a webhook endpoint: 201 with it and its secret, which is not shown again. 403 missing_scope; 404 not_found (event_ids); 409 too_many_webhook_endpoints; 422 validation_failed.';
-grant execute on function api.create_webhook_endpoint(text, public.notification_type[], uuid[], text, text, text) to scope_events_write;
+grant execute on function api.create_webhook_endpoint to scope_events_write;
 
 create function api.update_webhook_endpoint(
   webhook_endpoint_id uuid,
@@ -148,9 +147,9 @@ begin
   );
 end
 $$;
-comment on function api.update_webhook_endpoint(uuid, jsonb, integer[], text, text) is
+comment on function api.update_webhook_endpoint is
   'Changes fields of a webhook endpoint (status enabled or disabled): 200. 403 missing_scope; 404 not_found; 412 version_mismatch; 422 validation_failed.';
-grant execute on function api.update_webhook_endpoint(uuid, jsonb, integer[], text, text) to scope_events_write;
+grant execute on function api.update_webhook_endpoint to scope_events_write;
 
 create function api.delete_webhook_endpoint(
   webhook_endpoint_id uuid,
@@ -177,9 +176,8 @@ begin
   ));
 end
 $$;
-comment on function api.delete_webhook_endpoint(uuid, text, text) is
-  'Deletes a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
-grant execute on function api.delete_webhook_endpoint(uuid, text, text) to scope_events_write;
+comment on function api.delete_webhook_endpoint is 'Deletes a webhook endpoint with its secrets and deliveries: 200. 404 not_found.';
+grant execute on function api.delete_webhook_endpoint to scope_events_write;
 
 -- The current secret signs beside its successor for overlap_hours; an older one stops now.
 -- Security definer: no role may write secrets.
@@ -197,7 +195,7 @@ begin
   perform private.add_webhook_secret(webhook_endpoint_id);
 end
 $$;
-grant execute on function private.replace_webhook_secret(uuid, integer) to scope_events_write;
+grant execute on function private.replace_webhook_secret to scope_events_write;
 
 create function api.rotate_webhook_secret(
   webhook_endpoint_id uuid,
@@ -234,6 +232,6 @@ begin
   );
 end
 $$;
-comment on function api.rotate_webhook_secret(uuid, integer, text, text) is
+comment on function api.rotate_webhook_secret is
   'Gives a webhook endpoint a new secret; the previous one signs beside it for overlap_hours (24): 200 with the new one, which is not shown again. 403 missing_scope; 404 not_found.';
-grant execute on function api.rotate_webhook_secret(uuid, integer, text, text) to scope_events_write;
+grant execute on function api.rotate_webhook_secret to scope_events_write;

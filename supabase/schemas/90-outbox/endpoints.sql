@@ -110,7 +110,7 @@ begin
   end::public.api_scope;
 end
 $$;
-grant execute on function private.scope_to_read(public.notification_type) to scope_events_write;
+grant execute on function private.scope_to_read to scope_events_write;
 
 -- An API key may subscribe only to what it may read. The same holds when it changes the URL.
 create function private.assert_scopes_to_read(types public.notification_type[]) returns void
@@ -131,7 +131,7 @@ begin
   end if;
 end
 $$;
-grant execute on function private.assert_scopes_to_read(public.notification_type[]) to scope_events_write;
+grant execute on function private.assert_scopes_to_read to scope_events_write;
 
 -- 256 bits: sha256 of two random UUIDs, in the format of the libraries for Standard Webhooks.
 create function private.add_webhook_secret(webhook_endpoint_id uuid) returns void
@@ -272,7 +272,7 @@ begin
   );
 end
 $$;
-grant execute on function private.webhook_endpoint_json(public.webhook_endpoints, text) to scope_events_write;
+grant execute on function private.webhook_endpoint_json to scope_events_write;
 
 create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
   for each row execute function private.tg__fill_organisation();

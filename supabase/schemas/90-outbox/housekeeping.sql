@@ -107,6 +107,5 @@ begin
   return v_purged + v_rows;
 end
 $$;
-comment on function api.purge(integer, integer, integer) is
-  'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
-grant execute on function api.purge(integer, integer, integer) to courier;
+comment on function api.purge is 'Deletes what is older than its retention, at most "limit" rows of each kind: how many rows it deleted.';
+grant execute on function api.purge to courier;

@@ -92,9 +92,9 @@ begin
   return json_build_object('held', not v_is_at_home);
 end
 $$;
-comment on function api.announce_installation() is
+comment on function api.announce_installation is
   'Announces the names in the caller''s token: { held }, whether the database belongs to another installation, where webhooks and e-mails are held.';
-grant execute on function api.announce_installation() to courier;
+grant execute on function api.announce_installation to courier;
 
 -- Forgets the installation: the database belongs to the one that is announced next.
 create function private.release_deliveries() returns text

@@ -40,7 +40,7 @@ begin
   );
 end
 $$;
-grant execute on function private.readable_types() to scope_events_write;
+grant execute on function private.readable_types to scope_events_write;
 
 revoke all on public.notifications from anon, authenticated, service_role;
 
@@ -84,7 +84,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_notifications(public.notification_type[], xid8, uuid, integer) to scope_events_write;
+grant execute on function private.find_notifications to scope_events_write;
 
 -- Oldest first, to continue from the last one seen: `after` is the id of a notification, which is also the webhook-id of its
 -- deliveries; `cursor` walks the pages as in any list.
@@ -144,6 +144,6 @@ begin
   return private.page(v_items, v_size);
 end
 $$;
-comment on function api.list_notifications(public.notification_type, uuid, text, integer) is
+comment on function api.list_notifications is
   'Notifications that the key may read, oldest first, after a given one if any: { data, has_more, next_cursor }. 404 not_found.';
-grant execute on function api.list_notifications(public.notification_type, uuid, text, integer) to scope_events_write;
+grant execute on function api.list_notifications to scope_events_write;
