@@ -11,9 +11,6 @@ declare
   v_last public.ticket_types;
   v_event public.events;
   v_places_left bigint;
-  v_bytes integer := private.page_bytes();
-  v_ticket_type public.ticket_types;
-  v_item json;
   v_items json[];
 begin
   select e.* into v_event from public.events e where e.id = list_ticket_types.event_id;
@@ -33,19 +30,14 @@ begin
   from public.ticket_types t
   where t.event_id = v_event.id;
 
-  for v_ticket_type in
-    select t.*
+  v_items := array(
+    select private.ticket_type_json(t, v_event.currency, v_places_left)
     from public.ticket_types t
     where t.event_id = v_event.id
       and (v_last_id is null or (t.position, t.id) > (v_last.position, v_last.id))
     order by t.position, t.id
     limit v_size + 1
-  loop
-    v_item := private.ticket_type_json(v_ticket_type, v_event.currency, v_places_left);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
+  );
   return private.page(v_items, v_size);
 end
 $$;

@@ -6,26 +6,18 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
-  v_bytes integer := private.page_bytes();
-  v_promo_code public.promo_codes;
-  v_item json;
   v_items json[];
 begin
   if not exists (select from public.events e where e.id = list_promo_codes.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
-  for v_promo_code in
-    select c.*
+  v_items := array(
+    select private.promo_code_json(c)
     from public.promo_codes c
     where c.event_id = list_promo_codes.event_id and c.id < v_before
     order by c.id desc
     limit v_size + 1
-  loop
-    v_item := private.promo_code_json(v_promo_code);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
+  );
   return private.page(v_items, v_size);
 end
 $$;

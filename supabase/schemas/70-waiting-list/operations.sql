@@ -13,16 +13,13 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_after uuid := coalesce(private.decode_cursor(cursor), '00000000-0000-0000-0000-000000000000');
-  v_bytes integer := private.page_bytes();
-  v_entry public.waiting_list_entries;
-  v_item json;
   v_items json[];
 begin
   if not exists (select from public.events e where e.id = list_waiting_list_entries.event_id) then
     perform private.refuse_not_found('event_id');
   end if;
-  for v_entry in
-    select w.*
+  v_items := array(
+    select private.waiting_list_entry_json(w)
     from public.waiting_list_entries w
     where w.event_id = list_waiting_list_entries.event_id
       and w.id > v_after
@@ -31,12 +28,7 @@ begin
       and (list_waiting_list_entries.email is null or w.email_lower = lower(list_waiting_list_entries.email))
     order by w.id
     limit v_size + 1
-  loop
-    v_item := private.waiting_list_entry_json(v_entry);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
+  );
   return private.page(v_items, v_size);
 end
 $$;

@@ -70,26 +70,22 @@ declare
   v_ids uuid[] := private.find_check_ins(
     list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
   );
-  v_bytes integer := private.page_bytes();
-  v_check_in public.check_ins;
-  v_item json;
   v_items json[];
 begin
-  for v_check_in in
-    select c.*
+  v_items := array(
+    select c.item
     from unnest(v_ids) i (id)
-    cross join lateral (select c.* from public.check_ins c where c.id = i.id offset 0) c
+    cross join lateral (
+      select c.event_id, c.id, c.result, private.check_in_json(c) as item
+      from public.check_ins c
+      where c.id = i.id offset 0
+    ) c
     where (list_check_ins.event_id is null or c.event_id = list_check_ins.event_id)
       and (list_check_ins.result is null or c.result = list_check_ins.result)
       and c.id < v_before
     order by c.id desc
     limit v_size + 1
-  loop
-    v_item := private.check_in_json(v_check_in);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
+  );
   return private.page(v_items, v_size);
 end
 $$;

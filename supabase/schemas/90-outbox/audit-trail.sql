@@ -248,39 +248,31 @@ declare
   v_before uuid := private.before_cursor(cursor);
   v_types public.audit_object[] := private.auditable_objects();
   v_ids uuid[];
-  v_bytes integer := private.page_bytes();
-  v_entry public.audit_entries;
-  v_item json;
   v_items json[];
 begin
   if object_type is not null then
     v_types := array(select t from unnest(v_types) t where t = list_audit_entries.object_type);
   end if;
   v_ids := private.find_audit_entries(v_types, list_audit_entries.object_id, v_before, v_size + 1);
-  for v_entry in
-    select e.*
+  v_items := array(
+    select json_build_object(
+      'object', 'audit_entry',
+      'id', e.id,
+      'action', e.action,
+      'object_type', e.object_type,
+      'object_id', e.object_id,
+      'actor', e.actor,
+      'api_key_id', e.api_key_id,
+      'user_id', e.user_id,
+      'source', e.source,
+      'changes', e.changes,
+      'created_at', private.rfc3339(e.created_at)
+    )
     from unnest(v_ids) i (id)
     cross join lateral (select e.* from public.audit_entries e where e.id = i.id offset 0) e
     where e.object_type = any (v_types)
     order by e.id desc
-  loop
-    v_item := json_build_object(
-      'object', 'audit_entry',
-      'id', v_entry.id,
-      'action', v_entry.action,
-      'object_type', v_entry.object_type,
-      'object_id', v_entry.object_id,
-      'actor', v_entry.actor,
-      'api_key_id', v_entry.api_key_id,
-      'user_id', v_entry.user_id,
-      'source', v_entry.source,
-      'changes', v_entry.changes,
-      'created_at', private.rfc3339(v_entry.created_at)
-    );
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
+  );
   return private.page(v_items, v_size);
 end
 $$;

@@ -83,9 +83,6 @@ declare
   v_before uuid := private.before_cursor(cursor);
   v_types public.notification_type[] := private.readable_types();
   v_ids uuid[];
-  v_bytes integer := private.page_bytes();
-  v_webhook_delivery public.webhook_deliveries;
-  v_item json;
   v_items json[];
 begin
   if type is not null then
@@ -95,22 +92,21 @@ begin
     list_webhook_deliveries.notification_id, list_webhook_deliveries.webhook_endpoint_id, v_types, list_webhook_deliveries.status,
     v_before, v_size + 1
   );
-  for v_webhook_delivery in
-    select d.*
+  v_items := array(
+    select d.item
     from unnest(v_ids) i (id)
-    cross join lateral (select d.* from public.webhook_deliveries d where d.id = i.id offset 0) d
+    cross join lateral (
+      select d.id, d.status, d.type, d.webhook_endpoint_id, private.webhook_delivery_json(d) as item
+      from public.webhook_deliveries d
+      where d.id = i.id offset 0
+    ) d
     where (list_webhook_deliveries.webhook_endpoint_id is null or d.webhook_endpoint_id = list_webhook_deliveries.webhook_endpoint_id)
       and (list_webhook_deliveries.type is null or d.type = list_webhook_deliveries.type)
       and (list_webhook_deliveries.status is null or d.status = list_webhook_deliveries.status)
       and d.id < v_before
     order by d.id desc
     limit v_size + 1
-  loop
-    v_item := private.webhook_delivery_json(v_webhook_delivery);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
+  );
   return private.page(v_items, v_size);
 end
 $$;

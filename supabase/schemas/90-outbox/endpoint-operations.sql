@@ -25,23 +25,15 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
-  v_bytes integer := private.page_bytes();
-  v_webhook_endpoint public.webhook_endpoints;
-  v_item json;
   v_items json[];
 begin
-  for v_webhook_endpoint in
-    select w.*
+  v_items := array(
+    select private.webhook_endpoint_json(w)
     from public.webhook_endpoints w
     where w.id < v_before
     order by w.id desc
     limit v_size + 1
-  loop
-    v_item := private.webhook_endpoint_json(v_webhook_endpoint);
-    v_items := v_items || v_item;
-    v_bytes := v_bytes - pg_column_size(v_item);
-    exit when v_bytes < 0 and cardinality(v_items) > 1;
-  end loop;
+  );
   return private.page(v_items, v_size);
 end
 $$;
