@@ -10,18 +10,6 @@ import { run } from './processes.ts'
 
 const projectRoot = join(import.meta.dirname, '..', '..')
 
-// The baseline replaced these; a database that has any of them cannot be upgraded.
-const replacedByBaseline = new Set([
-  '20261120000000',
-  '20261120210000',
-  '20261120230000',
-  '20261121003000',
-  '20261122010000',
-  '20261122020000',
-  '20261122120000',
-  '20261122180000',
-])
-
 type MigrateOptions = {
   /** The folder that contains supabase/. */
   projectDir?: string
@@ -32,7 +20,9 @@ type MigrateOptions = {
 export async function applyMigrations(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
   const { projectDir = projectRoot, progress, signal } = options
   const { pending, unknown } = await compareMigrations(databaseUrl, projectDir)
-  if (unknown.some((version) => replacedByBaseline.has(version))) {
+  // The first file is the baseline, which replaced what is older.
+  const [baseline = ''] = migrationVersions(projectDir).sort()
+  if (unknown.some((version) => version < baseline)) {
     throw new StartError(
       'The database was made by a version of Usher from before its first release, and cannot be upgraded to this one. ' +
         'Nothing in it was changed. Set USHER_DATA_DIR to another folder, or move this one away, to start with an empty database.',
