@@ -268,6 +268,7 @@ export const tables: Record<string, Record<string, Privileges>> = {
   'private.organisation_logos': {},
   'private.api_key_hashes': {},
   'private.idempotency_records': {},
+  'private.personal_columns': {},
   'private.installations': {},
   'private.notification_queue': {},
   'private.webhook_subscriptions': {},

@@ -128,8 +128,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
   })
 
   test('declares the codes that the comment on its function names', () => {
-    const [, comment = ''] =
-      new RegExp(`comment on function api\\.${name}\\([^)]*\\)\\s+is\\s+'((?:[^']|'')*)'`).exec(sql) ?? []
+    const [, comment = ''] = new RegExp(`comment on function api\\.${name}\\s+is\\s+'((?:[^']|'')*)'`).exec(sql) ?? []
     // Of every write, and of every key.
     const byRule = ['validation_failed', 'idempotency_key_reused', 'missing_scope']
     const named = errorCodes.filter((code) => errorSentence(comment).includes(code) && !byRule.includes(code))
