@@ -7,21 +7,12 @@ import { isList, isRead, type Operation, pathParameters, roleOf } from '../opera
 import { characters, withoutControl } from '../operations/fields.ts'
 import { ApiError } from './api-error.ts'
 import { createBatches } from './batches.ts'
+import type { Caller } from './caller.ts'
 import type { DataApi } from './data-api.ts'
 import { errorFor, nameFor } from './header-names.ts'
-import type { Principal, Principals } from './principals.ts'
 import { createSharedReads } from './shared-reads.ts'
-import type { Source, Tokens } from './tokens.ts'
+import type { Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
-
-/** Who calls, and over which interface. `key` is the secret itself: never log a Caller. */
-export type Caller = {
-  key: string
-  principal: Principal
-  source: Source
-  /** Whether the database has checked the key for this request. Until then it may have been revoked within the last minute. */
-  confirmed: boolean
-}
 
 export type Answer = {
   status: number
@@ -65,12 +56,10 @@ const idempotencyInputs = {
 export function createCall({
   dataApi,
   tokens,
-  principals,
   onWritten = () => {},
 }: {
   dataApi: DataApi
   tokens: Tokens
-  principals: Principals
   /** Called after each committed write: deliveries may be pending. */
   onWritten?: (() => void) | undefined
 }): Call {
@@ -88,8 +77,7 @@ export function createCall({
       return await (isRead(operation) ? read(operation, args, token) : write(operation, args, token, repeatable))
     } catch (error) {
       // The key has changed since it was resolved: the cached principal is stale.
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403))
-        principals.forget(caller.principal)
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) caller.forget()
       throw error instanceof ApiError ? errorFor(caller.source, error) : error
     } finally {
       // The database checks the key in the transaction of every call.
@@ -98,7 +86,7 @@ export function createCall({
   }
 
   return async (operation, caller, input, idempotencyKey) => {
-    await requireScope(operation, caller, principals)
+    await requireScope(operation, caller)
     const args = parseInput(operation.input, input, {
       judged: operation.judged,
       elsewhere: caller.source === 'api' ? pathParameters(operation) : [],
@@ -128,23 +116,15 @@ export function createCall({
 }
 
 /** The database enforces scopes by role; checking here first names the missing scope, without a round trip. @throws ApiError 403 */
-export async function requireScope({ scope, name }: Operation, caller: Caller, principals: Principals): Promise<void> {
-  if (scope === null || caller.principal.scopes.includes(scope)) return
-  // The scope may have been added within the last minute, or the key revoked: resolve it again first.
-  caller.principal = await principals.resolve(caller.key)
-  caller.confirmed = true
-  if (caller.principal.scopes.includes(scope)) return
+export async function requireScope({ scope, name }: Operation, caller: Caller): Promise<void> {
+  if (caller.has(scope)) return
+  // The scope may have been added within the last minute.
+  await caller.refresh()
+  if (caller.has(scope)) return
   throw new ApiError(403, 'missing_scope', `The API key lacks the scope ${scope}, which ${name} needs.`, {
     details: { scope },
     hint: 'Use a key that has the scope, or add the scope to this key.',
   })
-}
-
-/** To be called before answering without the database: the key may have been revoked within the last minute. @throws ApiError 401 */
-export async function confirm(caller: Caller, principals: Principals): Promise<void> {
-  if (caller.confirmed) return
-  caller.principal = await principals.resolve(caller.key)
-  caller.confirmed = true
 }
 
 /** Equal for the same operation and input, whatever the order of object members. */

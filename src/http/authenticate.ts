@@ -5,7 +5,7 @@ import type { RequestHandler, Response } from 'express'
 import { type RateLimitRequestHandler, rateLimit, type Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
 import { ApiError, tooManyFailures } from '../gateway/api-error.ts'
-import type { Caller } from '../gateway/calls.ts'
+import { Caller } from '../gateway/caller.ts'
 import type { Principal, Principals } from '../gateway/principals.ts'
 import type { Source } from '../gateway/tokens.ts'
 import { type Attempts, addressOf, failuresPerMinute } from './attempts.ts'
@@ -18,7 +18,7 @@ export function authenticate(principals: Principals, source: Source, attempts: A
     if (key === undefined) throw missingKey()
     const known = principals.known(key)
     const principal = known ?? (await attempts.resolve(key, req, res))
-    res.locals.caller = { key, principal, source, confirmed: known === undefined } satisfies Caller
+    res.locals.caller = new Caller(key, source, principal, known !== undefined, principals)
     next()
   }
 }

@@ -7,7 +7,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { pinoHttp } from 'pino-http'
 import { marker } from '../gateway/api-key.ts'
-import type { Caller } from '../gateway/calls.ts'
+import type { Caller } from '../gateway/caller.ts'
 import { serializers } from '../process/log.ts'
 
 // A key sent as an id by mistake must not reach the log.

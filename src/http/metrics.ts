@@ -7,7 +7,7 @@ import type { RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { CourierRpc } from '../courier/courier-rpc.ts'
-import type { Caller } from '../gateway/calls.ts'
+import type { Caller } from '../gateway/caller.ts'
 
 export type Metrics = {
   /** Middleware that measures requests. */

@@ -3,7 +3,6 @@
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { type Call, requireScope } from '../gateway/calls.ts'
-import type { Principals } from '../gateway/principals.ts'
 import { validationFailed } from '../gateway/validation.ts'
 import { isRead, type Operation, type Picture, pathParameters } from '../operation.ts'
 import { maximumTags } from '../operations/fields.ts'
@@ -19,7 +18,7 @@ type InputOf = (req: Request) => Input
 
 const verbs = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 
-export function restRouter(operations: readonly Operation[], call: Call, principals: Principals): Router {
+export function restRouter(operations: readonly Operation[], call: Call): Router {
   const router = Router({ caseSensitive: true })
   router.use(neverCached)
 
@@ -28,11 +27,7 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
     const path = operation.path.replace(/\{(\w+)\}/g, ':$1')
     const route = router.route(path)
     const inputOf = isRead(operation) ? inputOfQuery(operation) : inputOfBody(operation)
-    route[verbs[operation.method]](
-      begin(operation, principals),
-      readJson(operation.bodyLimit),
-      handle(operation, call, inputOf),
-    )
+    route[verbs[operation.method]](begin(operation), readJson(operation.bodyLimit), handle(operation, call, inputOf))
     methodsByPath.set(path, [
       ...(methodsByPath.get(path) ?? []),
       ...(isRead(operation) ? ['GET', 'HEAD'] : [operation.method]),
@@ -40,7 +35,7 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
     for (const [extension, picture] of Object.entries(operation.pictures ?? {})) {
       router.get(
         `${path}.${extension}`,
-        begin(operation, principals, extension),
+        begin(operation, extension),
         readJson(),
         draw(operation, call, inputOf, picture),
       )
@@ -54,12 +49,12 @@ export function restRouter(operations: readonly Operation[], call: Call, princip
 const prefix = '/api/v1'
 
 /** Checks the scope, before anything that was sent is read. */
-function begin(operation: Operation, principals: Principals, extension?: string): RequestHandler {
+function begin(operation: Operation, extension?: string): RequestHandler {
   const pattern = `${prefix}${operation.path}${extension === undefined ? '' : `.${extension}`}`
   return async (req, res, next) => {
     noteRoute(req, res, pattern)
     res.locals.operation = operation.name
-    await requireScope(operation, callerOf(res), principals)
+    await requireScope(operation, callerOf(res))
     next()
   }
 }

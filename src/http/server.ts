@@ -9,10 +9,11 @@ import type { Logger } from 'pino'
 import type { CourierRpc } from '../courier/courier-rpc.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import { isWellFormedKey } from '../gateway/api-key.ts'
-import { type Caller, confirm, createCall } from '../gateway/calls.ts'
+import type { Caller } from '../gateway/caller.ts'
+import { createCall } from '../gateway/calls.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { DatabaseHealth } from '../gateway/database-health.ts'
-import { createPrincipals, type Principals } from '../gateway/principals.ts'
+import { createPrincipals } from '../gateway/principals.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { operations } from '../operations/index.ts'
 import { createAttempts } from './attempts.ts'
@@ -80,7 +81,7 @@ export function createApp({
   measure,
 }: AppParts): Express {
   const principals = createPrincipals(dataApi, tokens)
-  const call = createCall({ dataApi, tokens, principals, onWritten })
+  const call = createCall({ dataApi, tokens, onWritten })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
   const attempts = createAttempts({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
@@ -94,13 +95,13 @@ export function createApp({
   if (measure !== undefined) app.use(measure)
   if (trustProxy === false) app.use(noticeProxy(log))
   app.use(setHeaders(securityHeaders(hstsOf(publicUrl, hstsIncludeSubDomains))))
-  app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call, principals))
+  app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call))
   app.use(
     '/api/mcp',
     guardHost(allowedHosts),
     authenticate(principals, 'mcp', attempts),
     rate,
-    mcpRouter(operations, call, principals, rate),
+    mcpRouter(operations, call, rate),
   )
 
   app.get('/health', (_req, res) => void res.json({ status: 'ok' }))
@@ -112,7 +113,7 @@ export function createApp({
   if (mailFolder !== undefined) app.use(mailPreviewRouter(mailFolder))
 
   app.use(refuseUnknownPath)
-  app.use(answerError(principals))
+  app.use(answerError)
   return app
 }
 
@@ -163,25 +164,19 @@ const refuseUnknownPath: RequestHandler = () => {
 }
 
 /** The only place where an error becomes an answer, except for MCP. */
-function answerError(principals: Principals): ErrorRequestHandler {
-  return async (error, req, res, _next) => {
-    const answer = await withKeyConfirmed(apiErrorOfExpress(error) ?? toApiError(error), res.locals.caller, principals)
-    if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
-    // An answer that has begun can only be cut off.
-    if (res.headersSent) return void res.destroy()
-    res.locals.code = answer.code
-    res.set(answer.headers)
-    if (answer.replayed) res.set('Idempotent-Replayed', 'true')
-    res.status(answer.status).json({ error: answer.body(String(req.id)) })
-  }
+const answerError: ErrorRequestHandler = async (error, req, res, _next) => {
+  const answer = await withKeyConfirmed(apiErrorOfExpress(error) ?? toApiError(error), res.locals.caller)
+  if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
+  // An answer that has begun can only be cut off.
+  if (res.headersSent) return void res.destroy()
+  res.locals.code = answer.code
+  res.set(answer.headers)
+  if (answer.replayed) res.set('Idempotent-Replayed', 'true')
+  res.status(answer.status).json({ error: answer.body(String(req.id)) })
 }
 
 /** The error, or 401 if the key was revoked meanwhile. Not for 429: the rate limit is there to spare the database. */
-async function withKeyConfirmed(
-  error: ApiError,
-  caller: Caller | undefined,
-  principals: Principals,
-): Promise<ApiError> {
+async function withKeyConfirmed(error: ApiError, caller: Caller | undefined): Promise<ApiError> {
   if (caller === undefined || error.status >= 500 || [401, 429].includes(error.status)) return error
-  return confirm(caller, principals).then(() => error, toApiError)
+  return caller.confirm().then(() => error, toApiError)
 }
