@@ -67,7 +67,7 @@ export function codesOf({ name, method, path }: Operation): Map<number, string[]
   if (known !== undefined) return known
   // To follow the references of the whole document takes as long as many requests.
   document ??= describeApi(operations)
-  const { responses = {} } = ((document.paths ?? {})[path]?.[method.toLowerCase() as 'get'] ?? {}) as {
+  const { responses = {} } = (document.paths?.[path]?.[method.toLowerCase() as 'get'] ?? {}) as {
     responses?: Json
   }
   const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400)
