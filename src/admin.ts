@@ -83,7 +83,7 @@ export async function updateOrganisation(
 
 /** @returns the key itself, which cannot be read again. */
 export async function issueKey(
-  client: pg.ClientBase,
+  client: Pick<pg.ClientBase, 'query'>,
   {
     organisation,
     name,

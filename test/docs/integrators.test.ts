@@ -56,7 +56,7 @@ test('the sync with a CRM brings contacts in, and changes back, for each of two 
   const { createSync } = await import(pathToFileURL(save('sync.ts', program)).href)
   const organisation = await createOrganisation()
   const key = await organisation.key('attendees:write', 'attendees:read')
-  const event = await organisation.event({ quantity: 1201 })
+  const event = await organisation.event({ quantity: 305 })
   const sync = (url: string, { id: eventId, ticketTypeId }: TestEvent) =>
     createSync({ url, key, eventId, ticketTypeId })
   const { push, pull } = sync(await behindTrouble(), event)
@@ -64,26 +64,29 @@ test('the sync with a CRM brings contacts in, and changes back, for each of two 
   const contacts = Array.from({ length: 1203 }, (_, n) => ({
     id: `contact-${n}`,
     name: `Contact ${n}`,
-    email: n === 3 ? 'none' : `contact-${n}@example.com`,
+    // More than one import takes, of which most cost nothing.
+    email: n >= 3 && n < 900 ? 'none' : `contact-${n}@example.com`,
   }))
   const refused = await push(contacts)
   expect(refused).toMatchObject([
-    { contact: { id: 'contact-3' }, error: { code: 'validation_failed', param: 'email' } },
+    ...contacts
+      .slice(3, 900)
+      .map(({ id }) => ({ contact: { id }, error: { code: 'validation_failed', param: 'email' } })),
     { contact: { id: 'contact-1202' }, error: { code: 'sold_out' } },
   ])
 
   const saved = new Map<string, { name: string }>()
   const remember = async (id: string, attendee: { name: string }) => void saved.set(id, attendee)
   const since = await pull(null, remember)
-  expect([saved.size, since]).toEqual([1201, '2028-01-01T11:59:00.000Z'])
+  expect([saved.size, since]).toEqual([305, '2028-01-01T11:59:00.000Z'])
 
   const elsewhere = sync(inject('apiUrl'), await organisation.event())
-  expect(await elsewhere.push(contacts.slice(7, 9))).toEqual([])
+  expect(await elsewhere.push(contacts.slice(1000, 1002))).toEqual([])
   const started = await elsewhere.pull(null, async () => {})
-  await elsewhere.push([{ ...contacts[7], name: 'Renamed' }])
+  await elsewhere.push([{ ...contacts[1000], name: 'Renamed' }])
   saved.clear()
   await elsewhere.pull(started, remember)
-  expect(saved.get('contact-7')?.name).toBe('Renamed')
+  expect(saved.get('contact-1000')?.name).toBe('Renamed')
 })
 
 describe('a webhook is verified', () => {

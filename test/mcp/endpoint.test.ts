@@ -2,12 +2,12 @@
 // JSON. No official client would send most of this.
 
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { listEvents } from '../../src/operations/events.ts'
 import { studio } from '../support/database.ts'
 import { bearing, type HttpAnswer, jsonHeaders, post, toolCall } from '../support/mcp.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { ownApp } from '../support/own-app.ts'
 import { organisationAllowed } from '../support/plan.ts'
 
@@ -23,10 +23,13 @@ function expectRpcError({ status, body }: HttpAnswer, code: number): void {
   expect(body).toEqual({ jsonrpc: '2.0', id: null, error: { code, message: expect.stringMatching(/^[A-Z].*\w/) } })
 }
 
-async function arrange() {
-  const organisation = await createOrganisation()
-  return { organisation, key: await organisation.key() }
-}
+let organisation: TestOrganisation
+let key: string
+
+beforeAll(async () => {
+  organisation = await createOrganisation()
+  key = await organisation.key()
+})
 
 function codeOf({ status, headers, body }: HttpAnswer): [number, string] {
   const { error } = ErrorAnswer.parse(body)
@@ -35,7 +38,6 @@ function codeOf({ status, headers, body }: HttpAnswer): [number, string] {
 }
 
 test("the spec's own example works as it stands: a tool call in plain JSON, with no Accept header", async () => {
-  const { organisation, key } = await arrange()
   const published = await organisation.event()
   await organisation.event({ status: 'draft' })
 
@@ -60,7 +62,6 @@ test("the spec's own example works as it stands: a tool call in plain JSON, with
 test.each([['*/*'], ['application/json'], ['text/event-stream'], ['text/html']])(
   'whatever a caller accepts (%s), the answer is JSON',
   async (accept) => {
-    const { key } = await arrange()
     const { status, headers } = await post(toolCall('get_api_key'), { ...jsonHeaders(key), Accept: accept })
     expect([status, headers['content-type']]).toEqual([200, expect.stringMatching(/^application\/json\b/)])
   },
@@ -93,14 +94,12 @@ test.each([
   modern('tools/list'),
   modern('tools/call', { name: 'get_api_key', arguments: {} }),
 ])('revision 2026-07-28 is answered as plain JSON, too: $body.method', async ({ body, headers }) => {
-  const { key } = await arrange()
   const answer = await post(body, { ...jsonHeaders(key), ...headers })
   expect([answer.status, answer.headers['content-type']]).toEqual([200, expect.stringMatching(/^application\/json\b/)])
   expect(answer.body).toMatchObject({ id: 1, result: expect.anything() })
 })
 
 test('no session is opened: initialize names no session, and a tool can be called without it', async () => {
-  const { key } = await arrange()
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
   const { headers, body } = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params }, jsonHeaders(key))
   expect(headers['mcp-session-id']).toBeUndefined()
@@ -108,7 +107,6 @@ test('no session is opened: initialize names no session, and a tool can be calle
 })
 
 test.each(['GET', 'DELETE', 'PUT'])('%s is answered 405 with Allow: POST', async (method) => {
-  const { key } = await arrange()
   const answer = await post(undefined, bearing(key).headers, { method })
   expect(codeOf(answer)).toEqual([405, 'method_not_allowed'])
   expect(answer.headers.allow).toBe('POST')
@@ -118,7 +116,6 @@ const ask = (id: number, method: string, params?: object) => ({ jsonrpc: '2.0', 
 const callOf = (id: number, name: string, args: object = {}) => ask(id, 'tools/call', { name, arguments: args })
 
 test('a batch, as revision 2025-03-26 has it, is answered request by request, refusals included', async () => {
-  const { organisation, key } = await arrange()
   const event = await organisation.event()
   const guest = { event_id: event.id, ticket_type_id: event.ticketTypeId, name: 'Mary', email: 'mary@example.com' }
   const { status, body } = await post(
@@ -142,7 +139,6 @@ test('a batch, as revision 2025-03-26 has it, is answered request by request, re
 })
 
 test('a batch of one is answered as a batch, and one of notifications alone with nothing', async () => {
-  const { key } = await arrange()
   expect((await post([ask(1, 'ping')], jsonHeaders(key))).body).toEqual([{ jsonrpc: '2.0', id: 1, result: {} }])
   const told = await post([{ jsonrpc: '2.0', method: 'notifications/initialized' }], jsonHeaders(key))
   expect([told.status, told.body]).toEqual([202, undefined])
@@ -166,7 +162,6 @@ test('each request of a batch counts against the rate limit', async () => {
 })
 
 test('a batch whose answers grow large is not gone on with', async () => {
-  const { organisation, key } = await arrange()
   const { id } = await organisation.event()
   await studio.query(`update public.events set description = repeat('"', 20000) where id = $1`, [id])
   const { body } = await post(
@@ -187,7 +182,6 @@ test.each([
   ['two in revision 2025-06-18', [ask(1, 'ping'), ask(2, 'ping')], { 'Mcp-Protocol-Version': '2025-06-18' }],
   ['two in revision 2026-07-28', [ask(1, 'ping'), ask(2, 'ping')], { 'Mcp-Protocol-Version': '2026-07-28' }],
 ])('a batch of %s is refused', async (_what, batch, headers) => {
-  const { key } = await arrange()
   expectRpcError(await post(batch, { ...jsonHeaders(key), ...headers }), invalidRequest)
 })
 
@@ -203,13 +197,11 @@ test.each([
   ['a tool call with no name', 'tools/call', {}],
   ['arguments that are a list', 'tools/call', { name: 'list_events', arguments: [] }],
 ])('%s is answered as invalid parameters', async (_what, method, params) => {
-  const { key } = await arrange()
   const { body } = await post(ask(7, method, params), jsonHeaders(key))
   expect(body).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: invalidParams } })
 })
 
 test('the v1 client can negotiate revision 2025-03-26, and send a batch', async () => {
-  const { key } = await arrange()
   const answers: unknown[] = []
   const transport = new TransportV1(new URL(`${inject('apiUrl')}/api/mcp`), { requestInit: bearing(key) })
   transport.onmessage = (message) => void answers.push(message)
@@ -243,7 +235,6 @@ test.each([
   ['application/json; charset=iso-8859-1'],
   [undefined],
 ])('a body of type %s is answered 415', async (type) => {
-  const { key } = await arrange()
   const headers = { ...bearing(key).headers, ...(type !== undefined && { 'Content-Type': type }) }
   expect(codeOf(await post(toolCall('list_events'), headers))).toEqual([415, 'unsupported_media_type'])
 })
@@ -251,7 +242,6 @@ test.each([
 test.each(['{"jsonrpc":', 'null', '"list_events"', "{'single': 'quotes'}"])(
   'the body %s cannot be parsed',
   async (text) => {
-    const { key } = await arrange()
     expectRpcError(await post(text, jsonHeaders(key)), parseError)
   },
 )
@@ -259,14 +249,12 @@ test.each(['{"jsonrpc":', 'null', '"list_events"', "{'single': 'quotes'}"])(
 test.each([[{}], [{ jsonrpc: '1.0', id: 1, method: 'tools/list' }], [{ jsonrpc: '2.0', id: 1, method: 7 }]])(
   'JSON that is no JSON-RPC message (%j) is answered 400',
   async (body) => {
-    const { key } = await arrange()
     const answer = await post(body, jsonHeaders(key))
     expect([answer.status, answer.body]).toEqual([400, expect.objectContaining({ error: expect.anything() })])
   },
 )
 
 test('a body of 256 KiB is read, and one byte more is too much', async () => {
-  const { key } = await arrange()
   const padded = (bytes: number) => JSON.stringify(toolCall('get_api_key')).padEnd(bytes, ' ')
   expect((await post(padded(maximumBytes), jsonHeaders(key))).status).toBe(200)
   expect(codeOf(await post(padded(maximumBytes + 1), jsonHeaders(key)))).toEqual([413, 'payload_too_large'])
@@ -280,7 +268,6 @@ test.each([
   [{ Origin: 'http://localhost.evil.example' }, 'origin_not_allowed'],
   [{ Origin: 'null' }, 'origin_not_allowed'],
 ])('a page of another site cannot reach this machine: %j is answered 403', async (headers, code) => {
-  const { key } = await arrange()
   expect(codeOf(await post(toolCall('get_api_key'), { ...jsonHeaders(key), ...headers }))).toEqual([403, code])
 })
 
@@ -291,12 +278,10 @@ test.each([
   [{ Origin: 'http://localhost:6274' }],
   [{ Origin: 'http://127.0.0.1' }],
 ])('loopback passes: %j', async (headers) => {
-  const { key } = await arrange()
   expect((await post(toolCall('get_api_key'), { ...jsonHeaders(key), ...headers })).status).toBe(200)
 })
 
 test('a host named in ALLOWED_HOSTS passes, as Host and as Origin, and no other', async () => {
-  const { key } = await arrange()
   const app = await ownApp({ allowedHosts: ['tickets.example.com'] })
   const ask = (headers: Record<string, string>) =>
     post(toolCall('get_api_key'), { ...jsonHeaders(key), ...headers }, { apiUrl: app.url })
@@ -309,7 +294,6 @@ test.each([
   ['no name', {}],
   ['arguments that are a list', { name: 'list_events', arguments: [1] }],
 ])('parameters of a tool call with %s are invalid, in a sentence of our own', async (_what, params) => {
-  const { key } = await arrange()
   const { body } = await post({ ...toolCall('list_events'), params }, jsonHeaders(key))
   expect(body).toMatchObject({
     id: 1,

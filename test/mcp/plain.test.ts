@@ -72,13 +72,14 @@ const calls: [string, string, () => Params | undefined][] = [
 
 for (const era of ['legacy', 'modern'] as const) {
   test.each(calls)(`${era}: %s`, async (_what, method, params) => {
-    for (const key of [keys.full, keys.narrow]) {
-      for (const id of [7, 'a "quoted" ïd']) {
-        const bySdk = await answerTo(key, era, method, params(), id, { 'example.com/own': 1 })
-        // The second time, a list is known.
-        for (const own of [{}, {}, { progressToken: 1 }]) {
-          expect(await answerTo(key, era, method, params(), id, own)).toEqual(bySdk)
-        }
+    for (const [key, id] of [
+      [keys.full, 7],
+      [keys.narrow, 'a "quoted" ïd'],
+    ] as const) {
+      const bySdk = await answerTo(key, era, method, params(), id, { 'example.com/own': 1 })
+      // The second time, a list is known.
+      for (const own of [{}, {}, { progressToken: 1 }]) {
+        expect(await answerTo(key, era, method, params(), id, own)).toEqual(bySdk)
       }
     }
   })

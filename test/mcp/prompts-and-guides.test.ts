@@ -1,15 +1,21 @@
 // Prompts and resources as the official clients see them, in both eras of the protocol.
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { listedGuides } from '../../src/http/mcp-guides.ts'
 import { prompts } from '../../src/http/mcp-prompts.ts'
 import type { Scope } from '../../src/operation.ts'
 import { bearing } from '../support/mcp.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
+
+let organisation: TestOrganisation
+
+beforeAll(async () => {
+  organisation = await createOrganisation()
+})
 
 async function connect(revision: string, ...chosen: Scope[]): Promise<Client> {
-  const key = await (await createOrganisation()).key(...chosen)
+  const key = await organisation.key(...chosen)
   const client = new Client(
     { name: 'test', version: '1' },
     revision === '2026-07-28'

@@ -1,14 +1,13 @@
 // What must hold for every tool, whichever operation it is made from: a model sees nothing but this list.
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { expect, inject, test } from 'vitest'
+import { beforeAll, expect, inject, test } from 'vitest'
 import { successesOf } from '../../src/http/openapi/examples.ts'
-import { isRead, type Scope, scopes } from '../../src/operation.ts'
+import { type Scope, scopes } from '../../src/operation.ts'
 import { operations as all } from '../../src/operations/index.ts'
 import { studio } from '../support/database.ts'
-import { clients, jsonHeaders, type Tool } from '../support/mcp.ts'
-import { examples } from '../support/operation-arguments.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { clients, connectForAll, jsonHeaders, type Tool } from '../support/mcp.ts'
+import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 
 /** A model decides nothing without a network, get_event_summary names the points, and list_waiting_list_entries shows entries whole. */
 const withoutTool = [
@@ -23,8 +22,18 @@ test('every operation is a tool, but for these', () => {
 
 const [current = clients[0]] = clients.filter(({ revision }) => revision === '2026-07-28')
 
+let organisation: TestOrganisation
+/** What a key with all scopes is shown. */
+let tools: Tool[]
+
+beforeAll(async () => {
+  organisation = await createOrganisation()
+  const { mcp, close } = await connectForAll(current?.connect, await organisation.key())
+  tools = mcp.tools
+  await close()
+})
+
 async function toolsOf(connect = current?.connect, ...chosen: Scope[]): Promise<Tool[]> {
-  const organisation = await createOrganisation()
   const mcp = await connect?.(await organisation.key(...chosen))
   return mcp?.tools ?? []
 }
@@ -43,20 +52,19 @@ test.each([
 })
 
 test.each(clients)('the list is the same for $client speaking $revision', async ({ connect }) => {
-  expect(await toolsOf(connect)).toEqual(await toolsOf())
+  expect(await toolsOf(connect)).toEqual(tools)
 })
 
 const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
 test('the list fits into a context window', async () => {
-  const all = await toolsOf()
-  expect(bytes(all)).toBeLessThanOrEqual(48 * 1024)
+  expect(bytes(tools)).toBeLessThanOrEqual(48 * 1024)
   expect(bytes(await toolsOf(current?.connect, 'events:read', 'checkin:write'))).toBeLessThanOrEqual(8 * 1024)
-  for (const tool of all) expect(bytes(tool), tool.name).toBeLessThanOrEqual(2.5 * 1024)
+  for (const tool of tools) expect(bytes(tool), tool.name).toBeLessThanOrEqual(2.5 * 1024)
 })
 
 test('a host may keep the list for a while, for this key alone', async () => {
-  const key = await (await createOrganisation()).key()
+  const key = await organisation.key()
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
@@ -71,7 +79,6 @@ test('a host may keep the list for a while, for this key alone', async () => {
 })
 
 test('every tool has a title, and a description that names the scope it needs', async () => {
-  const tools = await toolsOf()
   for (const { name, scope, title } of operations) {
     const tool = tools.find((t) => t.name === name)
     expect(tool?.title, name).toBe(title)
@@ -82,7 +89,7 @@ test('every tool has a title, and a description that names the scope it needs', 
 })
 
 test('every tool takes an object of known fields, each with its type, and described unless its name says it all', async () => {
-  for (const tool of await toolsOf()) {
+  for (const tool of tools) {
     expect(tool.inputSchema.type, tool.name).toBe('object')
     for (const [field, property] of propertiesOf(tool)) {
       expect(property.type, `${tool.name}.${field}`).toBeDefined()
@@ -96,14 +103,14 @@ test('every tool takes an object of known fields, each with its type, and descri
 })
 
 test('schemas hold what helps a model, and nothing that only the validation needs', async () => {
-  const schemas = JSON.stringify((await toolsOf()).map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema]))
+  const schemas = JSON.stringify(tools.map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema]))
   for (const keyword of ['$schema', '$ref', 'pattern', 'format', 'maxLength', 'maximum', 'anyOf']) {
     expect(schemas).not.toContain(`"${keyword}"`)
   }
 })
 
 test('a type is one name, which null is not: some hosts cannot read lists of types', async () => {
-  const types = (await toolsOf()).flatMap(({ inputSchema, outputSchema }) => typesIn([inputSchema, outputSchema]))
+  const types = tools.flatMap(({ inputSchema, outputSchema }) => typesIn([inputSchema, outputSchema]))
   expect(new Set(types)).toEqual(new Set(['object', 'array', 'string', 'number', 'integer', 'boolean']))
 })
 
@@ -118,7 +125,7 @@ function typesIn(schema: unknown): unknown[] {
 
 test('a host that checks arguments by the list lets all recorded requests pass', async () => {
   const ajv = new Ajv2020()
-  for (const { name, inputSchema } of await toolsOf()) {
+  for (const { name, inputSchema } of tools) {
     const takes = ajv.compile(inputSchema)
     const operation = operations.find((operation) => operation.name === name)
     for (const { input } of operation ? successesOf(operation) : []) {
@@ -129,19 +136,18 @@ test('a host that checks arguments by the list lets all recorded requests pass',
 })
 
 test('no tool wants one of several forms: hosts refuse a list with such a schema at its top', async () => {
-  for (const { name, inputSchema } of await toolsOf()) {
+  for (const { name, inputSchema } of tools) {
     for (const keyword of ['anyOf', 'oneOf', 'allOf']) expect(inputSchema, name).not.toHaveProperty(keyword)
   }
 })
 
 test('what REST takes as a header is an argument here, and is called so', async () => {
-  const said = JSON.stringify((await toolsOf()).map(({ description, inputSchema }) => [description, inputSchema]))
+  const said = JSON.stringify(tools.map(({ description, inputSchema }) => [description, inputSchema]))
   expect(said).not.toMatch(/Idempotency-Key|If-Match|header/)
   expect(said).toMatch(/Send an idempotency_key/)
 })
 
 test('every field of the declared input is advertised, and writes take an idempotency_key besides', async () => {
-  const tools = await toolsOf()
   for (const { name, input, method } of operations) {
     const schema = tools.find((t) => t.name === name)?.inputSchema
     const advertised = Object.keys((schema?.properties ?? {}) as Record<string, Property>)
@@ -151,7 +157,7 @@ test('every field of the declared input is advertised, and writes take an idempo
 })
 
 test('every tool advertises the object it answers', async () => {
-  for (const { name, outputSchema } of await toolsOf()) {
+  for (const { name, outputSchema } of tools) {
     expect(outputSchema, name).toMatchObject({ type: 'object', properties: { data: expect.anything() } })
   }
 })
@@ -206,7 +212,7 @@ test('every tool says what it changes: only what the database calls stable is re
   )
   // What the protocol takes for granted is left out.
   const granted = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
-  for (const { name, annotations } of await toolsOf()) {
+  for (const { name, annotations } of tools) {
     const stable = rows.find((fn) => fn.name === name)?.stable
     const [readOnlyHint, destructiveHint, idempotentHint] = writes[name] ?? [true]
     expect(readOnlyHint, `${name} is stable in SQL; a write has a line in writes in this file`).toBe(stable)
@@ -216,39 +222,3 @@ test('every tool says what it changes: only what the database calls stable is re
     })
   }
 })
-
-// What the examples do not show.
-const sendsAtTimes: Record<string, string> = {
-  update_order: 'the courier reminds of the deadline and cancels after it',
-  update_ticket_type: 'places that become free are offered to whoever waits',
-  record_invoice_payment: 'the payment that covers the order completes it',
-  resend_ticket: 'the ticket of the example is to be e-mailed already',
-  update_webhook_endpoint: 'an endpoint that is enabled again is sent what was pending',
-  redeliver_webhooks: 'nothing has failed in the example',
-}
-
-test.each(operations.filter((operation) => !isRead(operation)).map(({ name }) => name))(
-  '%s says whether it may send an e-mail or a webhook, which is what it does',
-  async (name) => {
-    const organisation = await createOrganisation()
-    const event = await organisation.event()
-    const mcp = await current?.connect(await organisation.key())
-    // A dry run sends nothing.
-    const { dry_run: _, ...args } = (await examples[name]?.(event)) ?? {}
-    const outgoing = async () =>
-      (
-        await studio.query(
-          `select jsonb_build_array(
-             (select count(*) from public.notifications n where n.organisation_id = o.id),
-             (select jsonb_agg(d order by d.id) from public.webhook_deliveries d where d.organisation_id = o.id),
-             (select jsonb_agg(e order by e.id) from public.emails e where e.organisation_id = o.id)) as queued
-           from public.organisations o where o.id = $1`,
-          [organisation.id],
-        )
-      ).rows
-    const before = await outgoing()
-    await mcp?.call(name, args)
-    const sends = JSON.stringify(await outgoing()) !== JSON.stringify(before) || name in sendsAtTimes
-    expect(mcp?.tools.find((tool) => tool.name === name)?.annotations).toMatchObject({ openWorldHint: sends })
-  },
-)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { row } from '../support/database.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -12,6 +13,8 @@ async function door() {
     (await row<{ n: number }>('select count(*)::int as n from public.check_ins where event_id = $1', [event.id])).n
   return { organisation, event, send, upload, scans }
 }
+
+const refusing = once(door)
 
 const at = (minute: number) => `2026-11-01T10:${String(minute).padStart(2, '0')}:00Z`
 
@@ -116,7 +119,7 @@ test.each([
   [[null], 'scans.0'],
   [Array(2).fill({ scan_id: 'a', code: 'x', scanned_at: at(1) }), 'scans'],
 ])('a batch of %j is refused, naming %s, and nothing is logged', async (scans, param) => {
-  const it = await door()
+  const it = await refusing()
   const { status, body } = await it.upload(scans)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
   expect(await it.scans()).toBe(0)

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -31,6 +32,8 @@ async function venue() {
   const summary = async () => (await send('GET', `/events/${event.id}/summary`)).body.data.check_in_points
   return { organisation, event, send, point, scan, upload, summary }
 }
+
+const refusing = once(venue)
 
 test('a point is created, listed, read, changed, archived, and deleted while nothing was scanned', async () => {
   const { event, send, point, scan } = await venue()
@@ -63,7 +66,7 @@ test.each([
   [{ opens_at: '2027-05-02T00:00:00Z', closes_at: '2027-05-01T00:00:00Z' }, 'closes_at'],
   [{ ticket_type_ids: ['00000000-0000-4000-8000-000000000000'] }, 'ticket_type_ids'],
 ])('a point with %j is refused for its %s', async (fields, param) => {
-  const { event, send } = await venue()
+  const { event, send } = await refusing()
   const { status, body } = await send('POST', `/events/${event.id}/check-in-points`, { name: 'Gate', ...fields })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })

@@ -129,11 +129,11 @@ test('pages of 1,000 tickets are compressed for whoever accepts it', async () =>
        insert into public.orders (event_id, name, email, send_email) values ($1, 'Group', 'group@example.com', false) returning id
      )
      insert into public.attendees (order_id, ticket_type_id, name, email)
-     select o.id, $2, 'Guest ' || i, 'guest@example.com' from o, generate_series(1, 2050) i`,
+     select o.id, $2, 'Guest ' || i, 'guest@example.com' from o, generate_series(1, 1050) i`,
     [event.id, event.ticketTypeId],
   )
   const list = await read()
-  expect(new Set(list.tickets.map(({ attendee_id }: Ticket) => attendee_id)).size).toBe(2050)
+  expect(new Set(list.tickets.map(({ attendee_id }: Ticket) => attendee_id)).size).toBe(1050)
   const page = await new Promise<{ encoding: string | undefined; body: Buffer }>((resolve, reject) => {
     request(
       `${inject('apiUrl')}/api/v1/events/${event.id}/door-list`,

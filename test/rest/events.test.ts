@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -10,6 +11,15 @@ async function arrange() {
   const key = await organisation.key()
   return { organisation, key, send: rest(key) }
 }
+
+const refusing = once(async () => {
+  const it = await arrange()
+  return {
+    ...it,
+    event: await it.organisation.event(),
+    draft: (await it.send('POST', '/events', { name: 'Fair' })).body,
+  }
+})
 
 test('an event runs from creation to its first guest and its end without Studio', async () => {
   const { send } = await arrange()
@@ -156,8 +166,7 @@ test.each([
   [{ status: 'published' }, 'status'],
   [{ metadata: { nested: {} } }, 'metadata.nested'],
 ])('a change to %j is refused, naming %s, and changes nothing', async (changes, param) => {
-  const { send } = await arrange()
-  const { body } = await send('POST', '/events', { name: 'Fair' })
+  const { send, draft: body } = await refusing()
   const answer = await send('PATCH', `/events/${body.data.id}`, changes)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
   expect((await send('GET', `/events/${body.data.id}`)).body).toEqual(body)
@@ -226,13 +235,13 @@ test('a dry run leaves no idempotency record, and no ETag to edit by', async () 
   expect([real.status, real.headers.get('idempotent-replayed')]).toEqual([200, null])
 })
 
-test('cancelling one order before does not make cancelling 5,000 time out for ever', async () => {
+test('cancelling one order before does not make cancelling 2,500 time out for ever', async () => {
   const { organisation, send } = await arrange()
   const [small, large] = [await organisation.event(), await organisation.event()]
   await small.guest()
   await studio.query(
     `insert into public.orders (event_id, name, email)
-     select $1, 'Guest', 'guest@example.com' from generate_series(1, 5000)`,
+     select $1, 'Guest', 'guest@example.com' from generate_series(1, 2500)`,
     [large.id],
   )
   await studio.query(
@@ -240,12 +249,12 @@ test('cancelling one order before does not make cancelling 5,000 time out for ev
      select o.id, $2, o.name, o.email from public.orders o where o.event_id = $1`,
     [large.id, large.ticketTypeId],
   )
-  expect(await large.sold()).toBe(5000)
+  expect(await large.sold()).toBe(2500)
   const client = await studio.connect()
   try {
     // One connection, one cached plan: the small event first, as in a pool.
     await client.query("update public.events set status = 'cancelled' where id = $1", [small.id])
-    await client.query("set statement_timeout = '8s'")
+    await client.query("set statement_timeout = '4s'")
     await client.query("update public.events set status = 'cancelled' where id = $1", [large.id])
   } finally {
     await client.query('reset statement_timeout')
@@ -277,7 +286,7 @@ test.each([
   [{ starts_at: '2027-01-01T00:00:00+23:59' }, 'starts_at'],
   [{ ends_at: '9999-12-31T23:59:59-14:00' }, 'ends_at'],
 ])('an event with %j is refused, naming %s', async (fields, param) => {
-  const { send } = await arrange()
+  const { send } = await refusing()
   const { status, body } = await send('POST', '/events', { name: 'Odd', ...fields })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
@@ -378,8 +387,7 @@ test.each([
   [{ price: -1 }, 'price'],
   [{ sales_start_at: '2027-01-02T00:00:00Z', sales_end_at: '2027-01-01T00:00:00Z' }, 'sales_end_at'],
 ])('a ticket type with %j is refused, naming %s', async (fields, param) => {
-  const { organisation, send } = await arrange()
-  const event = await organisation.event()
+  const { event, send } = await refusing()
   const { status, body } = await send('POST', `/events/${event.id}/ticket-types`, { name: 'Odd', ...fields })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })
@@ -412,8 +420,7 @@ test.each<[object, string]>([
     'amount_off',
   ]),
 ])('a promo code with %j is refused, naming %s', async (discount, param) => {
-  const { organisation, send } = await arrange()
-  const event = await organisation.event()
+  const { event, send } = await refusing()
   const { status, body } = await send('POST', `/events/${event.id}/promo-codes`, { code: 'ODD', ...discount })
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })

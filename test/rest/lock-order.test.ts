@@ -8,7 +8,7 @@ import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
 
-const rounds = 12
+const rounds = 6
 
 /** How many deadlocks Postgres has ended in this database. Sessions report it when they are idle, so it may lag behind. */
 const deadlocks = async () =>

@@ -2,12 +2,18 @@
 
 import { expect, test } from 'vitest'
 import { clients, type HttpAnswer, jsonHeaders, post } from '../support/mcp.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
 const [current = clients[0]] = clients.filter(({ revision }) => revision === '2026-07-28')
 
 const event = (metadata: string) => `{"name":"Fair","metadata":${metadata}}`
+
+const anyKey = async () => (await createOrganisation()).key()
+const refusing = once(anyKey)
+/** Of an organisation that has events. */
+const accepting = once(anyKey)
 
 async function overMcp(key: string, metadata: string): Promise<Record<string, unknown>> {
   const text = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_event","arguments":${event(metadata)}}}`
@@ -28,8 +34,7 @@ test.each([
   ['1e-400', 'visits'],
   [`0.${'1'.repeat(300)}`, 'visits'],
 ])('a number that cannot be kept exactly is refused by name: %s', async (number, name) => {
-  const organisation = await createOrganisation()
-  const key = await organisation.key()
+  const key = await refusing()
   const { status, body } = await rest(key)('POST', '/events', event(`{"${name}":${number}}`))
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', `metadata.${name}`])
   expect(body.error.message).toMatch(
@@ -41,13 +46,13 @@ test.each([
 })
 
 test('an amount of too many digits is refused by name as well', async () => {
-  const send = rest(await (await createOrganisation()).key())
+  const send = rest(await accepting())
   const { status, body } = await send('POST', '/events', '{"name":"Fair","capacity":10.00000000000000001}')
   expect([status, body.error.param]).toEqual([422, 'capacity'])
 })
 
 test('every other number, text and name is kept as it was sent, over REST and over MCP', async () => {
-  const key = await (await createOrganisation()).key()
+  const key = await accepting()
   const metadata = {
     largest: 9007199254740991,
     smallest: -9007199254740991,
@@ -78,8 +83,7 @@ test.each([
   ['{"name":"Fair","venue":{"__proto__":null}}', 'venue.__proto__'],
   ['{"name":"Fair","__proto__":{"slug":"x"}}', '__proto__'],
 ])('__proto__ is refused by name rather than dropped: %s', async (text, param) => {
-  const organisation = await createOrganisation()
-  const key = await organisation.key()
+  const key = await refusing()
   const { status, body } = await rest(key)('POST', '/events', text)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
   const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_event","arguments":${text}}}`
@@ -100,7 +104,7 @@ test('__proto__ is refused in a change and in a list, too', async () => {
 })
 
 test('a time of 200 decimals is refused by its own name, and one of nine is taken', async () => {
-  const key = await (await createOrganisation()).key()
+  const key = await accepting()
   const time = (decimals: number) => `2027-01-01T00:00:00.${'1'.repeat(decimals)}Z`
   const { status, body } = await rest(key)('POST', '/events', { name: 'Fair', starts_at: time(200) })
   expect([status, body.error.param]).toEqual([422, 'starts_at'])
@@ -110,7 +114,7 @@ test('a time of 200 decimals is refused by its own name, and one of nine is take
 })
 
 test('lengths are counted in characters, as the database counts them', async () => {
-  const send = rest(await (await createOrganisation()).key())
+  const send = rest(await accepting())
   const { status, body } = await send('POST', '/events', { name: '\u{1f600}'.repeat(200) })
   expect([status, body.data?.name]).toEqual([201, '\u{1f600}'.repeat(200)])
   expect((await send('POST', '/events', { name: '\u{1f600}'.repeat(201) })).body.error.param).toBe('name')

@@ -6,6 +6,7 @@ import { prefixOf } from '../../src/gateway/api-key.ts'
 import { row, studio } from '../support/database.ts'
 import { overRest } from '../support/interfaces.ts'
 import { type Notification, readOn, readUntil } from '../support/notifications.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
@@ -17,6 +18,8 @@ async function arrange() {
   const renameTo = (name: string) => studio.query('update public.events set name = $2 where id = $1', [event.id, name])
   return { organisation, event, send, actions: overRest(send, event), renameTo }
 }
+
+const refusing = once(arrange)
 
 const names = (seen: Notification[]) =>
   seen.flatMap(({ type, data }) => (type === 'event.updated' && 'name' in data ? [data.name] : []))
@@ -105,15 +108,17 @@ test('one type is listed alone, also on from one of another type', async () => {
 
 /** One of each kind of object happened, and all of it shows. */
 async function everythingHappened() {
-  const { organisation, event, send, actions } = await arrange()
+  const { organisation, send, actions } = await arrange()
   const endpointId = await addEndpoint(organisation.id)
   const orderId = await actions.register()
   const [guest] = (await send('GET', `/attendees?order_id=${orderId}`)).body.data
   await actions.scan(guest.ticket_code)
   expect((await send('POST', `/webhook-endpoints/${endpointId}/test`)).status).toBe(201)
   const all = await readUntil(send, (seen) => seen.length === 5)
-  return { organisation, event, send, all, endpointId }
+  await fanOut(organisation.id)
+  return { organisation, all }
 }
+const happened = once(everythingHappened)
 
 test.each([
   [['events:write'], ['webhook_endpoint.test']],
@@ -132,10 +137,9 @@ test.each([
   // Writing is not reading.
   [['events:write', 'orders:write', 'attendees:write', 'checkin:write'], ['webhook_endpoint.test']],
 ] as const)('a key with %j sees %j, as notifications and as deliveries', async (scopes, expected) => {
-  const { organisation, all } = await everythingHappened()
+  const { organisation, all } = await happened()
   const send = rest(await organisation.key(...scopes))
   expect(types(await readOn(send))).toEqual(expected)
-  await fanOut(organisation.id)
   const deliveries = (await send('GET', '/webhook-deliveries')).body.data as { type: string }[]
   // The event was published before there was an endpoint.
   expect([...new Set(deliveries.map(({ type }) => type))].sort()).toEqual(
@@ -148,7 +152,7 @@ test.each([
 })
 
 test('a key that lost a scope sees no more of what needs it, from the next request on', async () => {
-  const { organisation } = await everythingHappened()
+  const { organisation } = await happened()
   const key = await organisation.key('events:write', 'orders:read')
   const send = rest(key)
   expect(types(await readOn(send))).toContain('order.created')
@@ -185,7 +189,7 @@ test.each([
   ['cursor=abc', 'cursor'],
   ['since=2026-01-01', 'since'],
 ])('a list by %s is refused, naming %s', async (query, param) => {
-  const { send } = await arrange()
+  const { send } = await refusing()
   const { status, body } = await send('GET', `/notifications?${query}`)
   expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', param])
 })

@@ -30,17 +30,17 @@ async function walk(send: ReturnType<typeof rest>, path: string): Promise<string
   }
 }
 
-test('30 orders with all the metadata there may be are walked in pages of a mebibyte, and each is found once', async () => {
+test('12 orders with all the metadata there may be are walked in pages of a mebibyte, and each is found once', async () => {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const { rows: orders } = await studio.query<{ id: string }>(
     `insert into public.orders (event_id, name, email, metadata)
-     select $1, 'Guest', 'g@example.com', $2 from generate_series(1, 30) returning id`,
+     select $1, 'Guest', 'g@example.com', $2 from generate_series(1, 12) returning id`,
     [event.id, fullMetadata],
   )
   const { rows: attendees } = await studio.query<{ id: string }>(
     `insert into public.attendees (order_id, ticket_type_id, name, email, metadata)
-     select o, $2, 'Guest', 'g@example.com', $3 from unnest($1::uuid[]) o, generate_series(1, 5) returning id`,
+     select o, $2, 'Guest', 'g@example.com', $3 from unnest($1::uuid[]) o, generate_series(1, 3) returning id`,
     [orders.map(({ id }) => id), event.ticketTypeId, fullMetadata],
   )
   const send = rest(await organisation.key())
@@ -49,7 +49,7 @@ test('30 orders with all the metadata there may be are walked in pages of a mebi
     ['/attendees?limit=100', attendees],
   ] as const) {
     const pages = await walk(send, path)
-    expect(pages.length).toBeGreaterThan(5)
+    expect(pages.length).toBeGreaterThan(2)
     expect(pages.flat()).toEqual(
       rows
         .map(({ id }) => id)

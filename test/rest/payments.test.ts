@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { refusalOf, row, studio } from '../support/database.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
 
@@ -13,6 +14,8 @@ async function arrange() {
   const pay = (body: unknown, headers = {}) => send('POST', `/orders/${orderId}/payments`, body, headers)
   return { organisation, event, orderId, code, send, pay }
 }
+
+const refusing = once(arrange)
 
 test('partial payments add up, and with the last one the order completes and the ticket is good', async () => {
   const { event, code, send, pay } = await arrange()
@@ -58,7 +61,7 @@ test.each([
   [{ amount: 1, method: 'cheque' }, 422, 'validation_failed', 'method'],
   [{ amount: 1, received_at: '9998-01-01T00:00:00Z' }, 422, 'validation_failed', 'received_at'],
 ])('a payment of %j is refused and nothing is recorded', async (payment, status, code, param) => {
-  const { orderId, send, pay } = await arrange()
+  const { orderId, send, pay } = await refusing()
   const answer = await pay(payment)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([status, code, param])
   expect((await send('GET', `/orders/${orderId}`)).body.data).toMatchObject({ amount_paid: 0, payments: [] })

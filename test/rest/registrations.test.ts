@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
+
+let organisation: TestOrganisation
+let key: string
+
+beforeAll(async () => {
+  organisation = await createOrganisation()
+  key = await organisation.key()
+})
 
 const guest = { name: 'Mary Jackson', email: 'mary@example.com' }
 
 test('a registration answers 201 with a completed complimentary order and its attendee', async () => {
-  const organisation = await createOrganisation()
   const event = await organisation.event()
   const send = rest(await organisation.key('attendees:write'))
 
@@ -42,9 +49,8 @@ test('a registration answers 201 with a completed complimentary order and its at
 })
 
 test('send_email false is recorded: the ticket e-mail is not requested', async () => {
-  const organisation = await createOrganisation()
   const event = await organisation.event()
-  const { body } = await rest(await organisation.key())('POST', `/events/${event.id}/registrations`, {
+  const { body } = await rest(key)('POST', `/events/${event.id}/registrations`, {
     ticket_type_id: event.ticketTypeId,
     ...guest,
     send_email: false,
@@ -54,9 +60,8 @@ test('send_email false is recorded: the ticket e-mail is not requested', async (
 })
 
 test('company may be null, and names are trimmed', async () => {
-  const organisation = await createOrganisation()
   const event = await organisation.event()
-  const { status, body } = await rest(await organisation.key())('POST', `/events/${event.id}/registrations`, {
+  const { status, body } = await rest(key)('POST', `/events/${event.id}/registrations`, {
     ticket_type_id: event.ticketTypeId,
     name: '  Zoë Müller ',
     email: ' zoe@example.com ',
@@ -67,9 +72,8 @@ test('company may be null, and names are trimmed', async () => {
 })
 
 test('every bad field is named at once, and nothing is registered', async () => {
-  const organisation = await createOrganisation()
   const event = await organisation.event()
-  const { status, body } = await rest(await organisation.key())('POST', `/events/${event.id}/registrations`, {
+  const { status, body } = await rest(key)('POST', `/events/${event.id}/registrations`, {
     ticket_type_id: 'general',
     name: ' ',
     email: 'mary',
@@ -94,9 +98,8 @@ test.each([
   ['half a surrogate pair', 'Mary \ud800'],
   ['201 characters', 'x'.repeat(201)],
 ])('a name with %s is refused by name', async (_what, name) => {
-  const organisation = await createOrganisation()
   const event = await organisation.event()
-  const { status, body } = await rest(await organisation.key())('POST', `/events/${event.id}/registrations`, {
+  const { status, body } = await rest(key)('POST', `/events/${event.id}/registrations`, {
     ticket_type_id: event.ticketTypeId,
     name,
     email: 'mary@example.com',
@@ -105,17 +108,15 @@ test.each([
 })
 
 test('missing fields are said to be required', async () => {
-  const organisation = await createOrganisation()
   const event = await organisation.event()
-  const { status, body } = await rest(await organisation.key())('POST', `/events/${event.id}/registrations`, {})
+  const { status, body } = await rest(key)('POST', `/events/${event.id}/registrations`, {})
   expect(status).toBe(422)
   expect(body.error.message).toBe('ticket_type_id is required; name is required; email is required')
 })
 
 test('an unknown event, and a ticket type of another event, are not found', async () => {
-  const organisation = await createOrganisation()
   const [event, other] = await Promise.all([organisation.event(), organisation.event()])
-  const send = rest(await organisation.key())
+  const send = rest(key)
 
   const unknown = await send('POST', `/events/${randomUUID()}/registrations`, {
     ticket_type_id: event.ticketTypeId,
@@ -131,9 +132,8 @@ test('an unknown event, and a ticket type of another event, are not found', asyn
 })
 
 test('a sold-out ticket type and a full event are refused, and sell nothing', async () => {
-  const organisation = await createOrganisation()
   const [small, full] = await Promise.all([organisation.event({ quantity: 1 }), organisation.event({ capacity: 1 })])
-  const send = rest(await organisation.key())
+  const send = rest(key)
 
   for (const [event, param] of [
     [small, 'ticket_type_id'],
@@ -156,10 +156,9 @@ test.each([
   ["sales_start_at = now() + interval '1 hour'", 'sales_not_started'],
   ["sales_end_at = now() - interval '1 hour'", 'sales_ended'],
 ])('a ticket type with %s is refused as %s', async (change, code) => {
-  const organisation = await createOrganisation()
   const event = await organisation.event()
   await studio.query(`update public.ticket_types set ${change} where id = $1`, [event.ticketTypeId])
-  const { status, body } = await rest(await organisation.key())('POST', `/events/${event.id}/registrations`, {
+  const { status, body } = await rest(key)('POST', `/events/${event.id}/registrations`, {
     ticket_type_id: event.ticketTypeId,
     ...guest,
   })
@@ -168,10 +167,9 @@ test.each([
 })
 
 test.each(['draft', 'cancelled', 'completed'] as const)('an event that is %s takes nobody', async (status) => {
-  const organisation = await createOrganisation()
   const event = await organisation.event({ status: status === 'draft' ? 'draft' : 'published' })
   if (status !== 'draft') await studio.query('update public.events set status = $2 where id = $1', [event.id, status])
-  const answer = await rest(await organisation.key())('POST', `/events/${event.id}/registrations`, {
+  const answer = await rest(key)('POST', `/events/${event.id}/registrations`, {
     ticket_type_id: event.ticketTypeId,
     ...guest,
   })

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint, everyType, fanOut, logOf } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
@@ -16,6 +17,13 @@ async function arrange() {
     send('POST', '/webhook-endpoints', { url, types: ['order.created'], ...body }, headers)
   return { organisation, send, create }
 }
+
+/** With one endpoint. */
+const refusing = once(async () => {
+  const it = await arrange()
+  const { secret: _, ...endpoint } = (await it.create()).body.data
+  return { ...it, endpoint }
+})
 
 const endpointsOf = async (organisationId: string) =>
   (
@@ -41,7 +49,11 @@ test('an endpoint is made with what was asked for, enabled', async () => {
 
 test('an organisation has at most fifty, in Studio as well', async () => {
   const { organisation, create } = await arrange()
-  for (let i = 0; i < 50; i++) await addEndpoint(organisation.id)
+  await studio.query(
+    `insert into public.webhook_endpoints (organisation_id, url, types)
+     select $1, 'https://hooks.example.com/usher', '{order.created}' from generate_series(1, 50)`,
+    [organisation.id],
+  )
   const { status, body } = await create()
   expect([status, body.error.code]).toEqual([409, 'too_many_webhook_endpoints'])
   await expect(addEndpoint(organisation.id)).rejects.toThrow('at most 50 webhook endpoints')
@@ -216,23 +228,25 @@ describe('a test', () => {
   })
 })
 
-test.each([
-  ['GET', ''],
-  ['PATCH', ''],
-  ['DELETE', ''],
-  ['POST', '/rotate-secret'],
-  ['POST', '/test'],
-])("%s of another organisation's endpoint%s is the 404 of one that is not", async (method, verb) => {
+test("another organisation's endpoint is the 404 of one that is not", async () => {
   const [ours, theirs] = [await arrange(), await arrange()]
   const { secret, ...endpoint } = (await theirs.create()).body.data
-  for (const id of [endpoint.id, randomUUID()]) {
-    const body = method === 'PATCH' ? { status: 'disabled' } : undefined
-    const answer = await ours.send(method, `/webhook-endpoints/${id}${verb}`, body)
-    expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
-      404,
-      'not_found',
-      'webhook_endpoint_id',
-    ])
+  for (const [method, verb] of [
+    ['GET', ''],
+    ['PATCH', ''],
+    ['DELETE', ''],
+    ['POST', '/rotate-secret'],
+    ['POST', '/test'],
+  ] as const) {
+    for (const id of [endpoint.id, randomUUID()]) {
+      const body = method === 'PATCH' ? { status: 'disabled' } : undefined
+      const answer = await ours.send(method, `/webhook-endpoints/${id}${verb}`, body)
+      expect([answer.status, answer.body.error.code, answer.body.error.param], `${method} ${verb}`).toEqual([
+        404,
+        'not_found',
+        'webhook_endpoint_id',
+      ])
+    }
   }
   expect((await theirs.send('GET', `/webhook-endpoints/${endpoint.id}`)).body.data).toEqual({
     ...endpoint,
@@ -246,6 +260,8 @@ test.each([
 })
 
 describe('an address', () => {
+  const accepting = once(arrange)
+
   test.each([
     'https://example.com',
     'https://example.com:8443/hooks?source=usher#top',
@@ -255,7 +271,7 @@ describe('an address', () => {
     'http://[::1]:8080',
     `https://example.com/${'x'.repeat(1980)}`,
   ])('may be %s', async (good) => {
-    const { create } = await arrange()
+    const { create } = await accepting()
     expect((await create({ url: good })).body.data.url).toBe(good)
   })
 
@@ -279,8 +295,12 @@ describe('an address', () => {
     7,
     null,
   ])('may not be %j, whoever writes it', async (bad) => {
-    const { organisation, create, send } = await arrange()
-    const { id } = (await create()).body.data
+    const {
+      organisation,
+      create,
+      send,
+      endpoint: { id },
+    } = await refusing()
     for (const answer of [await create({ url: bad }), await send('PATCH', `/webhook-endpoints/${id}`, { url: bad })]) {
       expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
         422,
@@ -310,7 +330,7 @@ describe('an address', () => {
     'https://example.com/\u0007',
     'https://example.com/\u0000',
   ])('may not be %j', async (bad) => {
-    const { create } = await arrange()
+    const { create } = await refusing()
     const { status, body } = await create({ url: bad })
     expect([status, body.error?.param]).toEqual([422, 'url'])
   })
@@ -330,10 +350,10 @@ test.each([
   [{ secret: 'whsec_mine' }, 'secret'],
   [{ status: 'disabled' }, 'status'],
 ])('an endpoint with %j is refused, naming %s, and none is made', async (body, param) => {
-  const { organisation, create } = await arrange()
+  const { organisation, create } = await refusing()
   const answer = await create(body)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
-  expect(await endpointsOf(organisation.id)).toBe(0)
+  expect(await endpointsOf(organisation.id)).toBe(1)
 })
 
 test.each([
@@ -348,8 +368,7 @@ test.each([
   [{ secret: 'whsec_mine' }, 'secret'],
   [{ version: 7 }, 'version'],
 ])('a change to %j is refused, naming %s, and changes nothing', async (changes, param) => {
-  const { create, send } = await arrange()
-  const { secret: _, ...endpoint } = (await create()).body.data
+  const { send, endpoint } = await refusing()
   const answer = await send('PATCH', `/webhook-endpoints/${endpoint.id}`, changes)
   expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([422, 'validation_failed', param])
   expect((await send('GET', `/webhook-endpoints/${endpoint.id}`)).body.data).toEqual({ ...endpoint, secret: null })

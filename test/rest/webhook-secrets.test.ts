@@ -3,6 +3,7 @@
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { studio } from '../support/database.ts'
+import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addEndpoint } from '../support/outbox.ts'
 import { rest } from '../support/rest.ts'
@@ -146,11 +147,16 @@ test('an endpoint of Studio has its secret shown by a rotation', async () => {
   expectToSign(body.data.secret)
 })
 
+const refusing = once(async () => {
+  const { create, send } = await arrange()
+  const { id, secret } = (await create()).body.data as { id: string; secret: string }
+  return { id, secret, send }
+})
+
 test.each([-1, 169, 1.5, '24', null])(
   'an overlap of %j hours is refused, and nothing rotates',
   async (overlap_hours) => {
-    const { create, send } = await arrange()
-    const { id, secret } = (await create()).body.data
+    const { id, secret, send } = await refusing()
     const { status, body } = await send('POST', `/webhook-endpoints/${id}/rotate-secret`, { overlap_hours })
     expect([status, body.error.code, body.error.param]).toEqual([422, 'validation_failed', 'overlap_hours'])
     expect(await secretsOf(id)).toEqual([{ secret, hours: null }])

@@ -41,7 +41,23 @@ export type McpCaller = {
   refusal(name: string, args?: Arguments): Promise<ErrorBody>
 }
 
-export type Connect = (key: string, apiUrl?: string) => Promise<McpCaller>
+type AtEnd = (close: () => Promise<void>) => void
+
+/** Closed at the end of the test, or `atEnd`. */
+export type Connect = (key: string, apiUrl?: string, atEnd?: AtEnd) => Promise<McpCaller>
+
+/** For `beforeAll`: a client that several tests use. To connect and to list costs more than most calls. */
+export async function connectForAll(
+  connect: Connect | undefined,
+  key: string,
+): Promise<{ mcp: McpCaller; close: () => Promise<void> }> {
+  if (connect === undefined) throw new Error('no client to connect')
+  let close = async () => {}
+  const mcp = await connect(key, undefined, (closing) => {
+    close = closing
+  })
+  return { mcp, close }
+}
 
 /** The official clients, by what they are and what they speak. */
 export const clients: ReadonlyArray<{ client: string; revision: string; connect: Connect }> = [
@@ -51,11 +67,15 @@ export const clients: ReadonlyArray<{ client: string; revision: string; connect:
 ]
 
 /** The v1 package: what most deployed hosts are built with. */
-export async function connectV1(key: string, apiUrl = inject('apiUrl')): Promise<McpCaller> {
+export async function connectV1(
+  key: string,
+  apiUrl = inject('apiUrl'),
+  atEnd: AtEnd = onTestFinished,
+): Promise<McpCaller> {
   const client = new ClientV1({ name: 'test', version: '1' }, { jsonSchemaValidator: validatorV1 })
   const transport = new TransportV1(new URL(`${apiUrl}/api/mcp`), { requestInit: bearing(key) })
   await client.connect(transport)
-  onTestFinished(() => client.close())
+  atEnd(() => client.close())
   // As every host does first. Having listed, this client validates structured content by itself, that of refusals too.
   const { tools } = await client.listTools()
   return caller(transport.protocolVersion, client.getServerCapabilities(), tools, (name, args) =>
@@ -65,14 +85,14 @@ export async function connectV1(key: string, apiUrl = inject('apiUrl')): Promise
 
 /** The current package, pinned to one revision: 2026-07-28 is discovered, anything earlier is initialised. */
 export function speaking(revision: string): Connect {
-  return async (key, apiUrl = inject('apiUrl')) => {
+  return async (key, apiUrl = inject('apiUrl'), atEnd = onTestFinished) => {
     const client = new Client(
       { name: 'test', version: '1' },
       revision >= '2026-07-28'
         ? { jsonSchemaValidator: validator, versionNegotiation: { mode: { pin: revision } } }
         : { jsonSchemaValidator: validator, supportedProtocolVersions: [revision] },
     )
-    return connectCurrent(client, key, apiUrl)
+    return connectCurrent(client, key, apiUrl, atEnd)
   }
 }
 
@@ -85,12 +105,13 @@ export async function negotiating(key: string, apiUrl = inject('apiUrl')): Promi
     ),
     key,
     apiUrl,
+    onTestFinished,
   )
 }
 
-async function connectCurrent(client: Client, key: string, apiUrl: string): Promise<McpCaller> {
+async function connectCurrent(client: Client, key: string, apiUrl: string, atEnd: AtEnd): Promise<McpCaller> {
   await client.connect(new StreamableHTTPClientTransport(new URL(`${apiUrl}/api/mcp`), { requestInit: bearing(key) }))
-  onTestFinished(() => client.close())
+  atEnd(() => client.close())
   const { tools } = await client.listTools()
   return caller(client.getNegotiatedProtocolVersion(), client.getServerCapabilities(), tools, (name, args) =>
     client.callTool({ name, arguments: args }),

@@ -37,9 +37,7 @@ export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<
     id,
     slug,
     key: (...chosen) =>
-      inTransaction((client) =>
-        issueKey(client, { organisation: slug, name: 'test', scopes: chosen.length > 0 ? chosen : scopes }),
-      ),
+      issueKey(studio, { organisation: slug, name: 'test', scopes: chosen.length > 0 ? chosen : scopes }),
     event: (options) => createEvent(id, options),
   }
 }
@@ -86,17 +84,5 @@ async function createEvent(
     sold: async (of = ticketTypeId) =>
       (await row<{ quantity_sold: number }>('select quantity_sold from public.ticket_types where id = $1', [of]))
         .quantity_sold,
-  }
-}
-
-async function inTransaction<T>(work: (client: import('pg').PoolClient) => Promise<T>): Promise<T> {
-  const client = await studio.connect()
-  try {
-    await client.query('begin')
-    const result = await work(client)
-    await client.query('commit')
-    return result
-  } finally {
-    client.release()
   }
 }

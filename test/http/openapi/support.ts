@@ -57,14 +57,25 @@ function referred($ref: string, document: OpenApiDocument): unknown {
 export function argumentsOf(operation: Operation) {
   return z.toJSONSchema(inputOf(operation), { io: 'input' })
 }
-let described: Map<string, DescribedOperation> | undefined
+
+let document: OpenApiDocument | undefined
+const codesByOperation = new Map<string, Map<number, string[]>>()
 
 /** The codes of its errors, by status. */
-export function codesOf({ method, path }: Operation): Map<number, string[]> {
-  described ??= describedOperations(describeApi(operations))
-  const { responses = {} } = described.get(`${method} ${path}`) ?? {}
+export function codesOf({ name, method, path }: Operation): Map<number, string[]> {
+  const known = codesByOperation.get(name)
+  if (known !== undefined) return known
+  // To follow the references of the whole document takes as long as many requests.
+  document ??= describeApi(operations)
+  const { responses = {} } = (document.paths?.[path]?.[method.toLowerCase() as 'get'] ?? {}) as {
+    responses?: Json
+  }
   const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400)
-  return new Map(errors.map(([status, answer]) => [Number(status), codesIn(answer)]))
+  const codes = new Map(
+    errors.map(([status, answer]) => [Number(status), codesIn(resolve(answer as Answer, document as OpenApiDocument))]),
+  )
+  codesByOperation.set(name, codes)
+  return codes
 }
 
 /** The codes that an error narrows `ApiError` to. */
