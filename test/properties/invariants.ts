@@ -179,7 +179,7 @@ export async function brokenRules(eventId: string): Promise<Broken[]> {
   return (await studio.query<Broken>({ name: 'broken rules', text: brokenRulesSql, values: [eventId] })).rows
 }
 
-/** The same, of whatever tables this connection finds under their names. */
-export async function brokenRulesOf(eventId: string, client: pg.PoolClient): Promise<Broken[]> {
-  return (await client.query<Broken>(brokenRulesSql, [eventId])).rows
+/** The same, of whatever tables this connection finds under their names; with a name, as long as it finds the same ones. */
+export async function brokenRulesOf(eventId: string, client: pg.PoolClient, name?: string): Promise<Broken[]> {
+  return (await client.query<Broken>({ name, text: brokenRulesSql, values: [eventId] })).rows
 }
