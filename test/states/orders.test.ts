@@ -385,7 +385,11 @@ describe('whatever is written to payment_status', () => {
         const write = edit('orders', sale.id, 'payment_status = $2', [value])
         if (value === before.get(sale.id)?.row.payment_status) await write
         else
-          expect(await refusalOf(write)).toEqual({ sqlstate: 'PT409', code: 'read_only_field', param: 'payment_status' })
+          expect(await refusalOf(write)).toEqual({
+            sqlstate: 'PT409',
+            code: 'read_only_field',
+            param: 'payment_status',
+          })
       }
       expect(changesBetween(before, await takeSnapshot([sale.event.id]))).toEqual({})
     },
