@@ -17,12 +17,12 @@ async function arranged(
       /** Whether it is told that deliveries are held. */
       announce(names: Names): Promise<boolean>
       sends(names: Names): Promise<boolean>
-      /** Reminds of the oldest deadline there is, and cancels after it. */
+      /** Reminds of the oldest deadlines, and cancels after them. */
       enforce(names: Names): Promise<unknown>
       /** What it is told of each queue. */
       held(names: Names): Promise<boolean[]>
-      /** Whether it may claim one of each, of whatever organisation; given back at once. */
-      claim(names: Names): Promise<{ webhooks: number; emails: number }>
+      /** Whether it may claim any of each, of whatever organisation; given back at once. */
+      claim(names: Names): Promise<{ webhooks: boolean; emails: boolean }>
     },
     client: PoolClient,
   ) => Promise<void>,
@@ -40,17 +40,18 @@ async function arranged(
           await as(names, 'select')
           return (await client.query('select not private.is_held() as sends')).rows[0].sends as boolean
         },
-        enforce: (names) => as(names, 'select api.enforce_payment_deadlines(1)'),
+        enforce: (names) => as(names, 'select api.enforce_payment_deadlines(30)'),
         held: async (names) =>
           (await as<{ held: boolean }[]>(names, 'select api.outbox_depth()')).map(({ held }) => held),
         async claim(names) {
           await client.query('savepoint unclaimed')
-          const counts = {
-            webhooks: (await as<unknown[]>(names, 'select api.claim_webhooks(1)')).length,
-            emails: (await as<unknown[]>(names, 'select api.claim_ticket_emails(1)')).length,
+          // A few, for what another test has locked is passed over.
+          const claimed = {
+            webhooks: (await as<unknown[]>(names, 'select api.claim_webhooks(30)')).length > 0,
+            emails: (await as<unknown[]>(names, 'select api.claim_ticket_emails(30)')).length > 0,
           }
           await client.query('rollback to unclaimed')
-          return counts
+          return claimed
         },
       },
       client,
@@ -180,7 +181,7 @@ test('who is held claims neither webhooks nor e-mails', async () => {
   await fanOut(organisation.id)
   await arranged(async ({ announce, claim }) => {
     await announce(home)
-    expect(await claim(home)).toEqual({ webhooks: 1, emails: 1 })
-    expect(await claim(['inodes:7:8:9', 'made:5'])).toEqual({ webhooks: 0, emails: 0 })
+    expect(await claim(home)).toEqual({ webhooks: true, emails: true })
+    expect(await claim(['inodes:7:8:9', 'made:5'])).toEqual({ webhooks: false, emails: false })
   })
 })

@@ -189,7 +189,7 @@ describe('what would be wrong is found:', () => {
     client = await studio.connect()
     await client.query('begin')
     await copyTables(client)
-    await client.query('savepoint right')
+    await client.query('savepoint copied')
   })
   afterAll(async () => {
     await client.query('rollback')
@@ -202,7 +202,7 @@ describe('what would be wrong is found:', () => {
       const broken = await brokenRulesOf(eventId, client, 'broken rules of copies')
       expect([...new Set(broken.map(({ rule }) => rule))].sort()).toEqual(rules.toSorted())
     } finally {
-      await client.query('rollback to right')
+      await client.query('rollback to copied')
     }
   })
 })
