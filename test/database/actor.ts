@@ -2,7 +2,7 @@
 // is kept, so many may act upon the same rows.
 
 import type pg from 'pg'
-import { refusalOf, studio } from '../support/database.ts'
+import { during, refusalOf, studio } from '../support/database.ts'
 
 export type Claims = Record<string, string>
 
@@ -31,6 +31,34 @@ export async function actAs<T>(role: string, claims: Claims, work: (actor: Actor
     await client.query('rollback')
     client.release()
   }
+}
+
+// Each in a subtransaction, which `raise` takes back: what was allowed happened, and is gone.
+const attempting = `
+  create function pg_temp.attempt(statement text) returns text language plpgsql as $$
+  begin
+    execute statement;
+    raise exception sqlstate 'DONE0';
+  exception when others then
+    return case sqlstate when 'DONE0' then 'allowed' else sqlstate end;
+  end
+  $$;
+  grant execute on function pg_temp.attempt to public`
+
+/** The SQLSTATE that refused each statement, or `allowed`, in one call: many that are tried by themselves take ten times as long. */
+export async function attempts(role: string, claims: Claims, statements: string[]): Promise<Record<string, string>> {
+  return during(async (client) => {
+    await client.query(attempting)
+    await client.query("select set_config('request.jwt.claims', $1, true), set_config('role', $2, true)", [
+      JSON.stringify({ ...claims, role }),
+      role,
+    ])
+    const { rows } = await client.query<{ statement: string; outcome: string }>(
+      'select s as statement, pg_temp.attempt(s) as outcome from unnest($1::text[]) s',
+      [statements],
+    )
+    return Object.fromEntries(rows.map(({ statement, outcome }) => [statement, outcome]))
+  })
 }
 
 function actor(client: pg.PoolClient): Actor {

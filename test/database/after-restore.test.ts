@@ -2,16 +2,14 @@
 
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { applyMigrations } from '../../src/embedded/migrate.ts'
-import { startScratchDatabase } from '../../src/embedded/scratch.ts'
+import { startOwnDatabase } from '../support/own-database.ts'
 
 test('after a restore the courier stops until it is acknowledged, then no webhook is lost, and none is sent until it is released', async () => {
-  const database = await startScratchDatabase(new AbortController().signal)
+  const database = await startOwnDatabase()
   const client = new pg.Client({ connectionString: database.databaseUrl })
   const one = async (sql: string) => Object.values((await client.query(sql)).rows[0] ?? {})[0]
   const rename = (name: string) => client.query('update public.events set name = $1', [name])
   try {
-    await applyMigrations(database.databaseUrl)
     await client.connect()
     await client.query(`
       insert into public.organisations (name, slug) values ('A', 'a');

@@ -17,12 +17,12 @@ async function arranged(
       /** Whether it is told that deliveries are held. */
       announce(names: Names): Promise<boolean>
       sends(names: Names): Promise<boolean>
-      /** Reminds of deadlines, and cancels after them. */
+      /** Reminds of the oldest deadlines, and cancels after them. */
       enforce(names: Names): Promise<unknown>
       /** What it is told of each queue. */
       held(names: Names): Promise<boolean[]>
-      /** What it may claim: that of the organisation, if one is given, and given back at once. */
-      claim(names: Names, organisationId: string): Promise<{ webhooks: number; emails: number }>
+      /** Whether it may claim any of each, of whatever organisation; given back at once. */
+      claim(names: Names): Promise<{ webhooks: boolean; emails: boolean }>
     },
     client: PoolClient,
   ) => Promise<void>,
@@ -33,13 +33,6 @@ async function arranged(
       await client.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify(claims)])
       return (await asCourier(sql)) as T
     }
-    const ofOrganisation = async (table: string, claimed: { id: string }[], organisationId: string) => {
-      const { rows } = await client.query(
-        `select count(*)::integer as n from public.${table} where id = any ($1) and organisation_id = $2`,
-        [claimed.map(({ id }) => id), organisationId],
-      )
-      return rows[0].n as number
-    }
     await work(
       {
         announce: async (names) => (await as<{ held: boolean }>(names, 'select api.announce_installation()')).held,
@@ -47,19 +40,18 @@ async function arranged(
           await as(names, 'select')
           return (await client.query('select not private.is_held() as sends')).rows[0].sends as boolean
         },
-        enforce: (names) => as(names, 'select api.enforce_payment_deadlines(1000000)'),
+        enforce: (names) => as(names, 'select api.enforce_payment_deadlines(30)'),
         held: async (names) =>
           (await as<{ held: boolean }[]>(names, 'select api.outbox_depth()')).map(({ held }) => held),
-        async claim(names, organisationId) {
+        async claim(names) {
           await client.query('savepoint unclaimed')
-          const webhooks = await as<{ id: string }[]>(names, 'select api.claim_webhooks(100000)')
-          const emails = await as<{ id: string }[]>(names, 'select api.claim_ticket_emails(100000)')
-          const counts = {
-            webhooks: await ofOrganisation('webhook_deliveries', webhooks, organisationId),
-            emails: await ofOrganisation('emails', emails, organisationId),
+          // A few, for what another test has locked is passed over.
+          const claimed = {
+            webhooks: (await as<unknown[]>(names, 'select api.claim_webhooks(30)')).length > 0,
+            emails: (await as<unknown[]>(names, 'select api.claim_ticket_emails(30)')).length > 0,
           }
           await client.query('rollback to unclaimed')
-          return counts
+          return claimed
         },
       },
       client,
@@ -170,7 +162,7 @@ test('where deliveries are held no deadline passes: nobody was reminded of it', 
   const organisation = await createOrganisation()
   const { orderId } = await (await organisation.event()).payer()
   await arranged(async ({ announce, enforce }, client) => {
-    await client.query("update public.orders set payment_due_at = now() - interval '1 day' where id = $1", [orderId])
+    await client.query("update public.orders set payment_due_at = '1970-01-01' where id = $1", [orderId])
     const statusAfter = async (names: Names) => {
       await enforce(names)
       return (await client.query('select status from public.orders where id = $1', [orderId])).rows[0].status
@@ -189,7 +181,7 @@ test('who is held claims neither webhooks nor e-mails', async () => {
   await fanOut(organisation.id)
   await arranged(async ({ announce, claim }) => {
     await announce(home)
-    expect(await claim(home, organisation.id)).toEqual({ webhooks: 1, emails: 1 })
-    expect(await claim(['inodes:7:8:9', 'made:5'], organisation.id)).toEqual({ webhooks: 0, emails: 0 })
+    expect(await claim(home)).toEqual({ webhooks: true, emails: true })
+    expect(await claim(['inodes:7:8:9', 'made:5'])).toEqual({ webhooks: false, emails: false })
   })
 })

@@ -5,13 +5,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { applyMigrations } from '../../src/embedded/migrate.ts'
-import { type ScratchDatabase, startScratchDatabase } from '../../src/embedded/scratch.ts'
+import { withClient } from '../../src/embedded/database.ts'
+import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
 
-const never = new AbortController().signal
 const organisationId = '01900000-0000-7000-8000-000000000001'
-const projectDir = join(import.meta.dirname, '..', '..')
-let database: ScratchDatabase
+let database: OwnDatabase
 let client: pg.Client
 
 const lists = {
@@ -53,8 +51,7 @@ async function costOf(list: List, filters: Filters): Promise<{ pages: number; it
 }
 
 beforeAll(async () => {
-  database = await startScratchDatabase(never)
-  await applyMigrations(database.databaseUrl, { projectDir, signal: never })
+  database = await startOwnDatabase()
   client = new pg.Client({ connectionString: database.databaseUrl })
   await client.connect()
   // Plans of every list are kept, as those of sessions that were open when the first rows came.
@@ -63,7 +60,8 @@ beforeAll(async () => {
   for (const [list, filters] of cases) {
     if (!('after' in filters) && list !== 'find_attendees') await costOf(list, filters)
   }
-  await client.query(readFileSync(join(import.meta.dirname, 'many-rows.sql'), 'utf8'))
+  const manyRows = readFileSync(join(import.meta.dirname, 'many-rows.sql'), 'utf8')
+  await withClient(database.superuserUrl, (superuser) => superuser.query(manyRows))
 }, 120_000)
 
 afterAll(async () => {

@@ -24,76 +24,71 @@ const unknown = '00000000-0000-4000-8000-000000000000'
 
 type Twin = Awaited<ReturnType<typeof createTwin>>
 
-/** An organisation in which everything that a registration may be refused for can be named. */
-async function createTwin() {
+/** An organisation, and what a token of its key says. */
+async function createHolder() {
   const organisation = await createOrganisation()
+  const key = await row<{ id: string; family_id: string }>(
+    'select id, family_id from public.api_keys where prefix = $1',
+    [prefixOf(await organisation.key())],
+  )
+  return {
+    organisation,
+    holder: { api_key_id: key.id, family_id: key.family_id, organisation_id: organisation.id },
+  }
+}
+
+/** One in which everything that a registration may be refused for can be named. */
+async function createTwin() {
+  const { organisation, holder } = await createHolder()
   // One after the other, so that the twins' rows have the same order.
   const event = await organisation.event()
   const draft = await organisation.event({ status: 'draft' })
   const full = await organisation.event({ capacity: 2 })
   const ended = await organisation.event()
-  const type = async (columns: Record<string, unknown>) => {
-    const names = Object.keys(columns)
-    const { id } = await row<{ id: string }>(
-      `insert into public.ticket_types (event_id, name, ${names.join(', ')})
-       values ($1, 'Type', ${names.map((_, i) => `$${i + 2}`).join(', ')}) returning id`,
-      [event.id, ...Object.values(columns)],
-    )
-    return id
-  }
-  const tomorrow = new Date(Date.now() + 86_400_000)
-  const yesterday = new Date(Date.now() - 86_400_000)
+  const { rows: added } = await studio.query<{ id: string; name: string }>(
+    `insert into public.ticket_types
+       (event_id, name, price, quantity, status, sales_start_at, sales_end_at, min_per_order, max_per_order)
+     values
+       ($1, 'priced', 4900, null, 'active', null, null, 1, null),
+       ($1, 'two', 0, 2, 'active', null, null, 1, null),
+       ($1, 'archived', 0, null, 'archived', null, null, 1, null),
+       ($1, 'early', 0, null, 'active', now() + interval '1 day', null, 1, null),
+       ($1, 'late', 0, null, 'active', null, now() - interval '1 day', 1, null),
+       ($1, 'single', 0, null, 'active', null, null, 1, 1),
+       ($1, 'pair', 0, null, 'active', null, null, 2, null)
+     returning id, name`,
+    [event.id],
+  )
+  type Added = 'priced' | 'two' | 'archived' | 'early' | 'late' | 'single' | 'pair'
   const types = {
+    ...(Object.fromEntries(added.map(({ id, name }) => [name, id])) as Record<Added, string>),
     free: event.ticketTypeId,
-    priced: await type({ price: 4900 }),
-    two: await type({ quantity: 2 }),
-    archived: await type({ status: 'archived' }),
-    early: await type({ sales_start_at: tomorrow }),
-    late: await type({ sales_end_at: yesterday }),
-    single: await type({ max_per_order: 1 }),
-    pair: await type({ min_per_order: 2 }),
     draft: draft.ticketTypeId,
     full: full.ticketTypeId,
     ended: ended.ticketTypeId,
     unknown,
   }
-  const promo = (code: string, more: Record<string, unknown> = {}) =>
-    studio.query(
-      `insert into public.promo_codes (
-         event_id, code, percent_off, amount_off, status, valid_from, valid_until, max_redemptions, ticket_type_ids
-       )
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-      [
-        event.id,
-        code,
-        more.amount ? null : 50,
-        more.amount ?? null,
-        more.status ?? 'active',
-        more.from ?? null,
-        more.until ?? null,
-        more.max ?? null,
-        more.types ?? [],
-      ],
-    )
-  await promo('HALF')
-  await promo('ONCE', { max: 1 })
-  // In euros 50: more than one ticket, less than two.
-  await promo('AMOUNT', { amount: 5000 })
-  await promo('OFF', { status: 'disabled' })
-  await promo('SOON', { from: tomorrow })
-  await promo('PAST', { until: yesterday })
-  await promo('OTHER', { types: [types.two] })
+  // AMOUNT is in euros 50: more than one ticket, less than two.
+  await studio.query(
+    `insert into public.promo_codes (
+       event_id, code, percent_off, amount_off, status, valid_from, valid_until, max_redemptions, ticket_type_ids
+     )
+     values
+       ($1, 'HALF', 50, null, 'active', null, null, null, '{}'),
+       ($1, 'ONCE', 50, null, 'active', null, null, 1, '{}'),
+       ($1, 'AMOUNT', null, 5000, 'active', null, null, null, '{}'),
+       ($1, 'OFF', 50, null, 'disabled', null, null, null, '{}'),
+       ($1, 'SOON', 50, null, 'active', now() + interval '1 day', null, null, '{}'),
+       ($1, 'PAST', 50, null, 'active', null, now() - interval '1 day', null, '{}'),
+       ($1, 'OTHER', 50, null, 'active', null, null, null, array[$2::uuid])`,
+    [event.id, types.two],
+  )
   await studio.query(
     "update public.events set starts_at = now() - interval '2 days', ends_at = now() - interval '1 day' where id = $1",
     [ended.id],
   )
   const events = { event: event.id, draft: draft.id, full: full.id, ended: ended.id, unknown }
-  const key = await row<{ id: string; family_id: string }>(
-    'select id, family_id from public.api_keys where prefix = $1',
-    [prefixOf(await organisation.key())],
-  )
-  const holder = { api_key_id: key.id, family_id: key.family_id, organisation_id: organisation.id }
-  return { organisation, events, types, holder, codes: [] as string[] }
+  return { organisation, events, types, holder }
 }
 
 type Registration = {
@@ -286,8 +281,8 @@ test('a batch of check-ins answers and does what they do one by one', patience(u
 })
 
 async function createDoor() {
-  const twin = await createTwin()
-  const event = await twin.organisation.event()
+  const { organisation, holder } = await createHolder()
+  const event = await organisation.event()
   const { id: pointId } = await row<{ id: string }>(
     "insert into public.check_in_points (event_id, name, admission) values ($1, 'Gate', 're_entry') returning id",
     [event.id],
@@ -295,9 +290,10 @@ async function createDoor() {
   const guests = [await event.guest(), await event.guest(), await event.guest()]
   const [cancelled, unpaid] = [await event.guest(), await event.payer()]
   await studio.query("update public.attendees set status = 'cancelled' where id = $1", [cancelled.attendeeId])
-  const elsewhere = await (await twin.organisation.event()).guest()
+  const elsewhere = await (await organisation.event()).guest()
   return {
-    ...twin,
+    organisation,
+    holder,
     eventId: event.id,
     pointId,
     valid: guests,

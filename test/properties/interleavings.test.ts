@@ -13,7 +13,7 @@ import { type Command, type Day, day } from './commands.ts'
 import { brokenRules } from './invariants.ts'
 import { expectProperty, patience } from './property.ts'
 
-const usualRuns = 15
+const usualRuns = 9
 
 /** An event for the day, with an order of each kind to begin with. */
 async function openDoors({ quantities, capacity, maxRedemptions, discount }: Day, send: Send): Promise<Known> {
@@ -83,7 +83,7 @@ async function watch(eventId: string, busy: Promise<unknown>): Promise<string[]>
   const broken: string[] = []
   while (isBusy && broken.length === 0) {
     broken.push(...(await invariantsBrokenBy(eventId)))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
   return broken
 }

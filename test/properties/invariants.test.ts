@@ -1,11 +1,11 @@
 // The invariants themselves: they hold for a correct event, and each rule is seen to fail.
 
 import type { PoolClient } from 'pg'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { row, studio } from '../support/database.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { during, row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { addOrder, pay } from '../support/studio.ts'
-import { brokenRules, type Rule, ruleNames } from './invariants.ts'
+import { brokenRules, brokenRulesOf, type Rule, ruleNames } from './invariants.ts'
 
 /** What the triggers would never let happen to the copies of the rows, and which rules ought to notice. */
 const wrongs: [sql: string, ...rules: Rule[]][] = [
@@ -184,12 +184,26 @@ test('an event that is right breaks no rule', async () => {
 })
 
 describe('what would be wrong is found:', () => {
+  let client: PoolClient
+  beforeAll(async () => {
+    client = await studio.connect()
+    await client.query('begin')
+    await copyTables(client)
+    await client.query('savepoint copied')
+  })
+  afterAll(async () => {
+    await client.query('rollback')
+    client.release()
+  })
+
   test.each(wrongs)('%s', async (sql, ...rules) => {
-    const broken = await withCopies(async (client) => {
+    try {
       await client.query(sql)
-      return brokenRules(eventId, client)
-    })
-    expect([...new Set(broken.map(({ rule }) => rule))].sort()).toEqual(rules.toSorted())
+      const broken = await brokenRulesOf(eventId, client, 'broken rules of copies')
+      expect([...new Set(broken.map(({ rule }) => rule))].sort()).toEqual(rules.toSorted())
+    } finally {
+      await client.query('rollback to copied')
+    }
   })
 })
 
@@ -198,20 +212,12 @@ test('every rule is seen to fail', () => {
 })
 
 /** Temporary tables stand before those of the same name in any schema, and have neither triggers nor constraints. */
-async function withCopies<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await studio.connect()
-  try {
-    await client.query('begin')
-    for (const table of tables) {
-      const column = table === 'events' ? 'id' : 'event_id'
-      await client.query(
-        `create temporary table ${table} on commit drop as select * from public.${table} where ${column} = '${eventId}'`,
-      )
-    }
-    return await work(client)
-  } finally {
-    await client.query('rollback')
-    client.release()
+async function copyTables(client: PoolClient): Promise<void> {
+  for (const table of tables) {
+    const column = table === 'events' ? 'id' : 'event_id'
+    await client.query(
+      `create temporary table ${table} on commit drop as select * from public.${table} where ${column} = '${eventId}'`,
+    )
   }
 }
 
@@ -219,7 +225,8 @@ test('a second entry that nothing judged is refused by the index, and without th
   const second = `insert into check_ins
     select (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid()))).* from public.check_ins c
     where c.event_id = $1 and c.admission_key is not null`
-  const broken = await withCopies(async (client) => {
+  const broken = await during(async (client) => {
+    await copyTables(client)
     // With the indexes of the table, and no trigger.
     await client.query('drop table pg_temp.check_ins')
     await client.query('create temporary table check_ins (like public.check_ins including indexes) on commit drop')
@@ -233,7 +240,7 @@ test('a second entry that nothing judged is refused by the index, and without th
     )
     await client.query(`drop index ${rows[0]?.name}`)
     await client.query(second, [eventId])
-    return brokenRules(eventId, client)
+    return brokenRulesOf(eventId, client)
   })
   expect(broken).toMatchObject([
     { rule: 'nobody came in twice at one point, on one day, without leaving where that lets in again' },

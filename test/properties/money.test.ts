@@ -18,7 +18,7 @@ import {
 } from './order-model.ts'
 import { expectProperty, patience } from './property.ts'
 
-const usualRuns = 16
+const usualRuns = 12
 const dearest = 100_000_000_000
 /** One payment may not be more; an order of fifty of the dearest tickets takes several. */
 const largestPayment = 1_000_000_000_000n

@@ -2,7 +2,7 @@
 
 import { row, studio } from '../support/database.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
-import { addOrder, edit, pay } from '../support/studio.ts'
+import { addOrder, edit, type Hand, pay } from '../support/studio.ts'
 import {
   type Cell,
   columnOf,
@@ -31,9 +31,9 @@ const guest =
     return it
   }
 
-const cancel = ({ id }: Guest) => edit('attendees', id, "status = 'cancelled'")
-const eventIs = (status: 'cancelled' | 'completed') => (it: Guest) =>
-  edit('events', it.event.id, 'status = $2', [status])
+const cancel = ({ id }: Guest, hand?: Hand) => edit('attendees', id, "status = 'cancelled'", [], hand)
+const eventIs = (status: 'cancelled' | 'completed') => (it: Guest, hand?: Hand) =>
+  edit('events', it.event.id, 'status = $2', [status], hand)
 
 async function scan({ event, id }: Guest) {
   const { code } = await row<{ code: string }>('select ticket_code as code from public.attendees where id = $1', [id])
@@ -63,12 +63,12 @@ const transitions = {
   'to active': {
     offered: false as const,
     rest: (send: Send, { id }: Guest) => send('PATCH', `/attendees/${id}`, { status: 'active' }),
-    sql: ({ id }: Guest) => edit('attendees', id, "status = 'active'"),
+    sql: ({ id }: Guest, hand: Hand) => edit('attendees', id, "status = 'active'", [], hand),
   },
   'to awaiting_payment': {
     offered: false as const,
     rest: (send: Send, { id }: Guest) => send('PATCH', `/attendees/${id}`, { status: 'awaiting_payment' }),
-    sql: ({ id }: Guest) => edit('attendees', id, "status = 'awaiting_payment'"),
+    sql: ({ id }: Guest, hand: Hand) => edit('attendees', id, "status = 'awaiting_payment'", [], hand),
   },
   'to cancelled': {
     rest: (send: Send, { id }: Guest) => send('POST', `/attendees/${id}/cancel`),
@@ -76,11 +76,11 @@ const transitions = {
   },
   'paying 20.00': {
     rest: (send: Send, { orderId }: Guest) => send('POST', `/orders/${orderId}/payments`, { amount: 2000 }),
-    sql: ({ orderId }: Guest) => pay(orderId, 2000),
+    sql: ({ orderId }: Guest, hand: Hand) => pay(orderId, 2000, hand),
   },
   'cancelling the order': {
     rest: (send: Send, { orderId }: Guest) => send('POST', `/orders/${orderId}/cancel`),
-    sql: ({ orderId }: Guest) => edit('orders', orderId, "status = 'cancelled'"),
+    sql: ({ orderId }: Guest, hand: Hand) => edit('orders', orderId, "status = 'cancelled'", [], hand),
   },
   'cancelling the event': {
     rest: (send: Send, { event }: Guest) => send('POST', `/events/${event.id}/cancel`),
@@ -92,11 +92,11 @@ const transitions = {
   },
   'reissuing the ticket': {
     rest: (send: Send, { id }: Guest) => send('PATCH', `/attendees/${id}`, { reissue_ticket: true }),
-    sql: ({ id }: Guest) => edit('attendees', id, 'ticket_code = null'),
+    sql: ({ id }: Guest, hand: Hand) => edit('attendees', id, 'ticket_code = null', [], hand),
   },
   'resending the ticket': {
     rest: (send: Send, { id }: Guest) => send('POST', `/attendees/${id}/ticket-email`),
-    sql: ({ id }: Guest) => edit('attendees', id, "ticket_email_status = 'queued'"),
+    sql: ({ id }: Guest, hand: Hand) => edit('attendees', id, "ticket_email_status = 'queued'", [], hand),
   },
 }
 

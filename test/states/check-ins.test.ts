@@ -1,17 +1,19 @@
 // The door: what becomes of a scan, by the status of the event and of the ticket; and what can be taken back.
 
 import { expect } from 'vitest'
-import { row } from '../support/database.ts'
+import { studio } from '../support/database.ts'
 import type { TestEvent, TestOrganisation } from '../support/organisation.ts'
 import type { RestAnswer } from '../support/rest.ts'
-import { edit } from '../support/studio.ts'
+import { edit, type Hand } from '../support/studio.ts'
 import { columnOf, done, refused, type Send, same, testStateMachine, unchanged } from './state-machine.ts'
 
 type Scanned = { id: string; reason: string | null }
 
-const scan = (event: TestEvent, code: string) =>
-  row<Scanned>('insert into public.check_ins (event_id, code) values ($1, $2) returning id, reason', [event.id, code])
-const undo = (id: string) => edit('check_ins', id, 'undone_at = now()')
+const scan = async (event: TestEvent, code: string, hand: Hand = studio) => {
+  const sql = 'insert into public.check_ins (event_id, code) values ($1, $2) returning id, reason'
+  return (await hand.query<Scanned>(sql, [event.id, code])).rows[0] as Scanned
+}
+const undo = (id: string, hand?: Hand) => edit('check_ins', id, 'undone_at = now()', [], hand)
 const setStatus = (table: 'events' | 'attendees', id: string, status: string) =>
   edit(table, id, 'status = $2', [status])
 
@@ -98,7 +100,7 @@ testStateMachine({
   transitions: {
     'scanning it': {
       rest: (send: Send, { event, code }: Door) => send('POST', '/check-ins', { event_id: event.id, code }),
-      sql: ({ event, code }: Door) => scan(event, code),
+      sql: ({ event, code }: Door, hand: Hand) => scan(event, code, hand),
       // A row of the log in SQL; over REST, the same row in an answer that is not 2xx.
       refusal: {
         rest: ({ status, body }: RestAnswer) => {
@@ -192,12 +194,12 @@ testStateMachine({
   transitions: {
     'undoing it': {
       rest: (send: Send, { id }: Scan) => send('POST', `/check-ins/${id}/undo`),
-      sql: ({ id }: Scan) => undo(id),
+      sql: ({ id }: Scan, hand: Hand) => undo(id, hand),
     },
     'undoing that': {
       offered: false,
       rest: (send, { id }) => send('DELETE', `/check-ins/${id}/undo`),
-      sql: ({ id }) => edit('check_ins', id, 'undone_at = null'),
+      sql: ({ id }, hand) => edit('check_ins', id, 'undone_at = null', [], hand),
     },
   },
   table: {

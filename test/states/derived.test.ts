@@ -8,7 +8,7 @@ import { TicketTypeSchema } from '../../src/operations/ticket-types.ts'
 import { row } from '../support/database.ts'
 import { createOrganisation, type TestEvent } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
-import { edit } from '../support/studio.ts'
+import { edit, inOneTransaction } from '../support/studio.ts'
 import { registering } from './registering.ts'
 
 const earlier = "now() - interval '1 hour'"
@@ -82,7 +82,9 @@ const machines: Derived[] = [
       )
       await edit('ticket_types', ticketTypeId, 'price = 3000')
       await edit('events', eventId, "status = 'published'")
-      await registering({ payment_method: 'invoice', promo_code: 'HALF' }).sql({ event })
+      await inOneTransaction((hand) =>
+        registering({ payment_method: 'invoice', promo_code: 'HALF' }).sql({ event }, hand),
+      )
       return { id, path: `/promo-codes/${id}`, list: `/events/${eventId}/promo-codes` }
     },
     steps: [

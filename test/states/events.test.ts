@@ -29,7 +29,7 @@ const set = (assignments: string) => (event: TestEvent) => edit('events', event.
 
 const verb = (name: string, status: string): Interfaces<Subject> => ({
   rest: (send, { event }) => send('POST', `/events/${event.id}/${name}`),
-  sql: ({ event }) => edit('events', event.id, 'status = $2', [status]),
+  sql: ({ event }, hand) => edit('events', event.id, 'status = $2', [status], hand),
 })
 
 const published = done({ 'event.status': 'published', 'event.published_at': 'set' })
@@ -108,7 +108,7 @@ testStateMachine({
     'to completed': verb('complete', 'completed'),
     deletion: {
       rest: (send, { event }) => send('DELETE', `/events/${event.id}`),
-      sql: ({ event }) => remove('events', event.id),
+      sql: ({ event }, hand) => remove('events', event.id, hand),
     },
   },
   table: {

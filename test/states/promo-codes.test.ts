@@ -3,7 +3,7 @@
 import { PromoCodeSchema } from '../../src/operations/promo-codes.ts'
 import { row } from '../support/database.ts'
 import type { TestOrganisation } from '../support/organisation.ts'
-import { edit } from '../support/studio.ts'
+import { edit, inOneTransaction } from '../support/studio.ts'
 import { registeredGuest, registeredPayer, registering } from './registering.ts'
 import { columnOf, done, type Interfaces, refused, type Subject, testStateMachine, unchanged } from './state-machine.ts'
 
@@ -22,7 +22,7 @@ const promoCodeThat =
       'insert into public.promo_codes (event_id, code, percent_off) values ($1, $2, 50) returning id',
       [event.id, terms.promo_code],
     )
-    await registering(terms).sql({ event })
+    await inOneTransaction((hand) => registering(terms).sql({ event }, hand))
     const attendee = await row<{ id: string }>('select id from public.attendees where event_id = $1', [event.id])
     if (assignments) await edit('promo_codes', id, assignments)
     return { event, id, attendeeId: attendee.id }
@@ -53,7 +53,7 @@ const states = {
 
 const setTo = (status: string): Interfaces<Coded> => ({
   rest: (send, { id }) => send('PATCH', `/promo-codes/${id}`, { status }),
-  sql: ({ id }) => edit('promo_codes', id, 'status = $2', [status]),
+  sql: ({ id }, hand) => edit('promo_codes', id, 'status = $2', [status], hand),
 })
 
 /** The use that the ticket had is free again, whatever the code is good for by now. */
@@ -112,7 +112,7 @@ testStateMachine({
     'registering with it': registering(terms),
     'cancelling the ticket that has it': {
       rest: (send, { attendeeId }) => send('POST', `/attendees/${attendeeId}/cancel`),
-      sql: ({ attendeeId }) => edit('attendees', attendeeId, "status = 'cancelled'"),
+      sql: ({ attendeeId }, hand) => edit('attendees', attendeeId, "status = 'cancelled'", [], hand),
     },
   },
   table: {

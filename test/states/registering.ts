@@ -1,7 +1,7 @@
-// Registering somebody, through both interfaces: one operation over REST, an order and its attendee in Studio.
+// Registering somebody, through both interfaces: one operation over REST, an order and its attendee in one transaction in Studio.
 
 import type { Changes } from './snapshot.ts'
-import { done, type Interfaces, inOneTransaction, type Subject } from './state-machine.ts'
+import { done, type Interfaces, type Subject } from './state-machine.ts'
 
 type Terms = { payment_method?: 'invoice'; promo_code?: string }
 
@@ -14,19 +14,18 @@ export const registering = (terms: Terms = {}): Interfaces<Subject> => ({
       email: 'guest@example.com',
       ...terms,
     }),
-  sql: ({ event }) =>
-    inOneTransaction(async (query) => {
-      const { rows } = await query<{ id: string }>(
-        `insert into public.orders (event_id, name, email, payment_method, promo_code)
-         values ($1, 'Guest', 'guest@example.com', $2, $3) returning id`,
-        [event.id, terms.payment_method, terms.promo_code],
-      )
-      await query(
-        `insert into public.attendees (order_id, ticket_type_id, name, email)
-         values ($1, $2, 'Guest', 'guest@example.com')`,
-        [rows[0]?.id, event.ticketTypeId],
-      )
-    }),
+  sql: async ({ event }, hand) => {
+    const { rows } = await hand.query<{ id: string }>(
+      `insert into public.orders (event_id, name, email, payment_method, promo_code)
+       values ($1, 'Guest', 'guest@example.com', $2, $3) returning id`,
+      [event.id, terms.payment_method, terms.promo_code],
+    )
+    await hand.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email)
+       values ($1, $2, 'Guest', 'guest@example.com')`,
+      [rows[0]?.id, event.ticketTypeId],
+    )
+  },
 })
 
 /** What it adds, where so many had registered before. */

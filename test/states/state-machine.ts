@@ -1,10 +1,11 @@
-// Makes a test of each state and each transition: arranges the object, acts over REST with an API key; arranges it anew, acts by SQL in
-// the role that Studio uses; and compares both with one table and with each other.
+// Makes a test of each state and each transition: acts on an object by SQL in the role that Studio uses, takes that back, acts on the same
+// object over REST with an API key; and compares both with one table and with each other.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../support/database.ts'
+import { during, refusalOf, row } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
+import type { Hand } from '../support/studio.ts'
 import {
   type Changes,
   changesBetween,
@@ -58,7 +59,7 @@ export function same(title: string, verdict: Verdict): Cell {
 /** One transition, through both interfaces. */
 export type Interfaces<S> = {
   rest: (send: Send, it: S) => Promise<RestAnswer>
-  sql: (it: S) => Promise<unknown>
+  sql: (it: S, hand: Hand) => Promise<unknown>
   /** False: no operation does this. What comes nearest is asked for nevertheless, and no route or no field takes it. The
    * table then says what SQL does. */
   offered?: false
@@ -122,6 +123,17 @@ export function testStateMachine<S extends Subject, State extends string, Transi
     })
 
     describe.each(states)('that is %s:', (state) => {
+      const arrange = async (): Promise<Arranged<S>> => {
+        const it = await machine.states[state](organisation)
+        const before = await snapshotOf(it)
+        for (const [i, { read }] of machine.dimensions.entries()) {
+          expect(await read(it, before, send), 'the state that was arranged').toBe(wordsOf(state)[i])
+        }
+        return { it, before }
+      }
+      /** What no cell has changed yet. */
+      let untouched: Arranged<S> | undefined
+
       test.each(
         transitions.map((transition) => ({
           transition,
@@ -129,19 +141,12 @@ export function testStateMachine<S extends Subject, State extends string, Transi
           interfaces: machine.transitions[transition],
         })),
       )('$transition $cell.title', async ({ cell, interfaces }) => {
-        const arrange = async () => {
-          const it = await machine.states[state](organisation)
-          const before = await snapshotOf(it)
-          for (const [i, { read }] of machine.dimensions.entries()) {
-            expect(await read(it, before, send), 'the state that was arranged').toBe(wordsOf(state)[i])
-          }
-          return { it, before }
-        }
-        // Two objects, two interfaces, and nothing that one could see of the other: they may go at once.
-        const [overRest, inStudio] = await Promise.all([
-          arrange().then((arranged) => throughRest(interfaces, arranged, send)),
-          arrange().then((arranged) => throughSql(interfaces, arranged)),
-        ])
+        const { it, before } = untouched ?? (await arrange())
+        // Whatever fails from here on, the next cell has an object of its own.
+        untouched = undefined
+        const inStudio = await throughSql(interfaces, { it, before })
+        const { after, ...overRest } = await throughRest(interfaces, { it, before }, send)
+        if (Object.keys(overRest.changes).length === 0) untouched = { it, before: after }
         expectVerdict(inStudio, cell.sql, 'by SQL')
         if (interfaces.offered === false) {
           expect([404, 405, 422], 'no operation takes it').toContain(overRest.refusal?.status)
@@ -181,33 +186,39 @@ async function throughRest<S extends Subject>(
   interfaces: Interfaces<S>,
   { it, before }: Arranged<S>,
   send: Send,
-): Promise<Verdict> {
+): Promise<Verdict & { after: Snapshot }> {
   const answer = await interfaces.rest(send, it)
   const after = await snapshotOf(it)
   const { status, body } = answer
   if (status < 300 && body.data.deleted) expect(after.has(body.data.id)).toBe(false)
   else if (status < 300) expectToShow(body.data, after)
-  if (interfaces.refusal) return verdict(interfaces.refusal.rest(answer), before, after)
+  if (interfaces.refusal) return { ...verdict(interfaces.refusal.rest(answer), before, after), after }
   const { code, param, details } = body.error ?? {}
-  return verdict(status < 300 ? null : { status, code, param, details }, before, after)
+  return { ...verdict(status < 300 ? null : { status, code, param, details }, before, after), after }
 }
 
+/** In a transaction that is rolled back, once its deferred triggers have had their say. */
 async function throughSql<S extends Subject>(interfaces: Interfaces<S>, { it, before }: Arranged<S>): Promise<Verdict> {
-  let refusal: ApiError | null = null
-  try {
-    const result = await interfaces.sql(it)
-    if (interfaces.refusal) refusal = interfaces.refusal.sql(result)
-  } catch (error) {
-    const { sqlstate, ...said } = await refusalOf(Promise.reject(error))
-    // Anything but a rule that says no is a broken test.
-    if (!sqlstate.startsWith('PT')) throw error
-    refusal = { status: Number(sqlstate.slice(2)), ...said }
-  }
-  return verdict(refusal, before, await snapshotOf(it))
+  return during(async (client) => {
+    let refusal: ApiError | null = null
+    await client.query('savepoint before')
+    try {
+      const result = await interfaces.sql(it, client)
+      await client.query('set constraints all immediate')
+      if (interfaces.refusal) refusal = interfaces.refusal.sql(result)
+    } catch (error) {
+      const { sqlstate, ...said } = await refusalOf(Promise.reject(error))
+      // Anything but a rule that says no is a broken test.
+      if (!sqlstate.startsWith('PT')) throw error
+      refusal = { status: Number(sqlstate.slice(2)), ...said }
+      await client.query('rollback to before')
+    }
+    return verdict(refusal, before, await snapshotOf(it, client))
+  })
 }
 
-async function snapshotOf({ event, elsewhere }: Subject): Promise<Snapshot> {
-  const snapshot = await takeSnapshot(event.id, ...(elsewhere ? [elsewhere.id] : []))
+async function snapshotOf({ event, elsewhere }: Subject, hand?: Hand): Promise<Snapshot> {
+  const snapshot = await takeSnapshot([event.id, ...(elsewhere ? [elsewhere.id] : [])], hand)
   expectExactCounts(snapshot)
   return snapshot
 }
@@ -216,19 +227,3 @@ const verdict = (refusal: ApiError | null, before: Snapshot, after: Snapshot): V
   refusal: refusal && { ...refusal, details: named(refusal.details, after) },
   changes: changesBetween(before, after),
 })
-
-/** Several statements that stand or fall together, as in the SQL editor. */
-export async function inOneTransaction<T>(work: (query: typeof studio.query) => Promise<T>): Promise<T> {
-  const client = await studio.connect()
-  try {
-    await client.query('begin')
-    const result = await work(client.query.bind(client) as typeof studio.query)
-    await client.query('commit')
-    return result
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  } finally {
-    client.release()
-  }
-}

@@ -46,7 +46,7 @@ const states = {
 
 const setTo = (status: string): Interfaces<Subject> => ({
   rest: (send, it) => send('PATCH', `/ticket-types/${idOf(it)}`, { status }),
-  sql: (it) => edit('ticket_types', idOf(it), 'status = $2', [status]),
+  sql: (it, hand) => edit('ticket_types', idOf(it), 'status = $2', [status], hand),
 })
 
 // A change of fields over REST is a save, as in Studio: from a status to itself it is not refused, and does nothing.

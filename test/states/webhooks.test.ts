@@ -1,10 +1,11 @@
 // Webhook endpoints and deliveries: disabled and enabled, and made pending once more, over REST and by SQL with the same outcome.
 
 import { describe, expect, test } from 'vitest'
-import { refusalOf, row, studio } from '../support/database.ts'
+import { during, refusalOf, row, studio } from '../support/database.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { fanOut } from '../support/outbox.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
+import type { Hand } from '../support/studio.ts'
 
 type Subject = { organisation: TestOrganisation; endpointId: string; deliveryId: string; key: string }
 
@@ -27,13 +28,24 @@ async function arrange(endpoint: string, delivery: string): Promise<Subject> {
   return { organisation, endpointId, deliveryId, key: await organisation.key() }
 }
 
-const takeSnapshot = ({ endpointId, deliveryId }: Subject) =>
-  row(
+async function takeSnapshot({ endpointId, deliveryId }: Subject, hand: Hand = studio) {
+  const { rows } = await hand.query(
     `select w.status as endpoint, d.status as delivery, d.attempts, d.next_attempt_at is not null as due,
        (select count(*)::int from public.webhook_deliveries t where t.webhook_endpoint_id = w.id) as deliveries
      from public.webhook_endpoints w join public.webhook_deliveries d on d.id = $2 where w.id = $1`,
     [endpointId, deliveryId],
   )
+  return rows[0]
+}
+
+/** What an edit in Studio changes, which is taken back: the same object is for REST then. */
+const inStudio = (it: Subject, sql: string, values: unknown[]) =>
+  during(async (client) => {
+    await client.query('savepoint before')
+    const refusal = await codeOfSql(client.query(sql, values))
+    if (refusal !== null) await client.query('rollback to before')
+    return { refusal, after: await takeSnapshot(it, client) }
+  })
 
 const codeOf = ({ status, body }: RestAnswer) => (status < 300 ? null : `${status} ${body.error.code}`)
 const codeOfSql = async (work: Promise<unknown>) => {
@@ -58,18 +70,13 @@ test('every status there is is walked', async () => {
 
 describe.each(endpointStatuses)('an endpoint that is %s', (from) => {
   test.each(endpointStatuses)('may be set to %s, and its deliveries wait', async (to) => {
-    const [overRest, inStudio] = [await arrange(from, 'pending'), await arrange(from, 'pending')]
-    const answer = await rest(overRest.key)('PATCH', `/webhook-endpoints/${overRest.endpointId}`, { status: to })
-    await studio.query('update public.webhook_endpoints set status = $2 where id = $1', [inStudio.endpointId, to])
+    const it = await arrange(from, 'pending')
+    const expected = { endpoint: to, delivery: 'pending', attempts: 3, due: true, deliveries: 1 }
+    const update = 'update public.webhook_endpoints set status = $2 where id = $1'
+    expect(await inStudio(it, update, [it.endpointId, to])).toEqual({ refusal: null, after: expected })
+    const answer = await rest(it.key)('PATCH', `/webhook-endpoints/${it.endpointId}`, { status: to })
     expect(codeOf(answer)).toBeNull()
-    expect(await takeSnapshot(overRest)).toEqual({
-      endpoint: to,
-      delivery: 'pending',
-      attempts: 3,
-      due: true,
-      deliveries: 1,
-    })
-    expect(await takeSnapshot(inStudio)).toEqual(await takeSnapshot(overRest))
+    expect(await takeSnapshot(it)).toEqual(expected)
   })
 
   test('is tested only while it is enabled; in Studio there is nothing to test it with', async () => {
@@ -82,18 +89,18 @@ describe.each(endpointStatuses)('an endpoint that is %s', (from) => {
   test.each(deliveryStatuses)(
     'has a delivery that is %s made pending once more while it is enabled',
     async (delivery) => {
-      const [overRest, inStudio] = [await arrange(from, delivery), await arrange(from, delivery)]
-      const answer = await rest(overRest.key)('POST', `/webhook-deliveries/${overRest.deliveryId}/redeliver`)
-      const refusal = await codeOfSql(
-        studio.query("update public.webhook_deliveries set status = 'pending' where id = $1", [inStudio.deliveryId]),
-      )
+      const it = await arrange(from, delivery)
       const untouched = { endpoint: from, delivery, attempts: 3, due: delivery === 'pending', deliveries: 1 }
       const pending = { ...untouched, delivery: 'pending', attempts: 0, due: true }
-      expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
-      expect(await takeSnapshot(overRest)).toEqual(from === 'enabled' ? pending : untouched)
+      const update = "update public.webhook_deliveries set status = 'pending' where id = $1"
       // A row that is saved as it is asks for nothing: it neither is refused nor starts anew.
-      expect(refusal).toBe(from === 'enabled' || delivery === 'pending' ? null : disabled)
-      expect(await takeSnapshot(inStudio)).toEqual(from === 'enabled' && delivery !== 'pending' ? pending : untouched)
+      expect(await inStudio(it, update, [it.deliveryId])).toEqual({
+        refusal: from === 'enabled' || delivery === 'pending' ? null : disabled,
+        after: from === 'enabled' && delivery !== 'pending' ? pending : untouched,
+      })
+      const answer = await rest(it.key)('POST', `/webhook-deliveries/${it.deliveryId}/redeliver`)
+      expect(codeOf(answer)).toBe(from === 'enabled' ? null : disabled)
+      expect(await takeSnapshot(it)).toEqual(from === 'enabled' ? pending : untouched)
     },
   )
 

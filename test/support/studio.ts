@@ -1,6 +1,7 @@
 // What an organiser does to a row in Studio: add one, edit some columns, look.
 
 import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
 import { refusalOf, row, studio } from './database.ts'
 import type { TestEvent } from './organisation.ts'
 
@@ -15,14 +16,18 @@ type Table =
   | 'api_keys'
   | 'webhook_endpoints'
 
+/** What runs a statement: any connection, or one that is in a transaction. */
+export type Hand = Pick<pg.ClientBase, 'query'>
+
 /** `edit('orders', id, 'name = $2', ['Mary'])`; the id is $1. */
-export const edit = (table: Table, id: string, assignments: string, values: unknown[] = []) =>
-  studio.query(`update public.${table} set ${assignments} where id = $1`, [id, ...values])
+export const edit = (table: Table, id: string, assignments: string, values: unknown[] = [], hand: Hand = studio) =>
+  hand.query(`update public.${table} set ${assignments} where id = $1`, [id, ...values])
 
 /** What refused the edit. */
 export const refusalOfEdit = (...args: Parameters<typeof edit>) => refusalOf(edit(...args))
 
-export const remove = (table: Table, id: string) => studio.query(`delete from public.${table} where id = $1`, [id])
+export const remove = (table: Table, id: string, hand: Hand = studio) =>
+  hand.query(`delete from public.${table} where id = $1`, [id])
 
 /** `read('orders', id, 'status', 'amount_paid')` */
 export const read = (table: Table, id: string, ...columns: string[]) =>
@@ -59,8 +64,8 @@ export async function addPromoCode(event: TestEvent, percentOff: number): Promis
 }
 
 /** Money that came in, in minor units. */
-export const pay = (orderId: string, amount: number) =>
-  studio.query('insert into public.payments (order_id, amount) values ($1, $2)', [orderId, amount])
+export const pay = (orderId: string, amount: number, hand: Hand = studio) =>
+  hand.query('insert into public.payments (order_id, amount) values ($1, $2)', [orderId, amount])
 
 export async function addAttendee(orderId: string, ticketTypeId: string): Promise<string> {
   const { id } = await row<{ id: string }>(
@@ -69,4 +74,20 @@ export async function addAttendee(orderId: string, ticketTypeId: string): Promis
     [orderId, ticketTypeId],
   )
   return id
+}
+
+/** Statements that stand or fall together, as in the SQL editor. */
+export async function inOneTransaction<T>(work: (hand: Hand) => Promise<T>): Promise<T> {
+  const client = await studio.connect()
+  try {
+    await client.query('begin')
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    await client.query('rollback')
+    throw error
+  } finally {
+    client.release()
+  }
 }
