@@ -3,10 +3,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { PendingWebhook as Pending } from '../../src/courier/send-webhook.ts'
 import { studio } from '../support/database.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { addEndpoint, fanOut, lockOutbox } from '../support/outbox.ts'
 import { first, rolledBack } from './as-courier.ts'
 
@@ -34,11 +34,18 @@ async function addEndpoints(organisationId: string, count: number): Promise<stri
   return rows.map(({ id }) => id)
 }
 
+// Of all tests that change it in a transaction only, which is rolled back.
+let organisation: TestOrganisation
+let event: TestEvent
+let endpointId: string
+beforeAll(async () => {
+  organisation = await createOrganisation()
+  event = await organisation.event()
+  endpointId = await addEndpoint(organisation.id, ['order.created'])
+})
+
 /** An organisation with one endpoint that is subscribed to new orders, and so many of those. */
 async function withCourier(orders: number, work: (courier: CourierFixture) => Promise<void>): Promise<void> {
-  const organisation = await createOrganisation()
-  const event = await organisation.event()
-  const endpointId = await addEndpoint(organisation.id, ['order.created'])
   await rolledBack(async (client, asCourier) => {
     // Nothing else becomes pending or settled meanwhile.
     await lockOutbox(client)
