@@ -13,7 +13,7 @@ const longest = [
   'http/docs-page',
   'http/ticket-page-browser',
   'http/key-attempts',
-  'courier/loopback',
+  'courier/end-to-end',
   'courier/find-addresses',
   'cli/',
   'courier/edge-function',

@@ -44,18 +44,31 @@ export function eventTime({ starts_at, ends_at, timezone }: Times, words = engli
 
 /** A day, such as 7 May 2027, in a zone. */
 export const dayOf = (instant: string, timezone: string, locale: string): string =>
-  new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: knownZone(timezone) }).format(new Date(instant))
+  formatOf(locale, { dateStyle: 'long', timeZone: knownZone(timezone) }).format(new Date(instant))
 
 /** A day and time, such as 7 May 2027 at 23:59, in a zone. */
 export const momentOf = (instant: string, timezone: string, locale: string): string =>
-  new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: knownZone(timezone) }).format(
-    new Date(instant),
-  )
+  formatOf(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: knownZone(timezone) }).format(new Date(instant))
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+// An event of one zone and language needs eight.
+const maxFormats = 200
+
+/** Kept: making one takes longer than all the rest of composing an e-mail. */
+function formatOf(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = JSON.stringify([locale, options])
+  const known = formats.get(key)
+  if (known !== undefined) return known
+  const format = new Intl.DateTimeFormat(locale, options)
+  if (formats.size >= maxFormats) formats.clear()
+  formats.set(key, format)
+  return format
+}
 
 // Postgres knows zone names that Node does not, such as posix/Europe/Berlin. UTC is less convenient, but correct and named.
 function knownZone(timeZone: string): string {
   try {
-    new Intl.DateTimeFormat('en-GB', { timeZone })
+    formatOf('en-GB', { timeZone })
     return timeZone
   } catch {
     return 'UTC'
@@ -67,7 +80,7 @@ function localTime(instant: string, timeZone: string, locale: string) {
   const date = (names: 'long' | 'short') =>
     dateOf(moment, locale, { timeZone, weekday: names, day: 'numeric', month: names, year: 'numeric' })
   // Hours and offsets are written alike in all languages.
-  const clock = new Intl.DateTimeFormat('en-GB', {
+  const clock = formatOf('en-GB', {
     timeZone,
     hour: '2-digit',
     minute: '2-digit',
@@ -86,7 +99,7 @@ function localTime(instant: string, timeZone: string, locale: string) {
 
 /** British English is written without a comma after the weekday, where ICU sets one or not. */
 function dateOf(moment: Date, locale: string, options: Intl.DateTimeFormatOptions): string {
-  const text = new Intl.DateTimeFormat(locale, options).format(moment)
+  const text = formatOf(locale, options).format(moment)
   return locale.startsWith('en') ? text.replace(',', '') : text
 }
 

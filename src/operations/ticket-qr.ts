@@ -2,16 +2,26 @@
 
 import qrcode from 'qrcode'
 import type { Picture } from '../operation.ts'
+import { blackAndWhitePng } from './black-and-white-png.ts'
 
 // Level M survives a crease or a smudge; ISO/IEC 18004 requires a margin of four modules.
-const options = { errorCorrectionLevel: 'M', margin: 4 } as const
+const [errorCorrectionLevel, margin, width] = ['M', 4, 480] as const
 
 const codeOf = (data: unknown) => (data as { ticket_code: string }).ticket_code
 
 export const qrPictures = {
-  png: {
-    mediaType: 'image/png',
-    draw: (data) => qrcode.toBuffer(codeOf(data), { ...options, type: 'png', width: 480 }),
+  png: { mediaType: 'image/png', draw: async (data) => pngOf(codeOf(data)) },
+  svg: {
+    mediaType: 'image/svg+xml',
+    draw: (data) => qrcode.toString(codeOf(data), { errorCorrectionLevel, margin, type: 'svg' }),
   },
-  svg: { mediaType: 'image/svg+xml', draw: (data) => qrcode.toString(codeOf(data), { ...options, type: 'svg' }) },
 } satisfies Record<string, Picture>
+
+function pngOf(code: string): Buffer {
+  const { modules } = qrcode.create(code, { errorCorrectionLevel })
+  const isInside = (place: number) => place >= margin && place < modules.size + margin
+  return blackAndWhitePng(
+    { pixels: width, squares: modules.size + 2 * margin },
+    (row, column) => isInside(row) && isInside(column) && modules.get(row - margin, column - margin) !== 0,
+  )
+}

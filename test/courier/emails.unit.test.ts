@@ -58,10 +58,10 @@ describe.each([...locales])('in %s', (locale) => {
 
 describe('hostile text', () => {
   test.each(kinds)('changes nothing but what is read, in %s', async (kind) => {
+    const harmless = structureOf((await composeEmail(pendingEmails('en', 'A')[kind], sender)).html)
     for (const text of Object.values(hostileNames)) {
       const email = await composeEmail(pendingEmails('en', text)[kind], sender)
-      const harmless = await composeEmail(pendingEmails('en', 'A')[kind], sender)
-      expect(structureOf(email.html)).toEqual(structureOf(harmless.html))
+      expect(structureOf(email.html)).toEqual(harmless)
       expect(`${email.subject}${email.from.name}${email.to.name}`).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)
     }
   })

@@ -11,7 +11,14 @@ export type Received = Email & { envelope: { from: string; to: string[] }; raw: 
 /** An answer that refuses: `refuse(550, 'No such user')`. */
 export const refuse = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode })
 
-export async function startMailServer(options: SMTPServerOptions = {}) {
+/** Until the test ends. */
+export async function startMailServer(options?: SMTPServerOptions) {
+  const server = await openMailServer(options)
+  onTestFinished(server.close)
+  return server
+}
+
+export async function openMailServer(options: SMTPServerOptions = {}) {
   const received: Received[] = []
   let connections = 0
   const server = new SMTPServer({
@@ -37,7 +44,12 @@ export async function startMailServer(options: SMTPServerOptions = {}) {
   server.on('error', () => {})
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
-  onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
   const { port } = server.server.address() as AddressInfo
-  return { url: `smtp://127.0.0.1:${port}`, port, received, connections: () => connections }
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    port,
+    received,
+    connections: () => connections,
+    close: () => new Promise<void>((resolve) => server.close(resolve)),
+  }
 }

@@ -58,7 +58,8 @@ test('hands Postmark the whole e-mail, and answers the id that its webhooks will
     ['lange-nacht.ics', 'text/calendar; charset=utf-8; method=PUBLISH', null],
   ])
   const [inline, saved] = (Attachments ?? []).map(({ Content }) => Buffer.from(Content, 'base64'))
-  expect([inline, saved].map((picture) => readPng(picture as Buffer))).toEqual(['7K3MQ9ZTB2XW4D8H', '7K3MQ9ZTB2XW4D8H'])
+  expect(saved).toEqual(inline)
+  expect(readPng(inline as Buffer)).toBe('7K3MQ9ZTB2XW4D8H')
 })
 
 test('without an address for replies there is none', async () => {

@@ -2,12 +2,12 @@
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { SMTPServerOptions } from 'smtp-server'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { MailError, openMail } from '../../src/courier/mail/index.ts'
 import { readPng } from '../support/qr.ts'
 import { hostileNames } from './hostile.ts'
-import { refuse, startMailServer } from './mail-server.ts'
+import { openMailServer, refuse, startMailServer } from './mail-server.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
 function openSmtp(url: string) {
@@ -58,11 +58,8 @@ test('arrives whole: headers, text, HTML with its picture, and both files', asyn
   ])
   expect(email.html).toContain(`cid:${inline?.contentId?.replace(/^<|>$/g, '')}"`)
   expect(calendar?.method).toBe('PUBLISH')
-  const bytes = (content: string | ArrayBuffer | Uint8Array = '') => Buffer.from(content as ArrayBuffer)
-  expect([inline, saved].map((picture) => readPng(bytes(picture?.content)))).toEqual([
-    '7K3MQ9ZTB2XW4D8H',
-    '7K3MQ9ZTB2XW4D8H',
-  ])
+  expect(saved?.content).toEqual(inline?.content)
+  expect(readPng(Buffer.from(inline?.content as ArrayBuffer))).toBe('7K3MQ9ZTB2XW4D8H')
   // In base64, so that no server changes its line breaks.
   expect(arrived?.raw.replace(/\r\n/g, '')).toContain(email.attachments[2]?.content.toString('base64'))
 })
@@ -90,6 +87,17 @@ test('an address at a domain with an umlaut is written so that every server unde
 })
 
 describe('hostile text never reaches another header or another recipient', () => {
+  let harmlessHeaders: string[]
+  beforeAll(async () => {
+    const { url, received, close } = await openMailServer()
+    const mail = openMail({ smtpUrl: url })
+    await mail.send(await anEmail())
+    await mail.close()
+    await close()
+    harmlessHeaders = (received[0]?.headers ?? []).map(({ key }) => key)
+    expect(harmlessHeaders).toContain('subject')
+  })
+
   test.each(Object.entries(hostileNames))('%s', async (_, text) => {
     const { mail, received } = await serve()
     const changes = { organisation: { name: text }, event: { name: text }, attendee: { name: text } }
@@ -102,12 +110,11 @@ describe('hostile text never reaches another header or another recipient', () =>
       to: { ...email.to, name: text },
       replyTo: { name: text, address: sender },
     }
-    await mail.send(await anEmail())
     await mail.send(email)
     await mail.send(raw)
-    const [harmless, ...hostile] = received
+    const hostile = received
     for (const arrived of hostile) {
-      expect(arrived.headers.map(({ key }) => key)).toEqual(harmless?.headers.map(({ key }) => key))
+      expect(arrived.headers.map(({ key }) => key)).toEqual(harmlessHeaders)
       expect(arrived.envelope).toEqual({ from: sender, to: ['ada@engines.example'] })
       expect(arrived.to?.map(({ address }) => address)).toEqual(['ada@engines.example'])
       expect([arrived.bcc, arrived.cc]).toEqual([undefined, undefined])

@@ -61,7 +61,7 @@ const names = (pending: Pending[]) => pending.map(({ organisation }) => organisa
 test('one e-mail of an organisation is claimed next, whatever another has queued before it', async () => {
   await among(2, async (client, asCourier, [many, one]) => {
     if (!many || !one) throw new Error('two were made')
-    await queue(client, many.organisation, many.attendeeId, 3000, 600)
+    await queue(client, many.organisation, many.attendeeId, 500, 600)
     const [first, ...rest] = await claim(asCourier, 4)
     expect(names([first as Pending, ...rest])).toEqual(Array(4).fill(many.organisation.slug))
     await queue(client, one.organisation, one.attendeeId, 1, 0)
@@ -100,10 +100,10 @@ test('where every organisation has a backlog, each has its turn before one has a
 
 test.each([
   ['nothing', 0, 0],
-  ['what was sent', 5000, 0],
-  ['what is queued', 0, 20_000],
+  ['what was sent', 2000, 0],
+  ['what is queued', 0, 6_000],
 ])(
-  'a claim reads a few rows of an organisation that has 20,000 due, where the statistics know of %s',
+  'a claim reads a few rows of an organisation that has 6,000 due, where the statistics know of %s',
   async (_what, sent, known) => {
     await among(2, async (client, asCourier, [many, one]) => {
       if (!many || !one) throw new Error('two were made')
@@ -114,7 +114,7 @@ test.each([
       )
       await queue(client, many.organisation, many.attendeeId, known, 600)
       await client.query('analyze public.emails')
-      await queue(client, many.organisation, many.attendeeId, 20_000 - known, 600)
+      await queue(client, many.organisation, many.attendeeId, 6_000 - known, 600)
       await queue(client, one.organisation, one.attendeeId, 1, 0)
       const read = async () =>
         Number(

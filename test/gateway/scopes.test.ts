@@ -1,13 +1,13 @@
 // What a key may do: its scopes as they are now, whatever the gateway remembers of them.
 
-import { expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { restRequestOf } from '../../scripts/support/rest-request.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { type Scope, scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
 import { studio } from '../support/database.ts'
 import { examples } from '../support/operation-arguments.ts'
-import { createOrganisation } from '../support/organisation.ts'
+import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 
 const scoped = operations.flatMap(({ name, scope }) => (scope === null ? [] : [{ name, scope }]))
@@ -24,22 +24,27 @@ async function arrange(...chosen: Scope[]) {
   const organisation = await createOrganisation()
   const event = await organisation.event()
   const key = await organisation.key(...chosen)
-  const send = async (name: string) => {
-    const { method, path, body, headers } = restRequestOf(name, (await examples[name]?.(event)) ?? {})
-    return rest(key)(method, path, body, headers)
-  }
-  return { event, key, send }
+  return { event, key, send: (name: string) => sendExample(key, name, event) }
+}
+
+async function sendExample(key: string, name: string, event: TestEvent): Promise<RestAnswer> {
+  const { method, path, body, headers } = restRequestOf(name, (await examples[name]?.(event)) ?? {})
+  return rest(key)(method, path, body, headers)
 }
 
 const allBut = (scope: Scope) => scopes.filter((s) => s !== scope)
 
-test.each(scoped)('$name is refused to a key that has every scope but $scope', async ({ name, scope }) => {
-  const { event, send } = await arrange(...allBut(scope))
-  const sold = await event.sold()
-  const answer = await send(name)
-  expectMissing(scope, answer)
-  expect(answer.body.error.message).toContain(scope)
-  if (name === 'register_attendee') expect(await event.sold()).toBe(sold)
+// Without any input, which is looked at later.
+test.each(scopes)('what needs %s is refused to a key that has every other scope', async (scope) => {
+  const key = await (await createOrganisation()).key(...allBut(scope))
+  const needing = operations.filter((operation) => operation.scope === scope)
+  expect(needing.length).toBeGreaterThan(0)
+  for (const { method, path } of needing) {
+    const ids = path.replaceAll(/\{\w+\}/g, '01a1fa45-8fac-7c28-a535-aaa9447abaa9')
+    const answer = await rest(key)(method, ids, method === 'GET' ? undefined : {})
+    expectMissing(scope, answer)
+    expect(answer.body.error.message).toContain(scope)
+  }
 })
 
 // A subscription needs the scope that reads its objects: what the endpoints of the examples are subscribed to.
@@ -50,9 +55,23 @@ const toRead: Record<string, Scope[]> = {
   redeliver_webhook: ['orders:read'],
 }
 
-test.each(scoped)('$name needs nothing but $scope, and to read what it tells of', async ({ name, scope }) => {
-  const { send } = await arrange(scope, ...(toRead[name] ?? []))
-  expect((await send(name)).status).toBeLessThan(300)
+describe('with one scope', () => {
+  let organisation: TestOrganisation
+  beforeAll(async () => {
+    organisation = await createOrganisation()
+  })
+
+  test.each(scoped)('$name needs nothing but $scope, and to read what it tells of', async ({ name, scope }) => {
+    const key = await keyWith(scope, ...(toRead[name] ?? []))
+    expect((await sendExample(key, name, await organisation.event())).status).toBeLessThan(300)
+  })
+
+  const keys = new Map<string, Promise<string>>()
+  const keyWith = (...chosen: Scope[]) => {
+    const known = keys.get(`${chosen}`) ?? organisation.key(...chosen)
+    keys.set(`${chosen}`, known)
+    return known
+  }
 })
 
 test.each(operations.filter(({ scope }) => scope === null))('$name needs no scope at all', async ({ name }) => {
@@ -60,14 +79,22 @@ test.each(operations.filter(({ scope }) => scope === null))('$name needs no scop
   expect((await send(name)).status).toBe(200)
 })
 
-test.each(scoped)(
+// One of each scope, since the database refuses them all at one place, and those that share RPCs or answer with a picture.
+const oneOfEach = scoped.filter(
+  ({ name, scope }, i) =>
+    scoped.findIndex((other) => other.scope === scope) === i ||
+    ['register_attendee', 'check_in', 'get_event', 'get_ticket_qr'].includes(name),
+)
+test.each(oneOfEach)(
   '$name is refused on the very next request after $scope was taken away in Studio',
   async ({ name, scope }) => {
-    const { key, send } = await arrange()
+    const { event, key, send } = await arrange()
     expect((await rest(key)('GET', '/me')).status).toBe(200)
     await grant(key, allBut(scope))
+    const sold = await event.sold()
     expectMissing(scope, await send(name))
     expectMissing(scope, await send(name))
+    if (name === 'register_attendee') expect(await event.sold()).toBe(sold)
   },
 )
 

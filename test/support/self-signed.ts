@@ -20,7 +20,8 @@ export function selfSigned(days: number): SelfSigned | undefined {
 /** One that an authority of its own vouches for. Undefined: there is no openssl on this machine. */
 export function vouchedFor(): (SelfSigned & { authority: string }) | undefined {
   return inFolder(({ openssl, read, write }) => {
-    const key = (name: string) => ['-newkey', 'rsa:2048', '-nodes', '-keyout', `${name}.key`]
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+    const key = (name: string) => [...curve, '-keyout', `${name}.key`]
     openssl('req', '-x509', ...key('authority'), '-subj', '/CN=Authority', '-days', '2', '-out', 'authority.pem')
     openssl('req', ...key('localhost'), '-subj', '/CN=localhost', '-out', 'request.pem')
     write('extensions', 'subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n')
