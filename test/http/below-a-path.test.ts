@@ -1,6 +1,7 @@
 // Usher behind a proxy that strips a path, as `PUBLIC_URL` may have one: nothing of a page or of the documents leads outside the path.
 
 import { rm } from 'node:fs/promises'
+import { pino } from 'pino'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
@@ -11,7 +12,11 @@ import { headerAddingProxy } from '../support/header-adding-proxy.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { appOfThisFile } from '../support/own-app.ts'
 
-const app = appOfThisFile({ publicUrl: 'https://example.org/usher' })
+const lines: string[] = []
+const app = appOfThisFile({
+  publicUrl: 'https://example.org/usher',
+  log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+})
 let proxy: Awaited<ReturnType<typeof headerAddingProxy>>
 let base: string
 let organisation: TestOrganisation
@@ -44,7 +49,7 @@ test('the documents and redirects name addresses below the path', async () => {
 })
 
 test.skipIf(!hasBrowser)(
-  'the documentation, the door and a ticket page work there, also without a network',
+  'the documentation, the door with a camera and a ticket page work there, also without a network',
   async () => {
     const event = await organisation.event()
     const { code, attendeeId } = await event.guest()
@@ -66,7 +71,11 @@ test.skipIf(!hasBrowser)(
     })
 
     await useDocumentation(page, await organisation.key())
-    await useDoor(page, context, `event=${event.id}&key=${await organisation.key('checkin:write')}`)
+    const key = await organisation.key('checkin:write')
+    await useDoor(page, context, `event=${event.id}&key=${key}`)
+    const log = lines.join('')
+    expect(log).toContain('/check-ins/batch')
+    for (const ofLink of [key.slice(19), 'key=', `#event=${event.id}`]) expect(log).not.toContain(ofLink)
     const { token } = await row<{ token: string }>('select ticket_token as token from public.attendees where id = $1', [
       attendeeId,
     ])
@@ -114,6 +123,9 @@ async function useDoor(page: Page, context: BrowserContext, link: string): Promi
   await page.getByRole('checkbox').check()
   await start.click()
   await page.locator('.verdict[data-reason=welcome]').waitFor()
+  expect(page.url()).not.toContain('key')
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.locator('.verdict[data-reason=already_checked_in]').waitFor()
   expect(await page.evaluate('navigator.serviceWorker.ready.then(({ scope }) => scope)')).toBe(`${base}/door`)
   expect(await page.evaluate('indexedDB.databases().then((all) => all.map(({ name }) => name))')).toEqual([
     'usher-door/usher',

@@ -145,36 +145,41 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
   // Each place once, in the first example that has it.
   const seen = new Set(['idempotency_key'])
-  const mistakes = inputs.flatMap((input) =>
+  const refused = inputs.flatMap((input) =>
     places(schema as Schema, input).flatMap((path) => {
       if (seen.has(path.join('.'))) return []
       seen.add(path.join('.'))
-      return nasty.map((value) => ({ path, value, input: withValue(input, path, value) as Input }))
+      return nasty.flatMap((value) => {
+        const mistake = withValue(input, path, value) as Input
+        const refusal = refusalOf(operation, mistake)
+        return refusal === undefined ? [] : [{ path, value, input: mistake, refusal }]
+      })
     }),
   )
+  const shown = (path: string[], value: unknown) => `${path.join('.')} = ${JSON.stringify(value)?.slice(0, 80)}`
 
   test('whatever the validation refuses of a field, both schemas refuse', () => {
-    const looser = mistakes.filter(({ path, value, input }) => {
-      if (operation.input.safeParse(input).success) return false
+    const looser = refused.filter(({ path, value, input }) => {
       if (exceptions.some(({ when }) => when(path.join('.'), value, operation))) return false
       return toolTakes(input) || (path[0] !== 'if_version' && restTakes(input))
     })
-    expect(looser.map(({ path, value }) => `${path.join('.')} = ${JSON.stringify(value)?.slice(0, 80)}`)).toEqual([])
+    expect(looser.map(({ path, value }) => shown(path, value))).toEqual([])
   })
 
   test('a refusal names the field, in our own words', () => {
-    for (const { path, value, input } of mistakes) {
-      const refusal = refusalOf(operation, input)
-      if (refusal === undefined) continue
+    // Sought first and asserted then: an assertion of each would take most of the time of this file.
+    const odd = refused.filter(({ path, refusal }) => {
       const { fields } = refusal.details as { fields: { param: string; message: string }[] }
-      for (const { param, message } of fields) {
-        expect(message, `${path.join('.')} = ${JSON.stringify(value).slice(0, 80)}`).not.toMatch(raw)
-        expect(message).toMatch(/^(must|is|has) /)
-        expect(message.length).toBeLessThan(400)
-        if (path.length > 1 || path[0] !== 'changes') expect(path).toContain(param.split('.')[0])
-      }
-      expect(Buffer.byteLength(JSON.stringify(refusal.body('x')))).toBeLessThan(16_000)
-    }
+      const isOurs = fields.every(
+        ({ param, message }) =>
+          !raw.test(message) &&
+          /^(must|is|has) /.test(message) &&
+          message.length < 400 &&
+          ((path.length === 1 && path[0] === 'changes') || path.includes(param.split('.')[0] ?? '')),
+      )
+      return !isOurs || Buffer.byteLength(JSON.stringify(refusal.body('x'))) >= 16_000
+    })
+    expect(odd.map(({ path, value, refusal }) => [shown(path, value), refusal.details])).toEqual([])
   })
 })
 
