@@ -31,7 +31,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 // biome-ignore lint/style/noDefaultExport: vitest reads the default export.
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   test: {
     // Tests wait half of the time, and share one stack on organisations of their own: more files at a time than there are cores.
     maxWorkers: availableParallelism() + 1,
@@ -44,16 +44,9 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
     sequence: { sequencer: LongestFirst },
-    projects: [
-      { test: { name: 'unit', include: ['test/**/*.unit.test.ts'] } },
-      {
-        test: {
-          name: 'integration',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.unit.test.ts'],
-          globalSetup: 'test/support/global-setup.ts',
-        },
-      },
-    ],
+    // One project for both kinds: the files of another one begin in workers of their own, which import the server again.
+    ...(mode === 'unit'
+      ? { include: ['test/**/*.unit.test.ts'] }
+      : { include: ['test/**/*.test.ts'], globalSetup: 'test/support/global-setup.ts' }),
   },
-})
+}))

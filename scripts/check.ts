@@ -3,14 +3,33 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdirSync, rmSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import packageJson from '../package.json' with { type: 'json' }
+import { makePristine, pristineVariable } from '../src/embedded/scratch.ts'
+import { useTemporaryFolder } from './support/temporary-folder.ts'
 
-const checks = ['types', 'lint', 'lint:sql', 'lint:openapi', 'db:verify']
+const checks = ['types', 'lint', 'lint:sql', 'lint:openapi', 'db:verify'] as const
 
-async function passes(script: string): Promise<boolean> {
+const root = join(import.meta.dirname, '..')
+const environment = {
+  ...process.env,
+  // As npm has it, which is left out: it takes as long as some of the checks.
+  PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
+  // Of tsc: memory is collected less often, which is a quarter of its time.
+  GOGC: '400',
+}
+
+async function passes(script: (typeof checks)[number]): Promise<boolean> {
   const startedAt = performance.now()
   // One pipe for both outputs, so that lines stay in their order.
-  const child = spawn(`npm run --silent ${script} 2>&1`, { shell: true, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(`(${packageJson.scripts[script]}) 2>&1`, {
+    shell: true,
+    cwd: root,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
   const passed = code === 0
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
@@ -20,10 +39,24 @@ async function passes(script: string): Promise<boolean> {
 }
 
 async function testsPass(args: string[]): Promise<boolean> {
-  const child = spawn('vitest', ['run', ...args], { stdio: 'inherit' })
+  const child = spawn('vitest', ['run', ...args], { env: environment, stdio: 'inherit' })
   const [code] = await once(child, 'exit')
   return code === 0
 }
+
+const folder = useTemporaryFolder()
+const deleteFolder = () => rmSync(folder, { recursive: true, force: true })
+process.once('exit', deleteFolder)
+// Ctrl-C comes to the children as well, which end by themselves and are waited for.
+process.once('SIGINT', () => {
+  process.exitCode = 130
+})
+process.once('SIGTERM', () => process.exit(143))
+// One for all that need such a database, made before they begin.
+const pristine = join(folder, 'pristine')
+mkdirSync(pristine)
+await makePristine(pristine, new AbortController().signal)
+Object.assign(environment, { TMPDIR: folder, [pristineVariable]: pristine })
 
 const [mode, ...testArguments] = process.argv.slice(2)
 const testing = mode === '--test' ? [testsPass(testArguments)] : []
@@ -32,4 +65,4 @@ const failed = checks.filter((_, index) => !results[index])
 const tested = await Promise.all(testing)
 // Once more at the end, below the tests.
 if (failed.length > 0) console.log(`FAILED ${failed.join(', ')}`)
-process.exitCode = [...results, ...tested].every(Boolean) ? 0 : 1
+process.exitCode ||= [...results, ...tested].every(Boolean) ? 0 : 1

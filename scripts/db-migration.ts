@@ -10,7 +10,7 @@ import { StartError } from '../src/start-error.ts'
 import { type Catalogue, readCatalogue, readCatalogues } from './catalogue.ts'
 import { diffCatalogues } from './db-verify.ts'
 import { readKeywords, toReadableSql } from './migration-sql.ts'
-import { withProjectDatabases } from './project-databases.ts'
+import { type ProjectDatabases, withProjectDatabases } from './project-databases.ts'
 
 type WrittenMigration = {
   /** Paths, in the order in which they are applied; empty when there is nothing to do. */
@@ -55,17 +55,25 @@ export async function writeMigration(
       `${JSON.stringify(name)} is no name for a migration: use snake_case, such as add_waiting_list.`,
     )
   }
-  return withProjectDatabases(projectDir, async (databases) => {
-    const { schemas, migrations } = await readCatalogues(databases)
-    const before = diffCatalogues(schemas, migrations)
-    if (before === '') return { files: [], warnings: [], differences: '' }
-    const steps = planSteps(migrations, schemas, renames)
-    const keywords = await readKeywords(databases.migrations)
-    const files = writeFiles(projectDir, name, steps.actions, keywords)
-    await applyWritten(files, () => applyMigrations(databases.migrations, { projectDir, signal: databases.signal }))
-    const differences = diffCatalogues(schemas, await readCatalogue(databases.migrations))
-    return { files, warnings: warningsOf(steps, keywords), differences }
-  })
+  return withProjectDatabases(projectDir, (databases) => writeMigrationFrom(databases, projectDir, name, renames))
+}
+
+/** From what the project's two databases say, where they run already. */
+export async function writeMigrationFrom(
+  databases: ProjectDatabases,
+  projectDir: string,
+  name: string,
+  renames = false,
+): Promise<WrittenMigration> {
+  const { schemas, migrations } = await readCatalogues(databases)
+  const before = diffCatalogues(schemas, migrations)
+  if (before === '') return { files: [], warnings: [], differences: '' }
+  const steps = planSteps(migrations, schemas, renames)
+  const keywords = await readKeywords(databases.migrations)
+  const files = writeFiles(projectDir, name, steps.actions, keywords)
+  await applyWritten(files, () => applyMigrations(databases.migrations, { projectDir, signal: databases.signal }))
+  const differences = diffCatalogues(schemas, await readCatalogue(databases.migrations))
+  return { files, warnings: warningsOf(steps, keywords), differences }
 }
 
 async function applyWritten(files: string[], apply: () => Promise<void>): Promise<void> {

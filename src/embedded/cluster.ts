@@ -17,7 +17,7 @@ import { StartError } from '../start-error.ts'
 import type { PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { databaseUrlFor, withClient } from './database.ts'
-import { run } from './processes.ts'
+import { processesRunning, run, stopProcess } from './processes.ts'
 import type { Secrets } from './secrets.ts'
 
 export const superuser = 'supabase_admin'
@@ -41,7 +41,7 @@ export async function createCluster(options: {
   signal: AbortSignal
 }): Promise<void> {
   const { databaseDir, binaries, account, signal } = options
-  removeUnfinished(databaseDir)
+  if (existsSync(databaseDir)) throw new Error(`${databaseDir} exists`)
   // initdb may be killed half-way, so it works in a temporary folder that is renamed when it is done.
   const temporary = mkdtempSync(`${databaseDir}.partial-`)
   const cluster = join(temporary, 'database')
@@ -58,6 +58,22 @@ export async function createCluster(options: {
     rmSync(temporary, { recursive: true, force: true })
   }
 }
+
+/** Ends the initdb of a start that was killed, which runs on without it, and deletes what such a start left beside the database. */
+export async function removeUnfinished(databaseDir: string, binaries: PostgresBinaries): Promise<void> {
+  const parent = dirname(databaseDir)
+  for (const entry of readdirSync(parent)) {
+    if (!entry.startsWith(`${basename(databaseDir)}.partial-`)) continue
+    const temporary = join(parent, entry)
+    // First, because it makes and deletes files there, between which not everything would be deleted.
+    for (const orphan of processesRunning(binaries.initdb, pgdata(join(temporary, 'database')))) {
+      await stopProcess(orphan, [['SIGKILL', 5000]])
+    }
+    rmSync(temporary, { recursive: true, force: true })
+  }
+}
+
+const pgdata = (cluster: string) => `--pgdata=${cluster}`
 
 /** Creates the roles and schemas of Supabase, unless they exist. */
 export async function bootstrap(port: number, secrets: Secrets): Promise<void> {
@@ -84,7 +100,8 @@ async function initdb(
   const command = [
     ...account.prefix,
     program,
-    `--pgdata=${cluster}`,
+    // First: removeUnfinished recognises the process by it.
+    pgdata(cluster),
     `--username=${superuser}`,
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
@@ -93,7 +110,8 @@ async function initdb(
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--no-instructions',
-    ...(durable ? [] : ['--no-sync']),
+    // A temporary database is copied and deleted: with segments of 16 MB, most of it would be an empty write-ahead log.
+    ...(durable ? [] : ['--no-sync', '--wal-segsize=1']),
     ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
   ]
   const { ok, ended, stderr } = await run(command[0] ?? program, command.slice(1), {
@@ -109,12 +127,4 @@ async function initdb(
 export function postgresEnvironment(): NodeJS.ProcessEnv {
   const { PATH, SystemRoot, TEMP } = process.env
   return { PATH, SystemRoot, TEMP, LC_ALL: 'C', TZ: 'UTC' }
-}
-
-function removeUnfinished(databaseDir: string): void {
-  if (existsSync(databaseDir)) throw new Error(`${databaseDir} exists`)
-  const parent = dirname(databaseDir)
-  for (const entry of readdirSync(parent)) {
-    if (entry.startsWith(`${basename(databaseDir)}.partial-`)) rmSync(join(parent, entry), { recursive: true })
-  }
 }

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { StartError } from '../start-error.ts'
 import { chooseAccount, grantAccess } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
-import { bootstrap, createCluster } from './cluster.ts'
+import { bootstrap, createCluster, removeUnfinished } from './cluster.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
 import type { ProcessIdentity } from './processes.ts'
@@ -27,6 +27,7 @@ export async function startDatabase(options: {
   const account = chooseAccount(directory.path, directory.database, binaries.directory)
   grantAccess(directory.path, directory.database, account)
   const shared = { databaseDir: directory.database, binaries, account, signal }
+  await removeUnfinished(directory.database, binaries)
   if (!existsSync(directory.database)) {
     // A restart must not replace a lost database by an empty one: that would hide the loss.
     if (options.requiredPort !== undefined) throw new StartError(`${directory.database} is missing.`)

@@ -122,7 +122,6 @@ test('the comparison of two databases sees a difference of every kind', async ()
   try {
     await run([before])
     const catalogue = await readCatalogue(database.databaseUrl)
-    expect(diffCatalogues(catalogue, await readCatalogue(database.databaseUrl))).toBe('')
     await run(differences.map(([change]) => change))
     const seen = diffCatalogues(catalogue, await readCatalogue(database.databaseUrl)).split('\n')
     const missed = differences.filter(

@@ -4,7 +4,9 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { writeMigration } from '../../scripts/db-migration.ts'
+import { writeMigration, writeMigrationFrom } from '../../scripts/db-migration.ts'
+import { type ProjectDatabases, withProjectDatabases } from '../../scripts/project-databases.ts'
+import { withClient } from '../../src/embedded/database.ts'
 import { cleanUp, temporaryFolder } from './support.ts'
 
 afterEach(cleanUp)
@@ -101,20 +103,29 @@ test('db:migration writes what db:verify accepts: a body, arguments, a column, a
   expect(whole).toContain("comment on view public.sleepy_toys is 'Toys that are not to be woken.';")
   expect(warnings).toEqual(['drops: drop function private.count_toys();'])
 
-  const all = readdirSync(join(project, 'supabase', 'migrations'))
-  expect(await writeMigration(project, 'nothing_more')).toEqual({ files: [], warnings: [], differences: '' })
-  expect(readdirSync(join(project, 'supabase', 'migrations'))).toEqual(all)
+  // From the start, which is what db:verify does with them.
+  await withProjectDatabases(project, async (databases) => {
+    const all = readdirSync(join(project, 'supabase', 'migrations'))
+    const again = await writeMigrationFrom(databases, project, 'nothing_more')
+    expect(again).toEqual({ files: [], warnings: [], differences: '' })
+    expect(readdirSync(join(project, 'supabase', 'migrations'))).toEqual(all)
+    await saysWhatLosesData(databases, project)
+  })
 })
 
-test('db:migration says what loses data, and what is to be added by hand', async () => {
-  const alone = base + toys
-  const { project, schemas } = toyProject(`${alone}alter table public.toys add column size int;`, ['config.toml'])
-  writeFileSync(schemas, `${alone}insert into public.toys (name) values ('bear');`)
-  const { files, warnings, differences } = await writeMigration(project, 'one_bear')
+/** And what is to be added by hand. */
+async function saysWhatLosesData(databases: ProjectDatabases, project: string): Promise<void> {
+  const [surplus, missing] = [
+    'alter table public.toys add column size int',
+    "insert into public.toys (name) values ('bear')",
+  ]
+  await withClient(databases.migrations, (client) => client.query(surplus))
+  await withClient(databases.schemas, (client) => client.query(missing))
+  const { files, warnings, differences } = await writeMigrationFrom(databases, project, 'one_bear')
   expect(warnings).toEqual(['loses data: alter table public.toys drop column size;'])
   expect(readFileSync(files[0] ?? '', 'utf8')).toContain('-- This loses data.\nalter table public.toys')
   expect(differences).toMatch(/^- rows of public\.toys$/)
-})
+}
 
 test.each(['', 'Toys', 'two words', '../up', 'a__b', '1st'])('%j is no name for a migration', async (name) => {
   await expect(writeMigration(temporaryFolder(), name)).rejects.toThrow(/is no name for a migration/)

@@ -19,6 +19,7 @@ import { join, relative } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openDataDirectory } from '../../src/embedded/data-directory.ts'
 import { withClient } from '../../src/embedded/database.ts'
+import { applyMigrations } from '../../src/embedded/migrate.ts'
 import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { StartError } from '../../src/start-error.ts'
 import { processesOn } from '../cli/support.ts'
@@ -38,9 +39,10 @@ import {
 
 // A data directory after its first start, copied by every test that can begin from there.
 let home: string
-let firstStart: { dataDir: string }
-// The stack of that first start's data, for tests that only look.
+let firstStart: { dataDir: string; databaseUrl: string; jwtSecret: string }
+// The stack of a restart on a copy of that data, for tests that only look. It has the port, which the other copies therefore lack.
 let shared: EmbeddedStack
+const messagesOfShared: string[] = []
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'usher embedded home-'))
@@ -48,11 +50,11 @@ beforeAll(async () => {
   const stack = await start(dataDir)
   await query(stack.databaseUrl, "create table public.kept (note text); insert into public.kept values ('still here')")
   await stack.stop()
-  firstStart = { dataDir }
-  const copy = copyOf(dataDir, home)
-  // Its own port, so that the one of the original stays free for the other copies.
-  unlinkSync(join(copy, 'postgres.port'))
-  shared = await startEmbeddedStack({ dataDir: copy, progress: () => {} })
+  firstStart = { dataDir, databaseUrl: stack.databaseUrl, jwtSecret: stack.jwtSecret }
+  shared = await startEmbeddedStack({
+    dataDir: relative('', copyOf(dataDir, home)),
+    progress: (message) => messagesOfShared.push(message),
+  })
 })
 afterEach(cleanUp)
 afterAll(async () => {
@@ -107,53 +109,6 @@ test('secrets are readable by their owner alone, and so is the data directory', 
   for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(32)
 })
 
-test('a restart keeps the data, the connection string and the token secret, and takes no new migrations', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const first = await start(dataDir)
-  await first.stop()
-  const messages: string[] = []
-  const second = await start(relative('', dataDir), messages)
-  expect(second.databaseUrl).toBe(first.databaseUrl)
-  expect(second.jwtSecret).toBe(first.jwtSecret)
-  expect(await query(second.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
-  expect(messages).toEqual(['Starting Postgres …', 'Starting PostgREST …'])
-})
-
-test('a restart finds another port when another program took the old one', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const port = Number(readFileSync(join(dataDir, 'postgres.port'), 'utf8'))
-  const squatter = createServer().listen(port, '127.0.0.1')
-  await once(squatter, 'listening')
-  const stack = await start(dataDir)
-  squatter.close()
-  expect(new URL(stack.databaseUrl).port).not.toBe(String(port))
-  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
-})
-
-test('the command line finds the database while a server runs, and nothing before or after', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  expect(await findRunningStack(join(dataDir, 'nowhere'))).toBeNull()
-  expect(await findRunningStack(dataDir)).toBeNull()
-  const stack = await start(dataDir)
-  expect(await findRunningStack(dataDir)).toEqual({
-    databaseUrl: stack.databaseUrl,
-    dataApiUrl: stack.dataApiUrl,
-    jwtSecret: stack.jwtSecret,
-  })
-  await stack.stop()
-  expect(await findRunningStack(dataDir)).toBeNull()
-})
-
-test('stop leaves no process behind, may be called twice, and is no failure', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const stack = await start(dataDir)
-  const servers = serversOf(dataDir)
-  expect(runningAmong(servers)).toHaveLength(2)
-  await Promise.all([stack.stop(), stack.stop()])
-  expect(runningAmong(servers)).toEqual([])
-  expect(await Promise.race([stack.failed, 'no failure'])).toBe('no failure')
-})
-
 test('postgres is no superuser, and can do what migrations on hosted Supabase can', async () => {
   const [role] = await query(
     shared.databaseUrl,
@@ -204,49 +159,14 @@ test('auth.uid(), auth.role() and auth.jwt() read the claims of the request', as
   expect(seen).toEqual({ id, role: 'authenticated', email: 'someone@example.com' })
 })
 
-test('a second start on the same folder is refused with the number of the process that has it', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const other = startElsewhere(dataDir)
-  await other.line(/databaseUrl/)
-  const refused = await start(dataDir).catch((error: unknown) => error)
-  expect(refused).toBeInstanceOf(StartError)
-  expect((refused as Error).message).toBe(
-    `Usher is already running on ${dataDir} (process ${other.child.pid}). ` +
-      'Stop it first, or set USHER_DATA_DIR to another folder.',
-  )
-  expect(runningAmong(serversOf(dataDir))).toHaveLength(2)
+test('a restart keeps the data, the connection string and the token secret, and takes no new migrations', async () => {
+  expect(shared.databaseUrl).toBe(firstStart.databaseUrl)
+  expect(shared.jwtSecret).toBe(firstStart.jwtSecret)
+  expect(await query(shared.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+  expect(messagesOfShared).toEqual(['Starting Postgres …', 'Starting PostgREST …'])
 })
 
-test('a killed Usher leaves its servers running, and the next start takes their place', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const killed = startElsewhere(dataDir)
-  await killed.line(/databaseUrl/)
-  const orphans = serversOf(dataDir)
-  killed.child.kill('SIGKILL')
-  await once(killed.child, 'close')
-  expect(runningAmong(orphans)).toHaveLength(2)
-
-  const stack = await start(dataDir)
-  expect(runningAmong(orphans)).toEqual([])
-  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
-})
-
-test('orphans are recognised by their command line, and others at work on the same files are not', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const killed = startElsewhere(dataDir)
-  await killed.line(/databaseUrl/)
-  const orphans = serversOf(dataDir)
-  killed.child.kill('SIGKILL')
-  await once(killed.child, 'close')
-  unlinkSync(join(dataDir, 'running.json'))
-  const readers = [startStranger(join(dataDir, 'postgrest.conf')), startStranger('-D', join(dataDir, 'database'))]
-
-  await start(dataDir)
-  expect(runningAmong(orphans)).toEqual([])
-  for (const reader of readers) expect(reader.exitCode ?? reader.signalCode).toBeNull()
-})
-
-test('records of processes that are dead, or whose number another program has now, harm nobody', async () => {
+test('records of dead processes, a taken port and what a killed first start left harm nobody, and a stop leaves no process', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const stranger = startStranger()
   const pid = stranger.pid ?? 0
@@ -266,13 +186,65 @@ test('records of processes that are dead, or whose number another program has no
       '\n',
     ),
   )
+  writeFileSync(join(privateFolder(dataDir, 'database.partial-ABCDEF'), 'password'), 'secret')
+  expect(await findRunningStack(join(dataDir, 'nowhere'))).toBeNull()
   expect(await findRunningStack(dataDir)).toBeNull()
+
   const stack = await start(dataDir)
-  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
   expect(stranger.exitCode ?? stranger.signalCode).toBeNull()
+  expect(new URL(stack.databaseUrl).port).not.toBe(new URL(shared.databaseUrl).port)
+  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+  expect(readdirSync(dataDir).filter((name) => name.includes('partial'))).toEqual([])
+  expect(await findRunningStack(dataDir)).toEqual({
+    databaseUrl: stack.databaseUrl,
+    dataApiUrl: stack.dataApiUrl,
+    jwtSecret: stack.jwtSecret,
+  })
+
+  const servers = serversOf(dataDir)
+  expect(runningAmong(servers)).toHaveLength(2)
+  await Promise.all([stack.stop(), stack.stop()])
+  expect(runningAmong(servers)).toEqual([])
+  expect(await Promise.race([stack.failed, 'no failure'])).toBe('no failure')
+  expect(await findRunningStack(dataDir)).toBeNull()
 })
 
-test('when Postgres or PostgREST ends unasked, it is started again in its place, on the same port', async () => {
+test('a second start is refused with the number of the process, and takes its place once that was killed', async () => {
+  const dataDir = copyOf(firstStart.dataDir)
+  const other = startElsewhere(dataDir)
+  await other.line(/databaseUrl/)
+  const refused = await start(dataDir).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(StartError)
+  expect((refused as Error).message).toBe(
+    `Usher is already running on ${dataDir} (process ${other.child.pid}). ` +
+      'Stop it first, or set USHER_DATA_DIR to another folder.',
+  )
+  const orphans = serversOf(dataDir)
+  other.child.kill('SIGKILL')
+  await once(other.child, 'close')
+  expect(runningAmong(orphans)).toHaveLength(2)
+  // Without the record they are recognised by their command line, and others at work on the same files are not.
+  unlinkSync(join(dataDir, 'running.json'))
+  const readers = [startStranger(join(dataDir, 'postgrest.conf')), startStranger('-D', join(dataDir, 'database'))]
+
+  const messages: string[] = []
+  const stack = await start(dataDir, messages)
+  expect(runningAmong(orphans)).toEqual([])
+  for (const reader of readers) expect(reader.exitCode ?? reader.signalCode).toBeNull()
+  expect(await query(stack.databaseUrl, 'select note from public.kept')).toEqual([{ note: 'still here' }])
+
+  // A stop while a part is being started again leaves nothing of it.
+  const servers = serversOf(dataDir)
+  for (const { pid } of servers) process.kill(pid, 'SIGKILL')
+  await expect.poll(() => messages.join()).toContain('Starting it again')
+  const others = serversOf(dataDir)
+  await stack.stop()
+  expect(runningAmong([...servers, ...others])).toEqual([])
+  for (const reader of readers) reader.kill()
+  await expect.poll(() => processesOn(dataDir)).toEqual([])
+})
+
+test('when Postgres or PostgREST ends unasked, it is started again in its place, on the same port, until that does not help', async () => {
   const dataDir = copyOf(firstStart.dataDir)
   const messages: string[] = []
   const stack = await start(dataDir, messages)
@@ -295,15 +267,7 @@ test('when Postgres or PostgREST ends unasked, it is started again in its place,
     await expect.poll(() => ask().catch(() => 0)).toSatisfy((code) => code === 401 || code === 404)
     expect(await Promise.race([stack.failed, 'no failure'])).toBe('no failure')
   }
-  const servers = serversOf(dataDir)
-  await stack.stop()
-  expect(runningAmong(servers)).toEqual([])
-})
 
-test('what cannot be started again is said to have failed, and the stack can still be stopped', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const messages: string[] = []
-  const stack = await start(dataDir, messages)
   const servers = serversOf(dataDir)
   const squatted = recordOf(dataDir).postgrest
   const squatter = createServer().on('error', () => {})
@@ -315,37 +279,16 @@ test('what cannot be started again is said to have failed, and the stack can sti
     clearInterval(retake)
     squatter.close()
   }
-  expect(messages.filter((message) => message.includes('Starting it again'))).toHaveLength(5)
+  expect(messages.filter((message) => /^PostgREST [\s\S]* Starting it again/.test(message))).toHaveLength(5)
   await stack.stop()
   expect(runningAmong(servers)).toEqual([])
-})
-
-test('a stop while a part is being started again leaves nothing of it', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const messages: string[] = []
-  const stack = await start(dataDir, messages)
-  const servers = serversOf(dataDir)
-  for (const { pid } of servers) process.kill(pid, 'SIGKILL')
-  await expect.poll(() => messages.join()).toContain('Starting it again')
-  const others = serversOf(dataDir)
-  await stack.stop()
-  expect(runningAmong([...servers, ...others])).toEqual([])
-  await expect.poll(() => processesOn(dataDir)).toEqual([])
 })
 
 test('data from a newer Usher is left alone', async () => {
-  const dataDir = copyOf(firstStart.dataDir)
-  const stack = await start(dataDir)
-  await query(
-    stack.databaseUrl,
-    `create schema if not exists supabase_migrations;
-     create table if not exists supabase_migrations.schema_migrations (version text primary key);
-     insert into supabase_migrations.schema_migrations (version) values ('29990101000000')`,
-  )
-  const servers = serversOf(dataDir)
-  await stack.stop()
-  await expect(start(dataDir)).rejects.toThrow(/made by a newer Usher.*29990101000000/)
-  expect(runningAmong(servers)).toEqual([])
+  const newer = "insert into supabase_migrations.schema_migrations (version) values ('29990101000000')"
+  await query(shared.databaseUrl, newer)
+  // What a start does, and before-baseline.test.ts has it refused there.
+  await expect(applyMigrations(shared.databaseUrl)).rejects.toThrow(/made by a newer Usher.*29990101000000/)
 })
 
 test('a database whose secrets are lost is left alone', async () => {

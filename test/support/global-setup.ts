@@ -1,11 +1,15 @@
 // One stack for the whole run: embedded Postgres and PostgREST in a temporary folder, and the API in front of them. Tests
 // share it and each makes its own organisation, so tenancy is tested by everything.
 
-import { appendFile, chmod, cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { execFile } from 'node:child_process'
+import { appendFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { serveApp } from '../../scripts/support/serve-app.ts'
+import { useTemporaryFolder } from '../../scripts/support/temporary-folder.ts'
+import { applyMigrations } from '../../src/embedded/migrate.ts'
+import { makePristine, pristineVariable, startScratchDatabase } from '../../src/embedded/scratch.ts'
 import { startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 
@@ -23,14 +27,15 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const folder = await mkdtemp(join(tmpdir(), 'usher-test-'))
   // What a test, or a worker that is ended, leaves behind goes with it.
-  await chmod(folder, 0o711)
-  process.env.TMPDIR = folder
+  const folder = useTemporaryFolder()
   const [template, dataDir] = [join(folder, 'template'), join(folder, 'shared')]
-  await makeTemplate(template)
-  await cp(template, dataDir, { recursive: true, preserveTimestamps: true })
-  await appendFile(join(dataDir, 'database', 'postgresql.conf'), 'synchronous_commit = off\n')
+  await makeTemplate(folder, template)
+  await promisify(execFile)('cp', ['-a', template, dataDir])
+  await appendFile(
+    join(dataDir, 'database', 'postgresql.conf'),
+    'synchronous_commit = off\nautovacuum = off\nmax_wal_size = 1GB\n',
+  )
   const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
   const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('error') })
   project.provide('apiUrl', app.url)
@@ -46,11 +51,20 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
 }
 
-/** As a first start leaves it, but that copies find ports of their own, and that nothing waits for the disk: what has to outlive a
- * killed process does so without. */
-async function makeTemplate(dataDir: string): Promise<void> {
-  const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
-  await stack.stop()
-  await rm(join(dataDir, 'postgres.port'))
+/** As a first start leaves it, but that copies are small and find ports of their own, and that nothing waits for the disk: what has
+ * to outlive a killed process does so without. */
+async function makeTemplate(folder: string, dataDir: string): Promise<void> {
+  const { signal } = new AbortController()
+  if (process.env[pristineVariable] === undefined) {
+    const pristine = join(folder, 'pristine')
+    await mkdir(pristine)
+    await makePristine(pristine, signal)
+    process.env[pristineVariable] = pristine
+  }
+  await mkdir(dataDir)
+  const database = await startScratchDatabase(signal, dataDir)
+  await applyMigrations(database.databaseUrl)
+  await database.stop()
+  for (const file of ['postgres.port', 'postgres.log']) await rm(join(dataDir, file))
   await appendFile(join(dataDir, 'database', 'postgresql.conf'), 'fsync = off\nfull_page_writes = off\n')
 }
