@@ -8,6 +8,8 @@ import { cleanUp, repository, spawnUsher, temporaryFolder } from './support.ts'
 
 afterAll(cleanUp)
 
+// As `bin/usher.js` has it.
+const compiled = { NODE_COMPILE_CACHE: join(repository, 'node_modules/.cache/usher') }
 const importOf = (file: string) => pathToFileURL(join(repository, 'src', file)).href
 
 /** A program that logs so many lines, and a request, and is gone at once. */
@@ -28,7 +30,7 @@ function program(lines: number): string {
 const isJson = (line: string) => line.startsWith('{') && JSON.parse(line)
 
 test('into a pipe it is JSON, and complete when the process exits', async () => {
-  const { ended } = spawnUsher([program(1_000)], { dataDir: '', command: [process.execPath] })
+  const { ended } = spawnUsher([program(1_000)], { dataDir: '', command: [process.execPath], env: compiled })
   const lines = (await ended).stderr.trim().split('\n')
   expect(lines).toHaveLength(1_001)
   expect(lines.every(isJson)).toBe(true)
@@ -36,7 +38,7 @@ test('into a pipe it is JSON, and complete when the process exits', async () => 
 })
 
 test('LOG_FORMAT=pretty makes it lines for a person, which are complete as well', async () => {
-  const env = { LOG_FORMAT: 'pretty' }
+  const env = { LOG_FORMAT: 'pretty', ...compiled }
   const { ended } = spawnUsher([program(1_000)], { dataDir: '', command: [process.execPath], env })
   const lines = (await ended).stderr.trim().split('\n')
   expect(lines).toHaveLength(1_001)

@@ -4,11 +4,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { releaseDeliveries, revokeKey, withDatabase } from '../../src/admin.ts'
+import { readConfig } from '../../src/config.ts'
 import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
+import { runCourier } from '../../src/start.ts'
+import { StartError } from '../../src/start-error.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
@@ -44,15 +48,18 @@ function spawnOn(command: string, env: NodeJS.ProcessEnv) {
   return started
 }
 
-test.each(['start', 'courier'])(
-  'usher %s ends with what is wrong and what mends it, as usher doctor says',
-  async (command) => {
-    const { code, stdout, stderr } = await spawnOn(command, settings({ SUPABASE_JWT_SECRET: 'x'.repeat(40) })).ended
-    expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(/^The project refuses the tokens that Usher signs\. .+ SUPABASE_JWT_SECRET .+\.\n$/)
-    expect(stderr).not.toContain('x'.repeat(40))
-  },
-)
+test('usher start and usher courier end with what is wrong and what mends it, as usher doctor says', async () => {
+  const wrong = settings({ SUPABASE_JWT_SECRET: 'x'.repeat(40) })
+  const complaint = /^The project refuses the tokens that Usher signs\. .+ SUPABASE_JWT_SECRET .+\.$/
+  const { code, stdout, stderr } = await spawnOn('start', wrong).ended
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr.replace(/\n$/, '')).toMatch(complaint)
+  expect(stderr).not.toContain('x'.repeat(40))
+
+  const error = await runCourier(readConfig(wrong), pino({ level: 'silent' }), () => {}).catch((error) => error)
+  expect(error).toBeInstanceOf(StartError)
+  expect(error.message).toMatch(complaint)
+})
 
 test('a project that is away is waited for: /health is 503 until it answers, and 200 from then on', async () => {
   const [port, projectPort] = [await freePort(), await freePort()]
