@@ -1,8 +1,14 @@
 #!/usr/bin/env node
 // Starts the command line if this Node can run TypeScript. Plain JavaScript, so that an older Node gets a sentence.
 
+import module from 'node:module'
+import { join } from 'node:path'
+
 if (process.features.typescript) {
-  await import('../src/cli.ts')
+  // Half of the time of a command is stripping types and compiling. Without a folder that it may write to, nothing is kept.
+  module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/usher'))
+  const { main } = await import('../src/cli.ts')
+  await main()
 } else {
   process.stderr.write(
     `Usher needs Node 22.18 or newer, and this is ${process.version}. Install Node 24, or run \`npm install\` without --omit=optional ` +

@@ -4,14 +4,17 @@ import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOrganisation, issueKey, revokeKey, withDatabase } from '../../src/admin.ts'
+import { readConfig } from '../../src/config.ts'
 import { findRunningStack } from '../../src/embedded/stack.ts'
 import { isWellFormedKey, prefixOf } from '../../src/gateway/api-key.ts'
 import { scopes } from '../../src/operation.ts'
+import { start } from '../../src/start.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
-import { cleanUp, freePort, type Started, startUsher, temporaryFolder, usher, waitFor } from './support.ts'
+import { cleanUp, type Started, startUsher, temporaryFolder, usher, usherProcess, waitFor } from './support.ts'
 
 let running: Started
 beforeAll(async () => {
@@ -22,9 +25,10 @@ beforeAll(async () => {
 afterAll(cleanUp)
 
 const run = (...args: string[]) => usher(args, running.dataDir)
+const runProcess = (...args: string[]) => usherProcess(args, running.dataDir)
 const as = (key: string) => rest(key, running.url)
 
-// What a test only needs to be there is made without a command: each costs a third of a second.
+// What a test only needs to be there is made without a command.
 async function onDatabase<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
   const url = (await findRunningStack(running.dataDir))?.databaseUrl
   if (url === undefined) throw new Error('Usher does not run')
@@ -166,7 +170,7 @@ describe.concurrent('door-link', () => {
         ),
       )
     ).rows[0] as { id: string }
-    const { code, stdout, stderr } = await run('door-link', '--organisation', slug, '--event', 'fair')
+    const { code, stdout, stderr } = await runProcess('door-link', '--organisation', slug, '--event', 'fair')
     expect(code).toBe(0)
     const link = new URL(stdout.trim())
     expect([link.pathname, link.search]).toEqual(['/door', ''])
@@ -190,7 +194,7 @@ describe.concurrent('door-link', () => {
 describe.concurrent('keys create', () => {
   test('prints the key and nothing else, and the key works at once', async () => {
     const slug = await organisation()
-    const { code, stdout, stderr } = await run(
+    const { code, stdout, stderr } = await runProcess(
       ...['keys', 'create', '--organisation', slug, '--name', 'CRM', '--scopes', 'all'],
     )
     expect([code, stderr]).toEqual([0, ''])
@@ -282,7 +286,7 @@ describe.concurrent('keys revoke', () => {
   })
 
   test('a key there is not ends with 1 and says where to look', async () => {
-    const { code, stdout, stderr } = await run('keys', 'revoke', 'usher_live_00000000')
+    const { code, stdout, stderr } = await runProcess('keys', 'revoke', 'usher_live_00000000')
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/^There is no API key usher_live_00000000\. List them with: usher keys list/)
   })
@@ -345,17 +349,18 @@ test('DATABASE_URL names another database, whatever runs here', async () => {
   expect(listed).toContain('First steps')
 })
 
-test('a second start on the same folder ends with 1 and says which process has it; the first goes on', async () => {
-  const { code, stdout, stderr } = await usher(['start'], running.dataDir, { PORT: String(await freePort()) })
-  expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toBe(
-    `Usher is already running on ${running.dataDir} (process ${running.child.pid}). Stop it first, or set USHER_DATA_DIR to another folder.\n`,
+const secondStart = (environment: NodeJS.ProcessEnv) => {
+  const config = readConfig({ USHER_DATA_DIR: running.dataDir, ...environment })
+  return start(config, pino({ level: 'silent' }), () => {}).catch((error) => error.message)
+}
+
+test('a second start on the same folder says which process has it; the first goes on', async () => {
+  expect(await secondStart({ PORT: '0' })).toBe(
+    `Usher is already running on ${running.dataDir} (process ${running.child.pid}). Stop it first, or set USHER_DATA_DIR to another folder.`,
   )
   expect((await fetch(`${running.url}/health`)).status).toBe(200)
 })
 
 test('a second start in all the same ways is told that it is Usher who has the port', async () => {
-  const { code, stdout, stderr } = await usher(['start'], running.dataDir, { PORT: new URL(running.url).port })
-  expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/^Usher is already running on .+ PORT/)
+  expect(await secondStart({ PORT: new URL(running.url).port })).toMatch(/^Usher is already running on .+ PORT/)
 })

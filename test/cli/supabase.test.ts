@@ -2,14 +2,17 @@
 // for. The project is the embedded stack, behind a stand-in of Supabase's gateway.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
-import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { releaseDeliveries, revokeKey, withDatabase } from '../../src/admin.ts'
+import { readConfig } from '../../src/config.ts'
 import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
+import { runCourier } from '../../src/start.ts'
+import { StartError } from '../../src/start-error.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startSupabaseGateway } from '../support/supabase-gateway.ts'
@@ -45,15 +48,18 @@ function spawnOn(command: string, env: NodeJS.ProcessEnv) {
   return started
 }
 
-test.each(['start', 'courier'])(
-  'usher %s ends with what is wrong and what mends it, as usher doctor says',
-  async (command) => {
-    const { code, stdout, stderr } = await spawnOn(command, settings({ SUPABASE_JWT_SECRET: 'x'.repeat(40) })).ended
-    expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(/^The project refuses the tokens that Usher signs\. .+ SUPABASE_JWT_SECRET .+\.\n$/)
-    expect(stderr).not.toContain('x'.repeat(40))
-  },
-)
+test('usher start and usher courier end with what is wrong and what mends it, as usher doctor says', async () => {
+  const wrong = settings({ SUPABASE_JWT_SECRET: 'x'.repeat(40) })
+  const complaint = /^The project refuses the tokens that Usher signs\. .+ SUPABASE_JWT_SECRET .+\.$/
+  const { code, stdout, stderr } = await spawnOn('start', wrong).ended
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr.replace(/\n$/, '')).toMatch(complaint)
+  expect(stderr).not.toContain('x'.repeat(40))
+
+  const error = await runCourier(readConfig(wrong), pino({ level: 'silent' }), () => {}).catch((error) => error)
+  expect(error).toBeInstanceOf(StartError)
+  expect(error.message).toMatch(complaint)
+})
 
 test('a project that is away is waited for: /health is 503 until it answers, and 200 from then on', async () => {
   const [port, projectPort] = [await freePort(), await freePort()]
@@ -84,38 +90,6 @@ test('waiting for a project that is away can be interrupted', async () => {
   await sleep(20)
   usher.child.kill('SIGINT')
   expect(await usher.ended).toMatchObject({ code: 1, signal: null, stdout: '' })
-})
-
-test('PUBLIC_URL is the base of every link that is printed, and its host is one that MCP clients may use', async () => {
-  const dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
-  const port = await freePort()
-  const env = { PORT: String(port), PUBLIC_URL: 'https://tickets.example.com/usher/' }
-  const usher = spawnUsher(['start'], { dataDir, env })
-  onTestFinished(() => end(usher.child))
-  await waitFor(() => usher.stdout().includes('/check-ins'))
-  const base = 'https://tickets.example.com/usher'
-  expect(usher.stdout()).toContain(
-    `Usher is ready at ${base}   REST ${base}/api/v1   MCP ${base}/api/mcp   Docs ${base}/docs\n`,
-  )
-  // A proxy on this machine may pass everybody's requests on as its own.
-  await waitFor(() => usher.stderr().includes('E-mails are not sent but written to'))
-  expect(usher.stdout()).not.toContain('/mail')
-  expect((await fetch(`http://127.0.0.1:${port}/mail`)).status).toBe(404)
-  const posted = [...usher.stdout().matchAll(/curl -X POST (\S+)/g)].map(([, url]) => url)
-  expect(posted).toEqual([expect.stringMatching(`^${base}/api/v1/events/`), `${base}/api/v1/check-ins`])
-
-  const key = /usher_live_\w+/.exec(usher.stdout())?.[0]
-  expect(usher.stdout()).toContain(
-    `claude mcp add --transport http usher ${base}/api/mcp --header 'Authorization: Bearer ${key}'\n`,
-  )
-  const ask = (host: string) =>
-    new Promise<number>((resolve, reject) => {
-      const headers = { Host: host, Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-      request({ port, path: '/api/mcp', method: 'POST', headers }, (answer) => resolve(answer.resume().statusCode ?? 0))
-        .on('error', reject)
-        .end('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
-    })
-  expect([await ask('tickets.example.com'), await ask('other.example.com')]).toEqual([200, 403])
 })
 
 /** The repository with the packages of `npm install --omit=dev --omit=optional`. @returns the command that runs it. */

@@ -1,4 +1,4 @@
-// The command line as a person has it: a process of its own, its output, its exit code. Whatever a test started is ended
+// The command line as a person has it, a process of its own with its output and its exit code, or in this process. Whatever a test started is ended
 // after it, by its own pid, and its folder removed.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -8,6 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { run } from '../../src/cli.ts'
 import { findDataDirectory } from '../../src/embedded/data-directory.ts'
 import { identify, isRunning, type ProcessIdentity, stopProcess } from '../../src/embedded/processes.ts'
 import { readRunRecord } from '../../src/embedded/run-record.ts'
@@ -45,8 +46,6 @@ export function environment(dataDir: string, more: NodeJS.ProcessEnv = {}): Node
     PATH,
     HOME,
     TMPDIR,
-    // A third of the time of each command.
-    NODE_COMPILE_CACHE: join(tmpdir(), 'usher-test-compile-cache'),
     // Empty counts as unset, and keeps a developer's .env from setting it.
     SUPABASE_URL: '',
     DATABASE_URL: '',
@@ -58,13 +57,14 @@ export function environment(dataDir: string, more: NodeJS.ProcessEnv = {}): Node
 
 export function spawnUsher(
   args: string[],
-  { dataDir, env = {}, command = [process.execPath, cli], cwd = tmpdir() }: SpawnOptions,
+  { dataDir, env = {}, command = [process.execPath, cli], cwd = tmpdir(), detached = false }: SpawnOptions,
 ): Omit<Started, 'url' | 'dataDir'> {
   const [file = '', ...before] = command
   const child = spawn(file, [...before, ...args], {
     cwd,
     env: environment(dataDir, env),
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached,
   })
   children.push(child)
   let stdout = ''
@@ -79,11 +79,39 @@ export function spawnUsher(
   return { child, stdout: () => stdout, stderr: () => stderr, ended }
 }
 
-export type SpawnOptions = { dataDir: string; env?: NodeJS.ProcessEnv; command?: string[]; cwd?: string }
+export type SpawnOptions = {
+  dataDir: string
+  env?: NodeJS.ProcessEnv
+  command?: string[]
+  cwd?: string
+  /** With a process group of its own. */
+  detached?: boolean
+}
 
 /** Runs one command to its end. */
-export const usher = (args: string[], dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<Outcome> =>
+export const usherProcess = (args: string[], dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<Outcome> =>
   spawnUsher(args, { dataDir, env }).ended
+
+/** The same in this process, which costs a tenth. Not for a `start` or a `courier` that gets as far as handling signals. */
+export async function usher(
+  args: string[],
+  dataDir: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Omit<Outcome, 'signal'>> {
+  const printed = { stdout: '', stderr: '' }
+  const into = (name: keyof typeof printed) => ({
+    write(text: string) {
+      printed[name] += text
+    },
+  })
+  const code = await run(args, {
+    environment: environment(dataDir, env),
+    stdout: into('stdout'),
+    stderr: into('stderr'),
+    exit: () => {},
+  })
+  return { code, ...printed }
+}
 
 /** `usher start` until its ready line. */
 export async function startUsher(options: SpawnOptions & { port?: number; args?: string[] }): Promise<Started> {

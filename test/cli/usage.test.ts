@@ -1,10 +1,15 @@
 // What the command line says when it is asked for help, asked for nonsense, or nothing runs. Data goes to standard output,
 // everything else to standard error; 1 means it failed, 2 that the command or the configuration is wrong.
 
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { cleanUp, temporaryFolder, usher } from './support.ts'
+import { readConfig } from '../../src/config.ts'
+import { start } from '../../src/start.ts'
+import { StartError } from '../../src/start-error.ts'
+import { cleanUp, temporaryFolder, usher, usherProcess } from './support.ts'
 
 let dataDir: string
 beforeAll(() => {
@@ -14,9 +19,20 @@ afterAll(cleanUp)
 
 const key = (...more: string[]) => ['keys', 'create', '--organisation', 'demo', '--name', 'x', ...more]
 
+// What `run` returns has to become the exit code, and what is printed has to come out.
+describe.concurrent('as a process', () => {
+  test.each<[string[], number, 'stdout' | 'stderr', RegExp]>([
+    [['--help'], 0, 'stdout', /^Usage: usher[\s\S]+First steps:[\s\S]+\$ usher start/],
+    [['strat'], 2, 'stderr', /unknown command 'strat'/],
+    [['db-url'], 1, 'stderr', /^No Usher runs on .+\. Start it with: npm start/],
+  ])('%j ends with %i', async (args, code, stream, said) => {
+    const outcome = await usherProcess(args, dataDir)
+    expect(outcome).toMatchObject({ code, signal: null, stdout: '', stderr: '', [stream]: expect.stringMatching(said) })
+  })
+})
+
 describe.concurrent('help', () => {
   test.each([
-    [['--help'], /First steps:[\s\S]+\$ usher start/],
     [['start', '--help'], /GET \/health answers 200/],
     [['organisations', '--help'], /create/],
     [['organisations', 'create', '--help'], /Example:\n {2}\$ usher organisations create --name/],
@@ -38,7 +54,6 @@ describe.concurrent('help', () => {
 describe.concurrent('a wrong command', () => {
   test.each([
     [[], /Usage: usher/],
-    [['strat'], /unknown command 'strat'/],
     [['start', '--port', '80'], /unknown option '--port'/],
     [key('--scopes', 'events:read,events:delete'), /events:delete.*Allowed: all, events:read/],
     [key(), /--scopes/],
@@ -60,10 +75,6 @@ describe.concurrent('a wrong configuration', () => {
     [{ PORT: 'http' }, /^PORT must be a port number from 0 to 65535\.\n$/],
     [{ PORT: '70000', LOG_LEVEL: 'loud' }, /^PORT .+\.\nLOG_LEVEL .+\.\n$/],
     [
-      { PORT: '3000', METRICS_PORT: '3000', TRUST_PROXY: 'true', DELIVERY: 'false' },
-      /^Warning: DELIVERY .+ Did you mean DELIVERIES\?\nWarning: TRUST_PROXY=true .+\nMETRICS_PORT is 3000, as is PORT\. .+\n$/,
-    ],
-    [
       { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_JWT_SECRET: 'x'.repeat(32), SUPABASE_PUBLISHABE_KEY: 'x' },
       /^Warning: SUPABASE_PUBLISHABE_KEY .+ Did you mean SUPABASE_PUBLISHABLE_KEY\?\nSUPABASE_PUBLISHABLE_KEY must be set/,
     ],
@@ -71,6 +82,16 @@ describe.concurrent('a wrong configuration', () => {
     const { code, stdout, stderr } = await usher(['start'], dataDir, env)
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(complaint)
+  })
+
+  // Found by the start itself.
+  test('two listeners on one port end it with 2 as well, after the warnings', async () => {
+    const env = { PORT: '3000', METRICS_PORT: '3000', TRUST_PROXY: 'true', DELIVERY: 'false' }
+    const { code, stdout, stderr } = await usherProcess(['start'], dataDir, env)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(
+      /^Warning: DELIVERY .+ Did you mean DELIVERIES\?\nWarning: TRUST_PROXY=true .+\nMETRICS_PORT is 3000, as is PORT\. .+\n$/,
+    )
   })
 
   test('a command that needs the database says which variable is missing beside SUPABASE_URL', async () => {
@@ -92,7 +113,6 @@ describe.concurrent('with nothing running', () => {
     [['keys', 'list', '--organisation', 'demo']],
     [['keys', 'revoke', 'usher_live_abcdefgh']],
     [['keys', 'rotate', 'usher_live_abcdefgh']],
-    [['db-url']],
   ])('%j ends with 1 and says how to start it', async (args) => {
     const { code, stdout, stderr } = await usher(args, dataDir)
     expect([code, stdout]).toEqual([1, ''])
@@ -114,13 +134,22 @@ test('a taken port ends the start with 1 before anything else is begun, and name
   onTestFinished(() => void squatter.close())
   const { port } = squatter.address() as { port: number }
 
-  const { code, stdout, stderr } = await usher(['start'], dataDir, { PORT: String(port) })
+  const { code, stdout, stderr } = await usherProcess(['start'], dataDir, { PORT: String(port) })
   expect([code, stdout]).toEqual([1, ''])
   expect(stderr).toBe(`Port ${port} on 127.0.0.1 is taken by another program. Stop it, or set PORT to a free port.\n`)
 })
 
-test('a host that is no address of this machine ends the start with 1, and names HOST', async () => {
-  const { code, stdout, stderr } = await usher(['start'], dataDir, { PORT: '0', HOST: '203.0.113.1' })
-  expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/^HOST 203\.0\.113\.1 is not an address of this machine\./)
+test.each([
+  [
+    'a host that is no address of this machine',
+    { HOST: '203.0.113.1' },
+    /^HOST 203\.0\.113\.1 is not an address of this machine\./,
+  ],
+  ['a Redis that is away', { REDIS_URL: 'redis://127.0.0.1:9' }, /^REDIS_URL cannot be reached/],
+])('%s ends the start before anything else is begun, and is named', async (_, env, complaint) => {
+  const config = readConfig({ USHER_DATA_DIR: dataDir, PORT: '0', ...env })
+  const error = await start(config, pino({ level: 'silent' }), () => {}).catch((error) => error)
+  expect(error).toBeInstanceOf(StartError)
+  expect(error.message).toMatch(complaint)
+  expect(existsSync(dataDir)).toBe(false)
 })
