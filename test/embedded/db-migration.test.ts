@@ -144,6 +144,11 @@ function toyProject(
   for (const folder of ['schemas', 'migrations']) mkdirSync(join(to, folder), { recursive: true })
   const schemas = join(to, 'schemas', '99_toys.sql')
   writeFileSync(schemas, sql)
+  const config = join(to, 'config.toml')
+  if (parts.includes('config.toml')) {
+    const text = readFileSync(config, 'utf8')
+    writeFileSync(config, text.replace(/(schema_paths = \[\n.*?)^\]/ms, '$1  "./schemas/99_toys.sql",\n]'))
+  }
   writeFileSync(join(to, 'migrations', `${toyVersion}_toys.sql`), sql)
   return { project, schemas }
 }
