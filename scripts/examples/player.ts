@@ -74,13 +74,22 @@ export function createPlayer({ apiUrl, key, normaliser, database, organisationId
       const before = normaliser.shift()
       normaliser.setNow(now)
       const by = (normaliser.shift() - before) / 1000
-      const { rows } = await database.query<{ starts_at: Date | null; ends_at: Date | null }>(
-        `update public.events
-         set starts_at = starts_at + make_interval(secs => $2), ends_at = ends_at + make_interval(secs => $2)
-         where organisation_id = $1 returning starts_at, ends_at`,
-        [organisationId, by],
+      // One statement for each: the entries of the audit trail of one statement have no order.
+      const { rows: events } = await database.query(
+        'select id from public.events where organisation_id = $1 order by name',
+        [organisationId],
       )
-      for (const at of rows.flatMap(({ starts_at, ends_at }) => [starts_at, ends_at])) {
+      const moved = []
+      for (const { id } of events) {
+        const { rows } = await database.query<{ starts_at: Date | null; ends_at: Date | null }>(
+          `update public.events
+           set starts_at = starts_at + make_interval(secs => $2), ends_at = ends_at + make_interval(secs => $2)
+           where id = $1 returning starts_at, ends_at`,
+          [id, by],
+        )
+        moved.push(...rows)
+      }
+      for (const at of moved.flatMap(({ starts_at, ends_at }) => [starts_at, ends_at])) {
         if (at !== null) normaliser.reveal(new Date(at.getTime() - normaliser.shift()).toISOString())
       }
     },

@@ -147,7 +147,11 @@ function toyProject(
   const config = join(to, 'config.toml')
   if (parts.includes('config.toml')) {
     const text = readFileSync(config, 'utf8')
-    writeFileSync(config, text.replace(/(schema_paths = \[\n.*?)^\]/ms, '$1  "./schemas/99_toys.sql",\n]'))
+    const others = parts.includes('schemas') ? '$1' : ''
+    writeFileSync(
+      config,
+      text.replace(/^schema_paths = \[\n(.*?)^\]/ms, `schema_paths = [\n${others}  "./schemas/99_toys.sql",\n]`),
+    )
   }
   writeFileSync(join(to, 'migrations', `${toyVersion}_toys.sql`), sql)
   return { project, schemas }
