@@ -15,10 +15,10 @@ const concurrency = 64
 const calls = 300
 
 const load = <T>(path: string): Promise<T> => import(join(root, path))
-const { readConfig } = await load<typeof import('../src/config.ts')>('src/config.ts')
+const { readConfig } = await load<typeof import('../src/config/config.ts')>('src/config/config.ts')
 const { createLog } = await load<typeof import('../src/process/log.ts')>('src/process/log.ts')
 const { createKey } = await load<typeof import('../src/gateway/api-key.ts')>('src/gateway/api-key.ts')
-const { start } = await load<typeof import('../src/start.ts')>('src/start.ts')
+const { start } = await load<typeof import('../src/cli/start.ts')>('src/cli/start.ts')
 const { findRunningStack } = await load<typeof import('../src/embedded/stack.ts')>('src/embedded/stack.ts')
 
 const dataDir = await mkdtemp(join(tmpdir(), 'usher-bench-'))

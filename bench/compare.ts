@@ -31,7 +31,7 @@ export type Plan = {
 
 const warmUpSeconds = 1
 
-type Participant = Row & { subject_: Subject; organiser: Organiser; calls: number; acknowledged: string[] }
+type Participant = Row & { server: Subject; organiser: Organiser; calls: number; acknowledged: string[] }
 
 export async function compare(stack: Stack, plan: Plan, effort: Effort): Promise<Comparison> {
   const opened = new Map<SubjectName, Subject>()
@@ -41,8 +41,8 @@ export async function compare(stack: Stack, plan: Plan, effort: Effort): Promise
     for (const connections of effort.connections ?? plan.connections) {
       for (const subject of plan.subjects) {
         const organiser = await addOrganiser(stack, plan.organiser)
-        const subject_ = opened.get(subject) as Subject
-        participants.push({ subject, connections, rounds: [], subject_, organiser, calls: 0, acknowledged: [] })
+        const server = opened.get(subject) as Subject
+        participants.push({ subject, connections, rounds: [], server, organiser, calls: 0, acknowledged: [] })
       }
     }
     const expected = new Map<Participant, number>()
@@ -70,7 +70,7 @@ export async function compare(stack: Stack, plan: Plan, effort: Effort): Promise
 }
 
 async function run(stack: Stack, plan: Plan, to: Participant, seconds: number, calls: number): Promise<Round> {
-  const { subject_: subject, organiser, connections, acknowledged } = to
+  const { server: subject, organiser, connections, acknowledged } = to
   await plan.prepare?.(stack, organiser, calls)
   const request = await subject.open(organiser)
   const clocks = () => [

@@ -11,12 +11,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { SMTPServer } from 'smtp-server'
-import { createOrganisation, issueKey } from '../src/admin.ts'
-import { readConfig } from '../src/config.ts'
+import { start } from '../src/cli/start.ts'
+import { readConfig } from '../src/config/config.ts'
+import { createOrganisation, issueKey } from '../src/database/admin.ts'
 import { findRunningStack } from '../src/embedded/stack.ts'
-import { scopes } from '../src/operation.ts'
+import { scopes } from '../src/operations/operation.ts'
 import { createLog } from '../src/process/log.ts'
-import { start } from '../src/start.ts'
 
 const [tickets = 3_000, timeoutSeconds = 20] = process.argv.slice(2).map(Number)
 const smtpDelayMs = 150

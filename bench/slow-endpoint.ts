@@ -9,9 +9,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readConfig } from '../src/config.ts'
+import { start } from '../src/cli/start.ts'
+import { readConfig } from '../src/config/config.ts'
 import { createLog } from '../src/process/log.ts'
-import { start } from '../src/start.ts'
 
 const guests = 300
 const registrationIntervalMs = 40

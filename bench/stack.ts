@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { createOrganisation, issueKey } from '../src/admin.ts'
+import { createOrganisation, issueKey } from '../src/database/admin.ts'
 import { findRunningStack, recordOfRunningStack } from '../src/embedded/stack.ts'
 import { prefixOf } from '../src/gateway/api-key.ts'
-import { scopes } from '../src/operation.ts'
+import { scopes } from '../src/operations/operation.ts'
 
 export type Stack = {
   url: string

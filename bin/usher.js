@@ -7,7 +7,7 @@ import { join } from 'node:path'
 if (process.features.typescript) {
   // Half of the time of a command is stripping types and compiling. Without a folder that it may write to, nothing is kept.
   module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/usher'))
-  const { main } = await import('../src/cli.ts')
+  const { main } = await import('../src/cli/cli.ts')
   await main()
 } else {
   process.stderr.write(

@@ -11,7 +11,7 @@ import {
 } from '@supabase/pg-delta/core'
 import { extract } from '@supabase/pg-delta/extract'
 import { Pool, type PoolClient } from 'pg'
-import { StartError } from '../src/start-error.ts'
+import { StartError } from '../src/process/start-error.ts'
 import { catalogueQueries, ours } from './catalogue-queries.ts'
 
 /** Object, such as `policy orders_select on public.orders`, to the lines that define it. */

@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { StartError } from '../src/start-error.ts'
+import { StartError } from '../src/process/start-error.ts'
 import { verifyMigrations } from './db-verify.ts'
 import { schemaFiles } from './project-databases.ts'
 

@@ -3,7 +3,7 @@
 
 import { join, resolve } from 'node:path'
 import { diff, encodeId } from '@supabase/pg-delta/core'
-import { StartError } from '../src/start-error.ts'
+import { StartError } from '../src/process/start-error.ts'
 import { type Catalogue, readCatalogues } from './catalogue.ts'
 import { withProjectDatabases } from './project-databases.ts'
 import { diffSnapshots } from './snapshot-diff.ts'

@@ -1,11 +1,11 @@
 // The API of `npm run dev`: the service that `usher start` starts, on the stack that scripts/dev.ts keeps running.
 
-import { readConfig } from '../src/config.ts'
+import { joinRunning, start } from '../src/cli/start.ts'
+import { readConfig } from '../src/config/config.ts'
 import { createLog } from '../src/process/log.ts'
 import { openLogStream } from '../src/process/log-stream.ts'
+import { StartError } from '../src/process/start-error.ts'
 import { stopSignal, untilAborted } from '../src/process/stop-signals.ts'
-import { joinRunning, start } from '../src/start.ts'
-import { StartError } from '../src/start-error.ts'
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 

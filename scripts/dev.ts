@@ -6,13 +6,13 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, watch } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { withDatabase } from '../src/admin.ts'
-import { ConfigError, isForThisMachine, readConfig } from '../src/config.ts'
+import { ConfigError, isForThisMachine, readConfig } from '../src/config/config.ts'
+import { withDatabase } from '../src/database/admin.ts'
 import { describeDemo, seedDemo } from '../src/embedded/demo.ts'
 import { startEmbeddedStack } from '../src/embedded/stack.ts'
 import { openListener } from '../src/http/listener.ts'
+import { StartError } from '../src/process/start-error.ts'
 import { stopSignal, untilAborted } from '../src/process/stop-signals.ts'
-import { StartError } from '../src/start-error.ts'
 
 // Editors write a file in several steps.
 const settleMs = 50

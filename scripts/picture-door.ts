@@ -4,9 +4,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../src/config.ts'
+import { start } from '../src/cli/start.ts'
+import { readConfig } from '../src/config/config.ts'
 import { createLog } from '../src/process/log.ts'
-import { start } from '../src/start.ts'
 import { openBrowser } from './support/browser.ts'
 import { cameraArguments, filmTicket } from './support/ticket-film.ts'
 

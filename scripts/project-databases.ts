@@ -4,10 +4,10 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { Client, DatabaseError } from 'pg'
+import { applyMigrations } from '../src/database/migrate.ts'
 import { interruption } from '../src/embedded/interruption.ts'
-import { applyMigrations } from '../src/embedded/migrate.ts'
 import { type ScratchDatabase, startScratchDatabase } from '../src/embedded/scratch.ts'
-import { StartError } from '../src/start-error.ts'
+import { StartError } from '../src/process/start-error.ts'
 
 export type ProjectDatabases = { schemas: string; migrations: string; signal: AbortSignal }
 

@@ -3,10 +3,10 @@
 
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { createOrganisation, issueKey } from '../../src/admin.ts'
+import { createOrganisation, issueKey } from '../../src/database/admin.ts'
 import { createKey } from '../../src/gateway/api-key.ts'
 import type { Example } from '../../src/http/openapi/examples.ts'
-import { type Scope, scopes } from '../../src/operation.ts'
+import { type Scope, scopes } from '../../src/operations/operation.ts'
 import { createNormaliser } from './normaliser.ts'
 import { createPlayer, type Player } from './player.ts'
 

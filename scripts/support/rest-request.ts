@@ -1,7 +1,7 @@
 // The REST request that means the same as a tool call: what stands in the path goes there, the rest is query or body.
 
-import { isRead, pathParameters } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
+import { isRead, pathParameters } from '../../src/operations/operation.ts'
 
 type Arguments = Record<string, unknown>
 

@@ -3,7 +3,7 @@
 // batches with a pause in between, so that no other query has to wait for it.
 
 import type { Logger } from 'pino'
-import type { CourierRpc } from './courier-rpc.ts'
+import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import { forgetErased } from './mail/files.ts'
 
 const purgeIntervalMs = 600_000
@@ -37,10 +37,7 @@ export function startHousekeeping(rpc: CourierRpc, options: Options, log: Logger
     const purged = await purgeOnce(rpc, options)
     if (purged > 0) log.info({ purged }, 'housekeeping')
     if ('directory' in options.mail) {
-      await forgetErased(
-        options.mail.directory,
-        async (ids) => (await rpc('erased_ticket_emails', { ids })) as string[],
-      )
+      await forgetErased(options.mail.directory, async (ids) => (await rpc('erased_emails', { ids })) as string[])
     }
     return purged >= batchSize
   })

@@ -2,8 +2,8 @@
 // and e-mails are held until they are released.
 
 import type { Logger } from 'pino'
+import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import { heldMessage, releaseFix } from '../gateway/installation.ts'
-import type { CourierRpc } from './courier-rpc.ts'
 import { repeat } from './housekeeping.ts'
 
 export type Installation = {

@@ -2,8 +2,8 @@
 // SQL decides when a delivery is retried and when an endpoint is disabled (see `api.settle_webhooks`).
 
 import type { Logger } from 'pino'
+import { batchResults, type CourierRpc, settle } from '../gateway/courier-rpc.ts'
 import type { Observe, Queue } from './courier.ts'
-import { batchResults, type CourierRpc, settle } from './courier-rpc.ts'
 import type { PendingWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
 
 /** What `api.settle_webhooks` answers: deliveries whose result disabled their endpoint, and whether more may be due. */

@@ -12,9 +12,9 @@ import {
 } from '../gateway/database-probe.ts'
 import { heldMessage, releaseFix } from '../gateway/installation.ts'
 import { createTokens, type SigningKey, type Tokens } from '../gateway/tokens.ts'
-import { isRead, type Operation, roleOf } from '../operation.ts'
 import { operations } from '../operations/index.ts'
-import { type Finding, failed, ok, patience, warning } from './finding.ts'
+import { isRead, type Operation, roleOf } from '../operations/operation.ts'
+import { type Finding, failed, ok, timeLimit, warning } from './finding.ts'
 
 const nobody = '00000000-0000-0000-0000-000000000000'
 const noKey = { api_key_id: nobody, family_id: nobody, organisation_id: nobody }
@@ -40,7 +40,7 @@ export async function checkDataApi(
   installation: string[],
 ): Promise<Finding[]> {
   const tokens = await createTokens(signingKey, undefined, installation)
-  const result = await createProbe(address, tokens)(patience())
+  const result = await createProbe(address, tokens)(timeLimit())
   if (result.kind === 'away') {
     const fix = 'Check SUPABASE_URL and the network. A project that is paused is resumed in its dashboard.'
     return [failed('data_api', `The Data API cannot be reached (${result.reason}).`, fix)]
@@ -71,7 +71,7 @@ function checkClock(theirs: Date | undefined): Finding {
 
 async function checkCalls(address: DataApiAddress, tokens: Tokens): Promise<Finding[]> {
   const call = (fn: string, args: Record<string, unknown>, token: string) =>
-    callOnce(address, fn, args, token, patience())
+    callOnce(address, fn, args, token, timeLimit())
   const asRole = async (role: string) => call('get_api_key', {}, await tokens.forPrincipal(noKey, role, 'api'))
   const roles = [...new Set(operations.map(roleOf))]
   const answers = await Promise.all(roles.map(async (role) => ({ role, answer: await asRole(role) })))

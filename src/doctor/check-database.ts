@@ -1,11 +1,11 @@
 // Checks what only the database itself shows: the history of migrations, and who may execute what. Reads only.
 
 import type pg from 'pg'
-import { AdminError, withDatabase } from '../admin.ts'
-import { compareMigrations } from '../embedded/migrate.ts'
+import { AdminError, withDatabase } from '../database/admin.ts'
+import { compareMigrations } from '../database/migrate.ts'
 import { applyMigrations } from '../gateway/database-probe.ts'
-import { roleOf } from '../operation.ts'
 import { operations } from '../operations/index.ts'
+import { roleOf } from '../operations/operation.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 const connectionString =

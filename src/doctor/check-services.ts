@@ -2,10 +2,10 @@
 
 import nodemailer, { type NodemailerError } from 'nodemailer'
 import { Errors, ServerClient } from 'postmark'
-import { type Config, doubtOfMetricsPort, doubtOfTrustProxy, proxiesToTrust } from '../config.ts'
+import { type Config, doubtOfMetricsPort, doubtOfTrustProxy, proxiesToTrust } from '../config/config.ts'
 import { reasonOf } from '../gateway/database-probe.ts'
 import { hostOf } from '../process/loopback.ts'
-import { type Finding, failed, ok, patience, warning } from './finding.ts'
+import { type Finding, failed, ok, timeLimit, warning } from './finding.ts'
 
 const timeoutMs = 10_000
 
@@ -107,7 +107,7 @@ export async function checkPublicUrl({
   }
   const host = hostOf(publicUrl)
   try {
-    const me = await fetch(`${publicUrl}/api/v1/me`, { redirect: 'manual', signal: patience() })
+    const me = await fetch(`${publicUrl}/api/v1/me`, { redirect: 'manual', signal: timeLimit() })
     if (me.status === 503) {
       return [
         failed('public_url', 'Usher at PUBLIC_URL has not started yet, or its database is away.', 'Read its log.'),
@@ -117,7 +117,7 @@ export async function checkPublicUrl({
       const fix = `Set PUBLIC_URL to where Usher is, or make the proxy at ${host} pass requests to the port it listens on.`
       return [failed('public_url', `What answers at PUBLIC_URL is not Usher (status ${me.status}).`, fix)]
     }
-    const mcp = await fetch(`${publicUrl}/api/mcp`, { method: 'POST', redirect: 'manual', signal: patience() })
+    const mcp = await fetch(`${publicUrl}/api/mcp`, { method: 'POST', redirect: 'manual', signal: timeLimit() })
     return [ok('public_url', 'Usher answers at PUBLIC_URL.'), checkMcp(mcp.status, host)]
   } catch (error) {
     const fix = `Start it (npx usher start), and check the DNS name, the certificate and the proxy of ${host}.`

@@ -1,6 +1,6 @@
 // `usher doctor`: checks a configuration against what is there, each step by itself. It changes nothing, and says for each what mends it.
 
-import { type Config, ConfigError, misspeltVariables, readConfig } from '../config.ts'
+import { type Config, ConfigError, misspeltVariables, readConfig } from '../config/config.ts'
 import { namesOfDataDirectory } from '../embedded/installation.ts'
 import { findRunningStack } from '../embedded/stack.ts'
 import { namesOfProject } from '../gateway/installation.ts'

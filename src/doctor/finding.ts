@@ -3,7 +3,7 @@
 export type Finding = { check: string; status: 'ok' | 'warning' | 'failed'; message: string; fix: string | null }
 
 /** A check gives up on what does not answer after this long. */
-export const patience = (): AbortSignal => AbortSignal.timeout(10_000)
+export const timeLimit = (): AbortSignal => AbortSignal.timeout(10_000)
 
 export const ok = (check: string, message: string): Finding => ({ check, status: 'ok', message, fix: null })
 export const warning = (check: string, message: string, fix: string): Finding => ({

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../process/start-error.ts'
 
 export type PostgresBinaries = { directory: string; postgres: string; initdb: string; pgCtl: string }
 

@@ -13,11 +13,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { StartError } from '../start-error.ts'
+import { databaseUrlFor, withClient } from '../database/client.ts'
+import { processesRunning, run, stopProcess } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
 import type { PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
-import { databaseUrlFor, withClient } from './database.ts'
-import { processesRunning, run, stopProcess } from './processes.ts'
 import type { Secrets } from './secrets.ts'
 
 export const superuser = 'supabase_admin'

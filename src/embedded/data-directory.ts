@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../process/start-error.ts'
 
 export type DataDirectory = {
   /** Absolute, with symbolic links resolved, so that two names of one folder share one lock. */

@@ -2,13 +2,13 @@
 // databases. It must never apply a migration.
 
 import { chmodSync, existsSync, readFileSync } from 'node:fs'
-import { StartError } from '../start-error.ts'
+import type { ProcessIdentity } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
 import { chooseAccount, grantAccess } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { bootstrap, createCluster, removeUnfinished } from './cluster.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
-import type { ProcessIdentity } from './processes.ts'
 import type { Secrets } from './secrets.ts'
 
 export async function startDatabase(options: {

@@ -3,8 +3,8 @@
 
 import { readFile } from 'node:fs/promises'
 import type pg from 'pg'
-import { issueKey } from '../admin.ts'
-import { scopes } from '../operation.ts'
+import { issueKey } from '../database/admin.ts'
+import { scopes } from '../operations/operation.ts'
 
 export type DemoEvent = { eventId: string; ticketTypeId: string; ticketCode: string }
 export type Demo = DemoEvent & { key: string }

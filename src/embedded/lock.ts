@@ -3,9 +3,9 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from '../start-error.ts'
+import { isRunning } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
 import { type DataDirectory, giveToFolderOwner } from './data-directory.ts'
-import { isRunning } from './processes.ts'
 import { readRunRecord } from './run-record.ts'
 
 const SQLITE_BUSY = 5

@@ -4,11 +4,18 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartError } from '../start-error.ts'
+import {
+  identify,
+  isRunning,
+  type ProcessIdentity,
+  processesRunning,
+  type StopStep,
+  stopProcess,
+} from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { readPidFile, stopPostgresSteps } from './postgres.ts'
 import { stopPostgrestSteps } from './postgrest.ts'
-import { identify, isRunning, type ProcessIdentity, processesRunning, type StopStep, stopProcess } from './processes.ts'
 import { readRunRecord, removeRunRecord } from './run-record.ts'
 
 export async function stopOrphans(

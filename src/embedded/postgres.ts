@@ -4,12 +4,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from '../start-error.ts'
+import { type ProcessIdentity, run, type StopStep, stopProcess } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
 import type { PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { postgresEnvironment } from './cluster.ts'
 import { freePort } from './ports.ts'
-import { type ProcessIdentity, run, type StopStep, stopProcess } from './processes.ts'
 import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
 
 export type PostgresServer = ServerProcess & { port: number; stop: () => Promise<void> }

@@ -3,10 +3,10 @@
 
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from '../start-error.ts'
+import { type ProcessIdentity, type StopStep, stopProcess } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
 import { writeFileAtomically } from './data-directory.ts'
 import { freePort } from './ports.ts'
-import { type ProcessIdentity, type StopStep, stopProcess } from './processes.ts'
 import { type ServerProcess, spawnServer, tail } from './spawn-server.ts'
 
 export type PostgrestPorts = { port: number; adminPort: number }

@@ -2,8 +2,8 @@
 // to find orphans. A record may outlive its processes: check each with isRunning.
 
 import { readFileSync, rmSync } from 'node:fs'
+import type { ProcessIdentity } from '../process/processes.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
-import type { ProcessIdentity } from './processes.ts'
 
 export type RunRecord = {
   usher: ProcessIdentity

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../process/start-error.ts'
 import { type DataDirectory, writeFileAtomically } from './data-directory.ts'
 
 export type Secrets = {

@@ -3,9 +3,9 @@
 
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { StartError } from '../start-error.ts'
+import { ending, identify, type ProcessIdentity, type StopStep, stopProcessesNow } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
 import { giveToFolderOwner } from './data-directory.ts'
-import { ending, identify, type ProcessIdentity, type StopStep, stopProcessesNow } from './processes.ts'
 
 export type ServerProcess = {
   identity: ProcessIdentity

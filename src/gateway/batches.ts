@@ -1,7 +1,7 @@
 // Calls of one operation by one key that arrive while two of them are in flight wait, and share the next RPC
 // (supabase/schemas/00-ground/batches.sql); any other call is sent at once and by itself. Must know nothing of what the operations do.
 
-import type { Operation } from '../operation.ts'
+import type { Operation } from '../operations/operation.ts'
 import { ApiError, unavailable } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
 import { apiErrorOfDatabase, fieldsOf } from './database-error.ts'

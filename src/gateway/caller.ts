@@ -1,6 +1,6 @@
 // Who calls, and whether the database has checked their key for this request.
 
-import type { Scope } from '../operation.ts'
+import type { Scope } from '../operations/operation.ts'
 import type { Principal, Principals } from './principals.ts'
 import type { Source } from './tokens.ts'
 

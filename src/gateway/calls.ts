@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import { isList, isRead, type Operation, pathParameters, roleOf } from '../operation.ts'
 import { characters, withoutControl } from '../operations/fields.ts'
+import { isList, isRead, type Operation, pathParameters, roleOf } from '../operations/operation.ts'
 import { ApiError } from './api-error.ts'
 import { createBatches } from './batches.ts'
 import type { Caller } from './caller.ts'

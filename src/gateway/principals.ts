@@ -2,7 +2,7 @@
 // the transaction of every call.
 
 import { LRUCache } from 'lru-cache'
-import type { Scope } from '../operation.ts'
+import type { Scope } from '../operations/operation.ts'
 import { ApiError, unauthorised } from './api-error.ts'
 import { hashOf, isWellFormedKey } from './api-key.ts'
 import type { DataApi } from './data-api.ts'

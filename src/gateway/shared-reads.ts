@@ -1,7 +1,7 @@
 // Reads of the same thing by the same key that arrive while two of them are in flight share the next RPC. Nobody is answered from before
 // their request arrived, so a write that was acknowledged is always seen. Must know nothing of what the operations do.
 
-import type { Operation } from '../operation.ts'
+import type { Operation } from '../operations/operation.ts'
 import type { DataApi } from './data-api.ts'
 
 // Two, so that Postgres works on one while the other is answered.

@@ -13,7 +13,7 @@ import {
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { ApiError, unavailable } from '../gateway/api-error.ts'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../process/start-error.ts'
 import { type Connections, limitConnections } from './connections.ts'
 
 export type HttpListener = { url: string; serve(listener: RequestListener): void; close(): Promise<void> }

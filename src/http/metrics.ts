@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { CourierRpc } from '../courier/courier-rpc.ts'
 import type { Caller } from '../gateway/caller.ts'
+import type { CourierRpc } from '../gateway/courier-rpc.ts'
 
 export type Metrics = {
   /** Middleware that measures requests. */
@@ -48,7 +48,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     registers,
   })
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ['kind'], registers })
-  const pending = gauge('usher_outbox_owed', 'Webhooks and e-mails that are pending, retries included.')
+  const pending = gauge('usher_outbox_pending', 'Webhooks and e-mails that are pending, retries included.')
   const oldest = gauge('usher_outbox_oldest_seconds', 'How long the oldest of them has been pending.')
   const late = gauge('usher_outbox_late_seconds', 'How long due deliveries have waited for a courier.')
   const held = gauge('usher_outbox_held', '1 while deliveries are held because the database is a copy, else 0.')
@@ -57,7 +57,7 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
     for (const gauge of [pending, oldest, late, held]) gauge.reset()
     const timeout = sleep(timeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('No answer.')))
     for (const { kind, ...depth } of (await Promise.race([rpc('outbox_depth', {}), timeout])) as Depth[]) {
-      pending.set({ kind }, depth.owed)
+      pending.set({ kind }, depth.pending)
       oldest.set({ kind }, depth.oldest_seconds)
       late.set({ kind }, depth.late_seconds)
       held.set({ kind }, depth.held ? 1 : 0)
@@ -88,4 +88,4 @@ export function createMetrics(rpc: CourierRpc, log: Logger): Metrics {
   }
 }
 
-type Depth = { kind: string; owed: number; oldest_seconds: number; late_seconds: number; held: boolean }
+type Depth = { kind: string; pending: number; oldest_seconds: number; late_seconds: number; held: boolean }

@@ -3,10 +3,10 @@
 
 import { type RequestHandler, Router } from 'express'
 import * as z from 'zod'
-import type { CourierRpc } from '../courier/courier-rpc.ts'
 import { ApiError } from '../gateway/api-error.ts'
-import { readJson } from './json-body.ts'
-import { sharedSecret } from './shared-secret.ts'
+import type { CourierRpc } from '../gateway/courier-rpc.ts'
+import { readJson } from './middleware/json-body.ts'
+import { sharedSecret } from './middleware/shared-secret.ts'
 
 // The bounce types after which the e-mail will not arrive; an auto-reply or a full mailbox is not one of them.
 const permanentBounces = [
@@ -22,7 +22,7 @@ const identifiers = {
   MessageID: z.string().max(200),
   // As src/courier/mail/postmark.ts sent it.
   Metadata: z
-    .object({ ticket_email_id: z.uuid(), attempt: z.coerce.number().int().min(1).max(1000) })
+    .object({ email_id: z.uuid(), attempt: z.coerce.number().int().min(1).max(1000) })
     .optional()
     .catch(undefined),
 }
@@ -42,7 +42,7 @@ export function postmarkRouter(secret: string, rpc: CourierRpc, countFailure: Re
   router.post('/webhooks/postmark', authenticate(secret, countFailure), readJson(), async (req, res) => {
     const event = DeliveryEvent.safeParse(req.body)
     if (event.success) {
-      await rpc('record_ticket_email_event', {
+      await rpc('record_email_event', {
         message_id: event.data.MessageID,
         ...event.data.Metadata,
         ...(event.data.RecordType === 'Delivery'

@@ -6,30 +6,30 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import type { Store } from 'express-rate-limit'
 import helmet, { type HelmetOptions } from 'helmet'
 import type { Logger } from 'pino'
-import type { CourierRpc } from '../courier/courier-rpc.ts'
 import { ApiError, toApiError } from '../gateway/api-error.ts'
 import { isWellFormedKey } from '../gateway/api-key.ts'
 import type { Caller } from '../gateway/caller.ts'
 import { createCall } from '../gateway/calls.ts'
+import type { CourierRpc } from '../gateway/courier-rpc.ts'
 import type { DataApi } from '../gateway/data-api.ts'
 import type { DatabaseHealth } from '../gateway/database-health.ts'
 import { createPrincipals } from '../gateway/principals.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { operations } from '../operations/index.ts'
-import { createAttempts } from './attempts.ts'
-import { authenticate, limitFailures } from './authenticate.ts'
-import { type Demo, publicRouter } from './docs-page.ts'
-import { doorRouter } from './door.ts'
-import { apiErrorOfExpress } from './errors.ts'
-import { logError, logRequests } from './log-requests.ts'
-import { mailPreviewRouter } from './mail-preview.ts'
-import { mcpRouter } from './mcp.ts'
-import { noticeProxy } from './notice-proxy.ts'
+import { mcpRouter } from './mcp/mcp.ts'
+import { authenticate, limitFailures } from './middleware/authenticate.ts'
+import { apiErrorOfExpress } from './middleware/errors.ts'
+import { logError, logRequests } from './middleware/log-requests.ts'
+import { noticeProxy } from './middleware/notice-proxy.ts'
+import { limitRate } from './middleware/rate-limit.ts'
+import { createLookups } from './middleware/secret-lookups.ts'
+import { type Demo, publicRouter } from './pages/docs-page.ts'
+import { doorRouter } from './pages/door.ts'
+import { mailPreviewRouter } from './pages/mail-preview.ts'
+import { ticketPageRouter } from './pages/ticket-page.ts'
 import { postmarkRouter } from './postmark-webhook.ts'
-import { limitRate } from './rate-limit.ts'
 import { answerReadiness } from './readiness.ts'
 import { restRouter } from './rest.ts'
-import { ticketPageRouter } from './ticket-page.ts'
 
 export type AppParts = {
   dataApi: DataApi
@@ -84,7 +84,7 @@ export function createApp({
   const call = createCall({ dataApi, tokens, onWritten })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
-  const attempts = createAttempts({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
+  const lookups = createLookups({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)
 
   const app = express()
   app.set('trust proxy', trustProxy)
@@ -95,11 +95,11 @@ export function createApp({
   if (measure !== undefined) app.use(measure)
   if (trustProxy === false) app.use(noticeProxy(log))
   app.use(setHeaders(securityHeaders(hstsOf(publicUrl, hstsIncludeSubDomains))))
-  app.use('/api/v1', authenticate(principals, 'api', attempts), rate, restRouter(operations, call))
+  app.use('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, call))
   app.use(
     '/api/mcp',
     guardHost(allowedHosts),
-    authenticate(principals, 'mcp', attempts),
+    authenticate(principals, 'mcp', lookups),
     rate,
     mcpRouter(operations, call, rate),
   )

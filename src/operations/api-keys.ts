@@ -1,8 +1,8 @@
 // The calling key itself. SQL: supabase/schemas/10-organisations/api-keys.sql.
 
 import * as z from 'zod'
-import { type Operation, scopes } from '../operation.ts'
 import { id, one, timestamp } from './fields.ts'
+import { type Operation, scopes } from './operation.ts'
 
 /** docs/spec.md, "API key object" and "Organisation object". */
 export const ApiKeySchema = z.strictObject({

@@ -1,7 +1,6 @@
 // Attendees. SQL: supabase/schemas/60-attendees/.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import {
   changesOf,
   currency,
@@ -28,6 +27,7 @@ import {
   updatedSince,
   version,
 } from './fields.ts'
+import type { Operation } from './operation.ts'
 import { qrPictures } from './ticket-qr.ts'
 
 export const attendeeStatuses = ['active', 'awaiting_payment', 'cancelled'] as const

@@ -1,8 +1,8 @@
 // The audit trail. SQL: supabase/schemas/90-outbox/audit-trail.sql.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import { id, listOf, nextPage, oneOf, paging, timestamp } from './fields.ts'
+import type { Operation } from './operation.ts'
 
 const objectTypes = [
   'organisation',

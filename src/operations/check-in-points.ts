@@ -2,7 +2,6 @@
 // supabase/schemas/80-check-ins/points.sql and 80-check-ins/door-list.sql.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import { attendeeStatuses } from './attendees.ts'
 import { eventStatuses } from './events.ts'
 import {
@@ -18,6 +17,7 @@ import {
   timestampInput,
   version,
 } from './fields.ts'
+import type { Operation } from './operation.ts'
 
 const admissions = ['once', 'once_per_day', 're_entry'] as const
 const statuses = ['active', 'archived'] as const

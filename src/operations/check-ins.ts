@@ -1,7 +1,6 @@
 // Check-ins: scans of tickets at the door. SQL: supabase/schemas/80-check-ins/.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import { attendeeStatuses } from './attendees.ts'
 import {
   id,
@@ -16,6 +15,7 @@ import {
   timestamp,
   timestampInput,
 } from './fields.ts'
+import type { Operation } from './operation.ts'
 
 export const checkInReasons = [
   'not_found',

@@ -1,7 +1,6 @@
 // Events. SQL: supabase/schemas/20-events/.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import {
   changesOf,
   control,
@@ -32,6 +31,7 @@ import {
   version,
 } from './fields.ts'
 import { locales } from './locales.ts'
+import type { Operation } from './operation.ts'
 
 export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as const
 const intervals = ['hour', 'day'] as const

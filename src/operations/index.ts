@@ -1,6 +1,5 @@
 // The list of operations, from which REST, MCP and the OpenAPI document are made. A new operation must be added here.
 
-import type { Operation } from '../operation.ts'
 import { getApiKey } from './api-keys.ts'
 import {
   cancelAttendee,
@@ -40,6 +39,7 @@ import {
   redeliverWebhooks,
   testWebhookEndpoint,
 } from './notifications.ts'
+import type { Operation } from './operation.ts'
 import {
   cancelOrder,
   getOrder,

@@ -2,11 +2,11 @@
 // SQL: supabase/schemas/90-outbox/notifications.sql to 90-outbox/delivery-operations.sql.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
 import { directions } from './check-ins.ts'
 import { EventSchema } from './events.ts'
 import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
+import type { Operation } from './operation.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
 import { WaitingListEntrySchema } from './waiting-list.ts'

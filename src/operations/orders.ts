@@ -1,7 +1,6 @@
 // Orders. SQL: supabase/schemas/50-orders/.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import { AttendeeSchema } from './attendees.ts'
 import {
   changesOf,
@@ -29,6 +28,7 @@ import {
   updatedSince,
   version,
 } from './fields.ts'
+import type { Operation } from './operation.ts'
 
 const orderStatuses = ['pending', 'completed', 'cancelled'] as const
 export const paymentMethods = ['invoice', 'bank_transfer', 'card', 'cash', 'other'] as const

@@ -1,7 +1,6 @@
 // Promo codes. SQL: supabase/schemas/40-promo-codes/.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import {
   changesOf,
   count,
@@ -16,6 +15,7 @@ import {
   timestampInput,
   version,
 } from './fields.ts'
+import type { Operation } from './operation.ts'
 
 const statuses = ['active', 'disabled'] as const
 

@@ -2,9 +2,9 @@
 // SQL: supabase/schemas/60-attendees/registrations.sql and 60-attendees/imports.sql; the rules are in 50-orders/table.sql to 60-attendees/places.sql.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import { attendeeStatuses } from './attendees.ts'
 import { emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
+import type { Operation } from './operation.ts'
 import { OrderSchema, paymentMethods } from './orders.ts'
 
 const company = line(200).nullish()

@@ -1,8 +1,8 @@
 // Draws the QR code of a ticket as PNG or SVG. It must hold the ticket code only: a lost ticket must not reveal a name.
 
 import qrcode from 'qrcode'
-import type { Picture } from '../operation.ts'
 import { blackAndWhitePng } from './black-and-white-png.ts'
+import type { Picture } from './operation.ts'
 
 // Level M survives a crease or a smudge; ISO/IEC 18004 requires a margin of four modules.
 const [errorCorrectionLevel, margin, width] = ['M', 4, 480] as const

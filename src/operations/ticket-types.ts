@@ -1,7 +1,6 @@
 // Ticket types. SQL: supabase/schemas/30-ticket-types/.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import {
   changesOf,
   count,
@@ -22,6 +21,7 @@ import {
   timestampInput,
   version,
 } from './fields.ts'
+import type { Operation } from './operation.ts'
 
 const visibilities = ['public', 'hidden'] as const
 const statuses = ['active', 'archived'] as const

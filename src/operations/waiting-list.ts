@@ -1,7 +1,6 @@
 // The waiting list of sold-out ticket types. SQL: supabase/schemas/70-waiting-list/.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import {
   changesOf,
   emailAddress,
@@ -21,6 +20,7 @@ import {
   timestampInput,
   version,
 } from './fields.ts'
+import type { Operation } from './operation.ts'
 import { OrderSchema, paymentMethods } from './orders.ts'
 
 const statuses = ['waiting', 'offered', 'accepted', 'expired', 'cancelled'] as const

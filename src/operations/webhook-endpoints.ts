@@ -1,8 +1,8 @@
 // Webhook endpoints. SQL: supabase/schemas/90-outbox/endpoints.sql and endpoint-operations.sql.
 
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
 import { changesOf, control, id, ifVersions, line, listOf, one, paging, timestamp, version } from './fields.ts'
+import type { Operation } from './operation.ts'
 
 export const notificationTypes = [
   'order.created',

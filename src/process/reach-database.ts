@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Probe } from '../gateway/database-probe.ts'
-import { interrupted, StartError } from '../start-error.ts'
+import { interrupted, StartError } from './start-error.ts'
 
 const timeoutMs = 10_000
 const firstPauseSeconds = 1

@@ -6,9 +6,9 @@ import { existsSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { type Running, runCourier, start } from '../../src/cli/start.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { examine } from '../../src/doctor/doctor.ts'
-import { type Running, runCourier, start } from '../../src/start.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -17,7 +17,6 @@ import { cleanUp, temporaryFolder, usher } from './support.ts'
 afterAll(cleanUp)
 
 const timeout = 90_000
-const patience = { timeout: 30_000 }
 const lines: string[] = []
 const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
 const config = (dataDir: string, environment: NodeJS.ProcessEnv = {}) =>
@@ -67,7 +66,7 @@ test('a data directory sends after a restart and a move, by any process; a copy 
   const api = await running(moved, { DELIVERIES: 'false' })
   const couriers = [await runCourier(config(moved), log, () => {}), await runCourier(config(moved), log, () => {})]
   try {
-    await expect.poll(() => [receiver.received.length, mailsIn(moved)], patience).toEqual([1, 1])
+    await expect.poll(() => [receiver.received.length, mailsIn(moved)]).toEqual([1, 1])
     expect(await (await fetch(`${api.url}/ready`)).json()).toEqual({ status: 'ready' })
     expect(lines.join()).not.toContain('held')
   } finally {
@@ -87,7 +86,7 @@ test('a data directory sends after a restart and a move, by any process; a copy 
   expect((await register(copied.url)).status).toBe(201)
   // The courier is at work: it fans out, and claims nothing of it.
   const pending = async () => (await send('GET', '/webhook-deliveries?status=pending')).body.data
-  await expect.poll(async () => (await pending()).length, patience).toBe(2)
+  await expect.poll(async () => (await pending()).length).toBe(2)
   const metrics = await (await fetch(`${copied.metricsUrl}/metrics`)).text()
   expect(metrics).toContain('usher_outbox_held{kind="webhooks"} 1\n')
   expect(metrics).toContain('usher_outbox_held{kind="ticket_emails"} 1\n')
@@ -96,7 +95,7 @@ test('a data directory sends after a restart and a move, by any process; a copy 
 
   const released = await usher(['deliveries', 'release'], copy)
   expect([released.code, released.stdout]).toEqual([0, expect.stringMatching(/^Released: /)])
-  await expect.poll(() => [receiver.received.length, mailsIn(copy)], patience).toEqual([3, 2])
-  await expect.poll(async () => (await fetch(`${copied.url}/ready`)).json(), patience).toEqual({ status: 'ready' })
+  await expect.poll(() => [receiver.received.length, mailsIn(copy)]).toEqual([3, 2])
+  await expect.poll(async () => (await fetch(`${copied.url}/ready`)).json()).toEqual({ status: 'ready' })
   expect((await examine({ USHER_DATA_DIR: copy })).filter(({ status }) => status === 'failed')).toEqual([])
 })

@@ -8,10 +8,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { run } from '../../src/cli.ts'
+import { run } from '../../src/cli/cli.ts'
 import { findDataDirectory } from '../../src/embedded/data-directory.ts'
-import { identify, isRunning, type ProcessIdentity, stopProcess } from '../../src/embedded/processes.ts'
 import { readRunRecord } from '../../src/embedded/run-record.ts'
+import { identify, isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
 
 export const repository = join(import.meta.dirname, '../..')
 const cli = join(repository, 'bin/usher.js')

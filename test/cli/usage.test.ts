@@ -6,9 +6,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
-import { start } from '../../src/start.ts'
-import { StartError } from '../../src/start-error.ts'
+import { start } from '../../src/cli/start.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { StartError } from '../../src/process/start-error.ts'
 import { cleanUp, temporaryFolder, usher, usherProcess } from './support.ts'
 
 let dataDir: string

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { batchResults } from '../../src/courier/courier-rpc.ts'
 import { ApiError } from '../../src/gateway/api-error.ts'
+import { batchResults } from '../../src/gateway/courier-rpc.ts'
 
 test('results that come while a call is under way go with the next, in their order', async () => {
   const calls: number[][] = []

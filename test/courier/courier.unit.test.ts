@@ -166,7 +166,7 @@ test('one run in which one lane cannot claim ends when the others have', async (
   expect(delivered()).toBe(4)
 })
 
-test('whoever is told to stop waits for what is under way, and breaks it off when the patience is over', async () => {
+test('whoever is told to stop waits for what is under way, and breaks it off when its time is over', async () => {
   const events: string[] = []
   const [answered, brokenOff] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const deliver = async ({ id }: { id: string }) => {

@@ -12,7 +12,7 @@ import { PNG } from 'pngjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import packageLock from '../../package-lock.json' with { type: 'json' }
 import { serveApp } from '../../scripts/support/serve-app.ts'
-import { withDatabase } from '../../src/admin.ts'
+import { withDatabase } from '../../src/database/admin.ts'
 import { type Demo, seedDemo } from '../../src/embedded/demo.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { createLog } from '../../src/process/log.ts'

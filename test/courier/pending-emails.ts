@@ -1,7 +1,7 @@
 // An e-mail of each kind as the database hands it to the courier. All tell of the same evening in Cologne.
 
 import { randomUUID } from 'node:crypto'
-import type { EmailKind, PendingEmail } from '../../src/courier/emails/pending.ts'
+import type { EmailKind, PendingEmail } from '../../src/guests/pending.ts'
 import { pendingTicket } from './pending-ticket.ts'
 
 const ticket_url = 'https://tickets.example/t/5f0c2a'

@@ -1,7 +1,7 @@
 // A ticket e-mail as the database hands it to the courier, to be varied by tests.
 
 import { randomUUID } from 'node:crypto'
-import type { PendingTicket } from '../../src/courier/emails/pending.ts'
+import type { PendingTicket } from '../../src/guests/pending.ts'
 
 export const sender = 'tickets@usher.example'
 

@@ -47,7 +47,7 @@ test('hands Postmark the whole e-mail, and answers the id that its webhooks will
     TextBody: email.text,
     TrackOpens: false,
     TrackLinks: 'None',
-    Metadata: { ticket_email_id: email.id, attempt: '1' },
+    Metadata: { email_id: email.id, attempt: '1' },
   })
   expect(Headers).toContainEqual({ Name: 'Message-ID', Value: email.messageId })
   expect(Headers).toContainEqual({ Name: 'X-PM-KeepID', Value: 'true' })

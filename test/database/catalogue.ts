@@ -1,4 +1,4 @@
-// What the database says of itself: functions, tables and enums, read from Postgres's catalogue.
+// Functions, tables and enums, as Postgres's catalogue lists them.
 
 import { studio } from '../support/database.ts'
 
@@ -21,14 +21,13 @@ export type SqlFunction = {
 /** Functions in schema api that only the courier calls: what it claims and settles is no operation. */
 export const courierFunctions = [
   'claim_webhooks',
-  'erased_ticket_emails',
+  'erased_emails',
   'fan_out_webhooks',
-  'settle_webhook',
   'settle_webhooks',
   'release_webhook',
-  'claim_ticket_emails',
-  'settle_ticket_email',
-  'record_ticket_email_event',
+  'claim_emails',
+  'settle_email',
+  'record_email_event',
   'expire_waiting_list_offers',
   'claim_logos',
   'get_logo',

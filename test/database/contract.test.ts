@@ -3,8 +3,8 @@
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { isRead, type Operation, roleOf, scopes } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
+import { isRead, type Operation, roleOf, scopes } from '../../src/operations/operation.ts'
 import { courierFunctions, enums, functionsIn, type SqlFunction } from './catalogue.ts'
 
 /** Called by the gateway before it knows who calls, or for nobody who does: no operations. */
@@ -127,7 +127,7 @@ test.each(courierFunctions)(
       callers: name === 'get_logo' ? ['courier', 'gateway'] : ['courier'],
       securityDefiner: true,
       settings: expect.arrayContaining(['search_path=""']),
-      volatility: ['outbox_depth', 'erased_ticket_emails', 'get_logo'].includes(name) ? 's' : 'v',
+      volatility: ['outbox_depth', 'erased_emails', 'get_logo'].includes(name) ? 's' : 'v',
     })
   },
 )

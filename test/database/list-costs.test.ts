@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { withClient } from '../../src/embedded/database.ts'
+import { withClient } from '../../src/database/client.ts'
 import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
 
 const organisationId = '01900000-0000-7000-8000-000000000001'

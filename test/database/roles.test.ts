@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { roleOf } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
+import { roleOf } from '../../src/operations/operation.ts'
 import { studio } from '../support/database.ts'
 import { attempts } from './actor.ts'
 import { columnsOf, courierFunctions, functionsIn, tablesIn } from './catalogue.ts'

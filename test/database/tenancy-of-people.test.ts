@@ -1,6 +1,6 @@
 // Whose rows a person sees and writes who is signed in through Supabase Auth: those of the organisations they belong to,
 // and keys, members, the audit trail and the organisation itself only where they are an owner. What each role may do is in
-// test/database/members.test.ts. The same people for all tests, since nothing
+// test/database/10-organisations/members.test.ts. The same people for all tests, since nothing
 // an actor does is kept.
 
 import { beforeAll, describe, expect, test } from 'vitest'

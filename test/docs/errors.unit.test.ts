@@ -25,7 +25,7 @@ for (const sql of sources('supabase/schemas', '.sql')) {
 for (const ts of sources('src', '.ts')) {
   for (const [, status = '', code = ''] of ts.matchAll(/new ApiError\(\s*(\d{3}),\s*'([a-z_]+)'/g)) note(code, status)
 }
-// Of uploaded scans alone, which are never an error.
+// turned_away is a verdict of uploaded scans only, and no error.
 for (const reason of checkInReasons.filter((reason) => reason !== 'turned_away'))
   note(reason, reason === 'not_found' ? '404' : '409')
 

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
-import { prompts } from '../../src/http/mcp-prompts.ts'
-import { scopes } from '../../src/operation.ts'
+import { prompts } from '../../src/http/mcp/prompts.ts'
 import { operations } from '../../src/operations/index.ts'
+import { scopes } from '../../src/operations/operation.ts'
 import { recipes } from '../support/recipes.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')

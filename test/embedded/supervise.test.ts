@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { ending } from '../../src/embedded/processes.ts'
 import { supervise } from '../../src/embedded/supervise.ts'
+import { ending } from '../../src/process/processes.ts'
 
 function launch() {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' })

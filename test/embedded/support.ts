@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { findDataDirectory } from '../../src/embedded/data-directory.ts'
-import { isRunning, type ProcessIdentity, stopProcess } from '../../src/embedded/processes.ts'
 import { type RunRecord, readRunRecord } from '../../src/embedded/run-record.ts'
 import { type EmbeddedStack, startEmbeddedStack } from '../../src/embedded/stack.ts'
+import { isRunning, type ProcessIdentity, stopProcess } from '../../src/process/processes.ts'
 
 const folders: string[] = []
 const stacks: EmbeddedStack[] = []

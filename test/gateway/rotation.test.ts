@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, inject, test } from 'vitest'
-import { AdminError, rotateKey, withDatabase } from '../../src/admin.ts'
+import { AdminError, rotateKey, withDatabase } from '../../src/database/admin.ts'
 import { prefixOf } from '../../src/gateway/api-key.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
-import { createCourierRpc } from '../../src/courier/courier-rpc.ts'
+import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createDatabaseHealth } from '../../src/gateway/database-health.ts'
 import { createProbe } from '../../src/gateway/database-probe.ts'

@@ -8,11 +8,11 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
 import { openMail } from '../../src/courier/mail/index.ts'
-import { mailPreviewAt } from '../../src/http/mail-preview.ts'
+import { mailPreviewAt } from '../../src/http/pages/mail-preview.ts'
+import { atWidth, expectReadable, expectScheme, outline, widths } from '../browser/accessibility.ts'
 import { pendingTicket, sender } from '../courier/pending-ticket.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { ownApp } from '../support/own-app.ts'
-import { atWidth, expectReadable, expectScheme, outline, widths } from './accessibility.ts'
 
 let browser: Browser
 beforeAll(async () => {

@@ -4,11 +4,11 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import express from 'express'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { type Running, start } from '../../src/cli/start.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
 import { createLog } from '../../src/process/log.ts'
-import { type Running, start } from '../../src/start.ts'
 import { makeDataDirectory } from '../support/data-directory.ts'
 import { rest } from '../support/rest.ts'
 import { startWebhookReceiver, status } from '../support/webhook-receiver.ts'
@@ -76,8 +76,8 @@ test('requests are counted by operation, source and status; deliveries by their 
   expect([requests(201), requests(422), requests(500)]).toEqual([1, 1, undefined])
   expect(series.get('usher_delivery_duration_seconds_count{kind="webhooks"}')).toBe(3)
   // The two that failed are still pending, and not yet due.
-  expect(series.get('usher_outbox_owed{kind="webhooks"}')).toBe(2)
-  expect(series.get('usher_outbox_owed{kind="ticket_emails"}')).toBe(0)
+  expect(series.get('usher_outbox_pending{kind="webhooks"}')).toBe(2)
+  expect(series.get('usher_outbox_pending{kind="ticket_emails"}')).toBe(0)
   expect(series.get('usher_outbox_oldest_seconds{kind="webhooks"}')).toBeGreaterThan(0)
   expect(series.get('usher_outbox_late_seconds{kind="webhooks"}')).toBe(0)
   expect(series.get('process_start_time_seconds')).toBeGreaterThan(0)

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { serveApp } from '../../scripts/support/serve-app.ts'
-import { createCourierRpc } from '../../src/courier/courier-rpc.ts'
+import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
@@ -70,7 +70,7 @@ test('a delivery is shown on the attendee, and a bounce with its reason', async 
 
 test('an e-mail is known by the id that was sent along, also before its MessageID is', async () => {
   const { emailId, tell, shown } = await arrange({ claimed: true })
-  const Metadata = { ticket_email_id: emailId, attempt: '1' }
+  const Metadata = { email_id: emailId, attempt: '1' }
   await tell({ RecordType: 'Delivery', MessageID: randomUUID(), Metadata })
   expect(await shown()).toEqual({ status: 'delivered', error: null })
 })

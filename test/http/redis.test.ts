@@ -1,4 +1,4 @@
-// Several copies of the BFF share their limits through Redis. Skipped where there is no redis-server (Debian:
+// Several instances of the API share their limits through Redis. Skipped where there is no redis-server (Debian:
 // `apt-get install redis-server`).
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
@@ -8,7 +8,7 @@ import { pino } from 'pino'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createKey, prefixOf } from '../../src/gateway/api-key.ts'
-import { createLimitStores } from '../../src/http/rate-limit.ts'
+import { createLimitStores } from '../../src/http/middleware/rate-limit.ts'
 import { studio } from '../support/database.ts'
 import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { ownApp } from '../support/own-app.ts'
@@ -44,7 +44,7 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** One copy of the BFF, with its own connection to Redis. */
+/** One instance of the API, with its own connection to Redis. */
 async function copyOfTheApp({ url }: Redis, log = silent): Promise<string> {
   const stores = await createLimitStores(url, log)
   onTestFinished(stores.close)

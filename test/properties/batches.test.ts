@@ -10,7 +10,7 @@ import { apiErrorOfDatabase, fieldsOf } from '../../src/gateway/database-error.t
 import { createTokens, type Tokens } from '../../src/gateway/tokens.ts'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
-import { expectProperty, patience } from './property.ts'
+import { expectProperty, withTime } from './property.ts'
 
 let tokens: Tokens
 let dataApi: DataApi
@@ -216,7 +216,7 @@ async function stateOf({ organisation }: Pick<Twin, 'organisation'>): Promise<un
 
 test(
   'a batch of registrations answers and does what they do one by one, whatever refuses them',
-  patience(usual),
+  withTime(usual),
   async () => {
     const refusals = new Set<string>()
     await expectProperty(
@@ -252,7 +252,7 @@ const scan = fc.record({
   direction: often<'entry' | 'exit'>('entry', 'exit'),
 })
 
-test('a batch of check-ins answers and does what they do one by one', patience(usual), async () => {
+test('a batch of check-ins answers and does what they do one by one', withTime(usual), async () => {
   await expectProperty(
     usual,
     fc.asyncProperty(fc.array(scan, { minLength: 2, maxLength: 12 }), async (scans) => {

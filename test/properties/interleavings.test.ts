@@ -11,7 +11,7 @@ import { rest } from '../support/rest.ts'
 import { carryOut, type Known, type Send } from './client.ts'
 import { type Command, type Day, day } from './commands.ts'
 import { brokenRules } from './invariants.ts'
-import { expectProperty, patience } from './property.ts'
+import { expectProperty, withTime } from './property.ts'
 
 const usualRuns = 9
 
@@ -135,7 +135,7 @@ const tally: Known['tally'] = {}
 
 test(
   'counters and money are what a count of the rows says, at every moment, whatever clients do at the same time',
-  patience(usualRuns),
+  withTime(usualRuns),
   async () => {
     const organisation = await createOrganisation()
     const clients = await Promise.all(Array.from({ length: 6 }, async () => rest(await organisation.key())))

@@ -16,7 +16,7 @@ import {
   pay,
   sharesOf,
 } from './order-model.ts'
-import { expectProperty, patience } from './property.ts'
+import { expectProperty, withTime } from './property.ts'
 
 const usualRuns = 12
 const dearest = 100_000_000_000
@@ -181,7 +181,7 @@ async function cancel(send: Send, attendeeId: string, model: OrderModel, index: 
 
 test(
   'an order is the sum of the tickets that stand, and completes once with the last of its money',
-  patience(usualRuns),
+  withTime(usualRuns),
   async () => {
     const send = rest(await (await createOrganisation()).key())
 

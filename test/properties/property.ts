@@ -21,7 +21,7 @@ const runs = (usual: number) => Number(process.env.USHER_PROPERTY_RUNS ?? usual)
 const limit = (usual: number) => (runs(usual) * secondsPerRun + secondsForShrinking) * 1000
 
 /** Options of a test that has this usual number of cases. */
-export const patience = (usual: number) => ({ timeout: limit(usual) + 30_000 })
+export const withTime = (usual: number) => ({ timeout: limit(usual) + 30_000 })
 
 /**
  * @param endOnFailure the first case that fails is the one to tell of: a smaller one is looked for only where the same case

@@ -99,9 +99,7 @@ test('after an erasure no table holds the name, the address or the company of th
     'select array_agg(id) as ids from public.emails where attendee_id = $1',
     [id],
   )
-  const erased = await row<{ erased: string[] }>('select api.erased_ticket_emails($1) as erased', [
-    [...ids, randomUUID()],
-  ])
+  const erased = await row<{ erased: string[] }>('select api.erased_emails($1) as erased', [[...ids, randomUUID()]])
   expect(erased.erased).toEqual(ids)
   expect(await news()).toMatchObject([
     {
@@ -131,7 +129,7 @@ test('no report of the mail service, before or after, keeps the address of a per
   const { id, ticket_code } = registered.body.data.attendees[0]
   const bounce = () =>
     studio.query(
-      `select api.record_ticket_email_event('message', 'bounced', $2, e.id, e.attempts)
+      `select api.record_email_event('message', 'bounced', $2, e.id, e.attempts)
        from public.emails e where e.attendee_id = $1`,
       [id, `550 antonia-${mark}@harvard.example unknown`],
     )
@@ -165,7 +163,8 @@ test('the response to a webhook that was in flight during the erasure is not kep
     [organisation.id],
   )
   await send('POST', `/attendees/${attendees[0].id}/erase`)
-  await studio.query('select api.settle_webhook($1, $2, 200, $3, 5)', [id, claim, `Thank you, Cecilia ${mark}`])
+  const result = { id, claim, response_status: 200, response_body: `Thank you, Cecilia ${mark}`, milliseconds: 5 }
+  await studio.query('select api.settle_webhooks($1)', [JSON.stringify([result])])
   expect(await foundIn(organisation.id, `cecilia ${mark}`)).toEqual([])
   // It is sent once more, without the person.
   expect(await row('select status from public.webhook_deliveries where id = $1', [id])).toEqual({ status: 'pending' })

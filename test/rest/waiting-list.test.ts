@@ -363,7 +363,7 @@ test('whoever accepted and is erased is erased from the waiting list as well', a
   for (const { kept } of rows) expect(kept).not.toMatch(/ann/i)
   // The offer's e-mail too, where the courier keeps it as a file.
   const { offers, erased } = await row<{ offers: string[]; erased: string[] }>(
-    `select array_agg(id) as offers, api.erased_ticket_emails(array_agg(id)) as erased
+    `select array_agg(id) as offers, api.erased_emails(array_agg(id)) as erased
      from public.emails where waiting_list_entry_id = $1`,
     [ann],
   )

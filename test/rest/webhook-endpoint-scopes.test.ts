@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { prefixOf } from '../../src/gateway/api-key.ts'
-import type { Scope } from '../../src/operation.ts'
+import type { Scope } from '../../src/operations/operation.ts'
 import { studio } from '../support/database.ts'
 import { once } from '../support/once.ts'
 import { createOrganisation } from '../support/organisation.ts'

@@ -2,8 +2,8 @@
 // one of them or is said here to be no step from one state to another. A new one fails until somebody has decided.
 
 import { expect, test } from 'vitest'
-import { isRead } from '../../src/operation.ts'
 import { operations } from '../../src/operations/index.ts'
+import { isRead } from '../../src/operations/operation.ts'
 import { row } from '../support/database.ts'
 
 const walked = [
@@ -30,7 +30,7 @@ const walked = [
 const noTransitions = {
   create_event: 'what is new is a draft',
   update_event: 'it takes no status',
-  update_order: 'it takes no status; what its deadline does: see test/database/payment-deadlines.test.ts',
+  update_order: 'it takes no status; what its deadline does: see test/database/50-orders/payment-deadlines.test.ts',
   create_ticket_type: 'what is new is active',
   create_promo_code: 'what is new is active',
   create_webhook_endpoint: 'what is new is enabled',

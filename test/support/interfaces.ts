@@ -1,4 +1,4 @@
-// The same deeds by two interfaces: over REST, and as rows that an organiser edits in Studio. What holds whichever door is used
+// The same deeds by two interfaces: over REST, and as rows that an organiser edits in Studio. What holds for either
 // is tested through both. A deed that is refused throws the code of the refusal.
 
 import pg from 'pg'

@@ -1,10 +1,10 @@
 // A Postgres of a test's own, with every migration and no row: for what changes a whole cluster, or needs one in which nothing else happens.
 
 import { rm } from 'node:fs/promises'
+import { databaseUrlFor } from '../../src/database/client.ts'
 import { findPostgres } from '../../src/embedded/binaries.ts'
 import { superuser } from '../../src/embedded/cluster.ts'
 import { openDataDirectory } from '../../src/embedded/data-directory.ts'
-import { databaseUrlFor } from '../../src/embedded/database.ts'
 import { startDatabase } from '../../src/embedded/database-server.ts'
 import { loadOrCreateSecrets } from '../../src/embedded/secrets.ts'
 import { makeDataDirectory } from './data-directory.ts'

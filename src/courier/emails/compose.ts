@@ -2,17 +2,17 @@
 // person typed must never reach a header with a line break, or the HTML unescaped.
 
 import { Buffer } from 'node:buffer'
+import { calendarOf } from '../../guests/calendar.ts'
+import { type Facts, factsOf } from '../../guests/facts.ts'
+import { isToAttendee, isToBuyer, type Logo, type PendingEmail } from '../../guests/pending.ts'
+import { clip, oneLine } from '../../guests/plain-text.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
 import type { Attachment, Email } from '../email.ts'
-import { clip, oneLine } from '../plain-text.ts'
-import { calendarOf } from './calendar.ts'
 import { contentOf } from './content.ts'
-import { type Facts, factsOf } from './facts.ts'
-import { emailHtml } from './html.ts'
-import { isToAttendee, isToBuyer, type Logo, type PendingEmail } from './pending.ts'
-import { emailText } from './text.ts'
+import { emailHtml } from './render-html.ts'
+import { emailText } from './render-text.ts'
 
-export type { PendingEmail } from './pending.ts'
+export type { PendingEmail } from '../../guests/pending.ts'
 
 // As much as a mailbox list shows, and well below the limit of a header line.
 const maxNameLength = 100

@@ -1,8 +1,15 @@
 // What an e-mail of each kind says, as blocks that the HTML and the text part render each in its way.
 
-import { dayOf, momentOf } from '../event-time.ts'
-import { linesOf, oneLine } from '../plain-text.ts'
-import { amountOf, announcedFacts, type Facts, isOnlineOnly, spacedCode, whenLines, whereLines } from './facts.ts'
+import { dayOf, momentOf } from '../../guests/event-time.ts'
+import {
+  amountOf,
+  announcedFacts,
+  type Facts,
+  isOnlineOnly,
+  spacedCode,
+  whenLines,
+  whereLines,
+} from '../../guests/facts.ts'
 import {
   type EmailKind,
   isToBuyer,
@@ -10,8 +17,9 @@ import {
   type PendingTicket,
   type PendingToAttendee,
   type PendingToBuyer,
-} from './pending.ts'
-import { fill } from './words/index.ts'
+} from '../../guests/pending.ts'
+import { linesOf, oneLine } from '../../guests/plain-text.ts'
+import { fill } from '../../guests/words/index.ts'
 
 /** Lines under a label; the first one is set off. */
 export type Detail = { label: string; lines: string[]; link?: string | undefined }

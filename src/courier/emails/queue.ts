@@ -1,13 +1,13 @@
 // The queue of e-mails, of every kind: claims pending e-mails, composes them, hands them to the mail transport, and settles each with the
-// transport's result. SQL decides when a failure is retried (see `api.settle_ticket_email`).
+// transport's result. SQL decides when a failure is retried (see `api.settle_email`).
 
 import type { Logger } from 'pino'
+import { type CourierRpc, settle } from '../../gateway/courier-rpc.ts'
+import { logosOf } from '../../guests/logo-images.ts'
+import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
-import { type CourierRpc, settle } from '../courier-rpc.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
 import { composeEmail, recipientOf } from './compose.ts'
-import { logosOf } from './logos.ts'
-import { isToAttendee, isToBuyer, type PendingEmail } from './pending.ts'
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
 /** `reason` is for the log. */
@@ -41,12 +41,12 @@ export function emailQueue(
     // As many as the SMTP transport has connections: an e-mail that waits for one uses up its claim.
     concurrency: 4,
     maxPerRun: 40,
-    claim: async (limit) => (await rpc('claim_ticket_emails', { limit })) as PendingEmail[],
+    claim: async (limit) => (await rpc('claim_emails', { limit })) as PendingEmail[],
     async deliver(pending) {
       const startedAt = performance.now()
       const { sent, reason } = await send(pending)
       const milliseconds = Math.round(performance.now() - startedAt)
-      await settle(rpc, 'settle_ticket_email', { ticket_email_id: pending.id, claim: pending.claim, ...sent })
+      await settle(rpc, 'settle_email', { email_id: pending.id, claim: pending.claim, ...sent })
       const line = {
         delivery_id: pending.id,
         kind: pending.kind,

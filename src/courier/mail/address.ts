@@ -2,8 +2,8 @@
 // address or a name may ever add a second recipient.
 
 import { domainToASCII } from 'node:url'
+import { oneLine } from '../../guests/plain-text.ts'
 import type { Mailbox } from '../email.ts'
-import { oneLine } from '../plain-text.ts'
 import { MailError } from './transport.ts'
 
 /** An internationalised domain, such as bücher.example, is converted to ASCII, which every server supports. */

@@ -38,7 +38,7 @@ function postmarkMessage(email: Email, messageStream = 'outbound'): Models.Messa
     TrackOpens: false,
     TrackLinks: Models.LinkTrackingOptions.None,
     // Every Postmark webhook about this e-mail repeats this, even if the answer to this call was lost.
-    Metadata: { ticket_email_id: email.id, attempt: String(email.attempt) },
+    Metadata: { email_id: email.id, attempt: String(email.attempt) },
     Headers: Object.entries(headers).map(([Name, Value]) => ({ Name, Value })),
     Attachments: email.attachments.map(({ filename, contentType, content, cid }) => ({
       Name: filename,

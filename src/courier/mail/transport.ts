@@ -1,7 +1,7 @@
 // The interface of a mail transport. A transport makes one attempt: the queue retries.
 
+import { clip, oneLine } from '../../guests/plain-text.ts'
 import type { Email } from '../email.ts'
-import { clip, oneLine } from '../plain-text.ts'
 
 export type MailTransport = {
   /** For logs. */

@@ -4,7 +4,7 @@
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { wordsFor } from '../../gateway/header-names.ts'
-import type { Operation } from '../../operation.ts'
+import type { Operation } from '../../operations/operation.ts'
 import { namedObjects } from './objects.ts'
 import { requestOf } from './requests.ts'
 import { errorSchemas, headers, pictureResponses, responsesOf, sharedErrorResponses } from './responses.ts'

@@ -2,7 +2,7 @@
 // `npm run examples`, never by hand; a test runs the story again.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { Operation } from '../../operation.ts'
+import type { Operation } from '../../operations/operation.ts'
 import recorded from './examples.json' with { type: 'json' }
 
 export type Example = {

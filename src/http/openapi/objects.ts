@@ -2,7 +2,7 @@
 // made from what is there, so there is no list to maintain.
 
 import * as z from 'zod'
-import { isRead, type Operation } from '../../operation.ts'
+import { isRead, type Operation } from '../../operations/operation.ts'
 import { pascal } from './pascal.ts'
 import { bodyOf } from './requests.ts'
 

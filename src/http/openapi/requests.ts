@@ -4,8 +4,8 @@
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
 import { IdempotencyKeySchema } from '../../gateway/calls.ts'
-import { hasVersion, isRead, type Operation, pathParameters } from '../../operation.ts'
 import { maximumTags } from '../../operations/fields.ts'
+import { hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, named, successesOf } from './examples.ts'
 import { pascal } from './pascal.ts'
 

@@ -1,7 +1,7 @@
 // The chapters of the documentation, in order, with the objects that belong to each. A new resource must be added here: until then
 // it has a chapter of its own, and a test fails.
 
-import type { Operation } from '../../operation.ts'
+import type { Operation } from '../../operations/operation.ts'
 import { answeredObject, kindOf } from './objects.ts'
 
 /** `guide` is a part of a guide: see ../guides.ts. */

@@ -6,8 +6,8 @@
 // and in the Database Webhook the header Authorization: Bearer DATABASE_WEBHOOK_SECRET.
 
 import { env } from 'node:process'
-import { bearerOf } from '../../../src/http/bearer.ts'
-import { sharedSecret } from '../../../src/http/shared-secret.ts'
+import { bearerOf } from '../../../src/http/middleware/bearer.ts'
+import { sharedSecret } from '../../../src/http/middleware/shared-secret.ts'
 
 declare const Deno: { serve(handler: (request: Request) => Promise<Response>): unknown }
 

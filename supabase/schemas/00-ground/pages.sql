@@ -1,6 +1,6 @@
 -- Pages of a list: the cursor, and the limits in rows and in bytes.
 --
--- A list with filters by status first finds the ids of its page (private.find_attendees and its like), then reads these rows
+-- A list with filters by status first finds the ids of its page (private.page_of_attendees and its like), then reads these rows
 -- under the caller's policies. The index of such a list has every status before the id, and a page is merged from one range for
 -- each combination of them, so that it costs the same whatever matches, and however little. Three things keep the planner
 -- from any other way, on tables that were never analysed and in generic plans as well:

@@ -1,4 +1,4 @@
--- One database role per API-key scope. The gateway calls the database as the one role that an operation declares, so what a
+-- One database role for each scope of API keys, and one for the courier. The gateway calls the database as the one role that an operation declares, so what a
 -- key may do is written in grants and policies, never in the gateway.
 -- Roles are shared by all databases of a cluster, so each is created only where it is missing.
 

@@ -20,7 +20,7 @@ grant execute on function private.event_matches to scope_events_read;
 
 -- Ids of the events of a page, newest first: see 00-ground/pages.sql. Dates, phase and search have no index: they are compared from the newest on
 -- until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
-create function private.find_events(
+create function private.page_of_events(
   status public.event_status,
   starts_after timestamptz,
   starts_before timestamptz,
@@ -55,10 +55,10 @@ begin
   );
 end
 $$;
-grant execute on function private.find_events to scope_events_read;
+grant execute on function private.page_of_events to scope_events_read;
 
 -- The same by start, those without one last.
-create function private.find_events_by_start(
+create function private.page_of_events_by_start(
   status public.event_status,
   starts_after timestamptz,
   starts_before timestamptz,
@@ -97,7 +97,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_events_by_start to scope_events_read;
+grant execute on function private.page_of_events_by_start to scope_events_read;
 
 create type public.event_sort as enum ('created_at', 'starts_at');
 
@@ -130,11 +130,11 @@ begin
   if external_id is not null then
     v_ids := array(select e.id from public.events e where e.external_id = list_events.external_id);
   elsif v_by_start then
-    v_ids := private.find_events_by_start(
+    v_ids := private.page_of_events_by_start(
       list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_after, v_size + 1
     );
   else
-    v_ids := private.find_events(
+    v_ids := private.page_of_events(
       list_events.status, list_events.starts_after, list_events.starts_before, list_events.phase, v_patterns, v_before, v_size + 1
     );
   end if;

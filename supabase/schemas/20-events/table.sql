@@ -98,7 +98,7 @@ create unique index events_organisation_id_slug_key on public.events (organisati
 create unique index events_organisation_id_external_id_key on public.events (organisation_id, external_id)
   where external_id is not null;
 
--- For private.find_events and private.find_events_by_start.
+-- For private.page_of_events and private.page_of_events_by_start.
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id);
 create index events_organisation_id_status_starts_at_idx
   on public.events (organisation_id, status, coalesce(starts_at, 'infinity'::timestamptz), id);

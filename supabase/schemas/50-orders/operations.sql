@@ -36,7 +36,7 @@ end
 $$;
 grant execute on function private.order_attendees_json to scope_orders_read, scope_orders_write;
 
-create function private.order_with_all("order" public.orders) returns json
+create function private.whole_order_json("order" public.orders) returns json
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -48,11 +48,11 @@ begin
   );
 end
 $$;
-grant execute on function private.order_with_all to scope_orders_read, scope_orders_write;
+grant execute on function private.whole_order_json to scope_orders_read, scope_orders_write;
 
 -- Ids of orders, newest first, among which those of a page are: see 00-ground/pages.sql. With an e-mail address, or of
 -- those updated since a time, they match only that; otherwise they match exactly.
-create function private.find_orders(
+create function private.page_of_orders(
   event_id uuid,
   status public.order_status,
   payment_status public.payment_status,
@@ -152,7 +152,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_orders to scope_orders_read;
+grant execute on function private.page_of_orders to scope_orders_read;
 
 -- Those of the given orders of which an attendee, or the contact, matches every pattern. Security definer: a key for orders has no
 -- right to attendees.
@@ -208,7 +208,7 @@ begin
     else
       -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
       -- little was, or does.
-      v_ids := private.find_orders(
+      v_ids := private.page_of_orders(
         list_orders.event_id, list_orders.status, list_orders.payment_status, list_orders.email,
         case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk
       );
@@ -227,7 +227,7 @@ begin
       order by o.id desc
       limit v_size + 1 - cardinality(v_items)
     loop
-      v_item := private.order_with_all(v_order);
+      v_item := private.whole_order_json(v_order);
       v_items := v_items || v_item;
       v_bytes := v_bytes - pg_column_size(v_item);
       exit when v_bytes < 0 and cardinality(v_items) > 1;
@@ -255,7 +255,7 @@ begin
   if not found then
     perform private.refuse_not_found('order_id');
   end if;
-  return private.order_with_all(v_order);
+  return private.whole_order_json(v_order);
 end
 $$;
 comment on function api.get_order is 'One order with its attendees. 404 not_found.';
@@ -293,7 +293,7 @@ begin
   select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
   );
 end
 $$;
@@ -326,7 +326,7 @@ begin
   where o.id = (select p.order_id from public.payments p where p.id = void_payment.payment_id);
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
   );
 end
 $$;
@@ -365,7 +365,7 @@ begin
   select o.* into v_order from public.orders o where o.id = record_refund.order_id;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.order_with_all(v_order))
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
   );
 end
 $$;
@@ -425,7 +425,7 @@ begin
     v_outcome := json_build_object(
       'status', 200,
       'effect', v_effect,
-      'data', private.order_with_all(v_order)
+      'data', private.whole_order_json(v_order)
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -466,7 +466,7 @@ begin
   returning * into v_order;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.order_with_all(v_order))
+    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.whole_order_json(v_order))
   );
 end
 $$;

@@ -113,7 +113,7 @@ values
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
 create index orders_promo_code_id_idx on public.orders (promo_code_id) where promo_code_id is not null;
--- For private.find_orders.
+-- For private.page_of_orders.
 create index orders_organisation_id_states_idx on public.orders (organisation_id, status, payment_status, id);
 create index orders_event_id_states_idx on public.orders (event_id, status, payment_status, id);
 create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower, id);

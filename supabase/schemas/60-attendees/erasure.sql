@@ -221,7 +221,7 @@ revoke all on function public.erase_attendee from public, anon, service_role;
 grant execute on function public.erase_attendee to authenticated;
 
 -- Which of these e-mails are of somebody who was erased: where no mail service is configured, the courier keeps them as files.
-create function api.erased_ticket_emails(ids uuid[]) returns uuid[]
+create function api.erased_emails(ids uuid[]) returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -230,5 +230,5 @@ begin
   );
 end
 $$;
-comment on function api.erased_ticket_emails is 'Those of the given e-mails whose recipient was erased. For the courier.';
-grant execute on function api.erased_ticket_emails to courier;
+comment on function api.erased_emails is 'Those of the given e-mails whose recipient was erased. For the courier.';
+grant execute on function api.erased_emails to courier;

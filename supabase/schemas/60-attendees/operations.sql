@@ -10,7 +10,7 @@ create function private.search_attendees(
   ticket_type_id uuid default null,
   status public.attendee_status default null,
   checked_in boolean default null,
-  ticket_email_status public.ticket_email_status default null,
+  ticket_email_status public.email_status default null,
   updated_since timestamptz default null,
   before uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   size integer default 50
@@ -53,13 +53,13 @@ $$;
 -- Ids of attendees, newest first, among which those of a page are: see 00-ground/pages.sql. Of an order, these are
 -- all of it, in no order and of any organisation. With an e-mail address, or of those updated since a time, they match only that;
 -- otherwise they match exactly. An event is read by its ticket types.
-create function private.find_attendees(
+create function private.page_of_attendees(
   order_id uuid,
   event_id uuid,
   ticket_type_id uuid,
   status public.attendee_status,
   checked_in boolean,
-  ticket_email_status public.ticket_email_status,
+  ticket_email_status public.email_status,
   email text,
   updated_since timestamptz,
   patterns text[],
@@ -77,8 +77,8 @@ declare
   v_statuses public.attendee_status[] :=
     case when find_attendees.status is null then enum_range(null::public.attendee_status) else array[find_attendees.status] end;
   v_checked_in boolean[] := case when find_attendees.checked_in is null then '{f,t}' else array[find_attendees.checked_in] end;
-  v_email_statuses public.ticket_email_status[] :=
-    case when find_attendees.ticket_email_status is null then enum_range(null::public.ticket_email_status)
+  v_email_statuses public.email_status[] :=
+    case when find_attendees.ticket_email_status is null then enum_range(null::public.email_status)
     else array[find_attendees.ticket_email_status] end;
 begin
   if find_attendees.order_id is not null then
@@ -163,7 +163,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_attendees to scope_attendees_read;
+grant execute on function private.page_of_attendees to scope_attendees_read;
 
 create function api.list_attendees(
   event_id uuid default null,
@@ -172,7 +172,7 @@ create function api.list_attendees(
   search text default null,
   status public.attendee_status default null,
   checked_in boolean default null,
-  ticket_email_status public.ticket_email_status default null,
+  ticket_email_status public.email_status default null,
   email text default null,
   reference text default null,
   external_id text default null,
@@ -206,7 +206,7 @@ begin
     else
       -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not,
       -- little was, or does.
-      v_ids := private.find_attendees(
+      v_ids := private.page_of_attendees(
         v_order_id, list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, list_attendees.email,
         case when v_read > 1000 then updated_since end, case when v_read > 1000 then v_patterns end, v_before, v_chunk

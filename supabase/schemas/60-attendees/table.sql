@@ -2,7 +2,7 @@
 -- (60-attendees/totals.sql) and holds a place (60-attendees/places.sql).
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
-create type public.ticket_email_status as enum (
+create type public.email_status as enum (
   'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
 );
 
@@ -27,7 +27,7 @@ create table public.attendees (
   ticket_token text not null,
   checked_in_at timestamptz,
   checked_in boolean not null generated always as (checked_in_at is not null) stored,
-  ticket_email_status public.ticket_email_status not null default 'queued',
+  ticket_email_status public.email_status not null default 'queued',
   ticket_email_sent_at timestamptz,
   ticket_email_last_error text,
   cancelled_at timestamptz,
@@ -102,7 +102,7 @@ create index attendees_order_id_idx on public.attendees (order_id);
 -- The columns that are included are for private.event_summary, which reads no table of attendees.
 create index attendees_promo_code_id_idx on public.attendees (promo_code_id) include (status, discount)
   where promo_code_id is not null;
--- For private.find_attendees.
+-- For private.page_of_attendees.
 create index attendees_organisation_id_states_idx
   on public.attendees (organisation_id, status, checked_in, ticket_email_status, id);
 create index attendees_ticket_type_id_states_idx
@@ -184,7 +184,7 @@ begin
       when not v_order.send_email then 'not_requested'
       when new.status = 'active' then 'queued'
       else 'waiting'
-    end::public.ticket_email_status;
+    end::public.email_status;
   else
     if new.checked_in_at is distinct from old.checked_in_at and pg_trigger_depth() = 1 then
       perform private.refuse(
@@ -226,7 +226,7 @@ begin
         when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
         when new.status = 'active' then 'queued'
         else 'waiting'
-      end::public.ticket_email_status;
+      end::public.email_status;
     elsif new.ticket_code <> old.ticket_code or new.ticket_token is distinct from old.ticket_token then
       perform private.refuse(
         409, 'read_only_field', 'Ticket codes are generated and cannot be chosen.',
@@ -258,7 +258,7 @@ begin
       perform private.refuse_inactive_ticket(new.status);
     end if;
     if new.status = 'active' and new.ticket_email_status = 'waiting' then
-      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.ticket_email_status;
+      new.ticket_email_status := case when v_order.send_email then 'queued' else 'not_requested' end::public.email_status;
     elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'cancelled';
     end if;

@@ -176,7 +176,7 @@ comment on function api.get_door_list is
 grant execute on function api.get_door_list to scope_checkin_write;
 
 -- Ids of the conflicts of a page, newest first. Security definer: under row-level security no index on an enum is used.
-create function private.find_check_in_conflicts(event_id uuid, before uuid, size integer) returns uuid[]
+create function private.page_of_check_in_conflicts(event_id uuid, before uuid, size integer) returns uuid[]
 language plpgsql stable security definer
 set search_path = '' set enable_seqscan = off set enable_sort = off set jit = off
 as $$
@@ -193,7 +193,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_check_in_conflicts to scope_checkin_write;
+grant execute on function private.page_of_check_in_conflicts to scope_checkin_write;
 
 create function api.list_check_in_conflicts(event_id uuid, cursor text default null, "limit" integer default null) returns json
 language plpgsql stable set search_path = ''
@@ -214,7 +214,7 @@ begin
         'earlier', (select private.check_in_json(e) from public.check_ins e where e.id = c.earlier_check_in_id)
       )
       from unnest(
-        private.find_check_in_conflicts(list_check_in_conflicts.event_id, private.before_cursor(cursor), v_size + 1)
+        private.page_of_check_in_conflicts(list_check_in_conflicts.event_id, private.before_cursor(cursor), v_size + 1)
       ) with ordinality i (id, place)
       join public.check_ins c on c.id = i.id
       order by i.place

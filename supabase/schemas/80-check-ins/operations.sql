@@ -2,7 +2,7 @@
 
 -- Ids of the check-ins of a page, newest first: see 00-ground/pages.sql. Of an attendee, these are all there are, in no order and of
 -- any organisation.
-create function private.find_check_ins(
+create function private.page_of_check_ins(
   attendee_id uuid, event_id uuid, result public.check_in_result, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
@@ -53,7 +53,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_check_ins to scope_attendees_read;
+grant execute on function private.page_of_check_ins to scope_attendees_read;
 
 create function api.list_check_ins(
   event_id uuid default null,
@@ -67,7 +67,7 @@ as $$
 declare
   v_size integer := private.page_size("limit");
   v_before uuid := private.before_cursor(cursor);
-  v_ids uuid[] := private.find_check_ins(
+  v_ids uuid[] := private.page_of_check_ins(
     list_check_ins.attendee_id, list_check_ins.event_id, list_check_ins.result, v_before, v_size + 1
   );
   v_items json[];
@@ -95,7 +95,7 @@ grant execute on function api.list_check_ins to scope_attendees_read;
 -- Ids of the attendees of a page, newest first, each word of the search being in their name, their company or the reference of
 -- their order: neither e-mail addresses nor external_ids count here, so that no search tells one. Security definer: a key with
 -- checkin:write has no right to orders.
-create function private.find_door_attendees(event_id uuid, search text, before uuid, size integer) returns uuid[]
+create function private.page_of_door_attendees(event_id uuid, search text, before uuid, size integer) returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
 begin
@@ -104,7 +104,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_door_attendees to scope_checkin_write;
+grant execute on function private.page_of_door_attendees to scope_checkin_write;
 
 create function api.find_attendees(
   event_id uuid, search text, cursor text default null, "limit" integer default null
@@ -121,7 +121,7 @@ begin
     array(
       select private.door_attendee_json(f.id)
       from unnest(
-        private.find_door_attendees(find_attendees.event_id, search, private.before_cursor(cursor), v_size + 1)
+        private.page_of_door_attendees(find_attendees.event_id, search, private.before_cursor(cursor), v_size + 1)
       ) with ordinality f (id, place)
       order by f.place
     ),

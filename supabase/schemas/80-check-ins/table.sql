@@ -81,7 +81,7 @@ create index check_ins_check_in_point_id_idx on public.check_ins (check_in_point
 create index check_ins_event_id_conflicts_idx on public.check_ins (event_id, id) where admitted and result = 'rejected';
 create unique index check_ins_event_id_scan_id_key on public.check_ins (event_id, scan_id) where scan_id is not null;
 create index check_ins_attendee_id_idx on public.check_ins (attendee_id);
--- For private.find_check_ins.
+-- For private.page_of_check_ins.
 create index check_ins_event_id_result_idx on public.check_ins (event_id, result, id);
 create index check_ins_organisation_id_result_idx on public.check_ins (organisation_id, result, id);
 create index check_ins_api_key_id_idx on public.check_ins (api_key_id);

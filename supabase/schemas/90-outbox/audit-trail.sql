@@ -201,7 +201,7 @@ create policy audit_entries_select_ownership on public.audit_entries for select 
 grant select on public.audit_entries to scope_events_write, authenticated;
 
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
-create function private.find_audit_entries(
+create function private.page_of_audit_entries(
   object_types public.audit_object[], object_id uuid, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
@@ -233,7 +233,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_audit_entries to scope_events_write;
+grant execute on function private.page_of_audit_entries to scope_events_write;
 
 create function api.list_audit_entries(
   object_type public.audit_object default null,
@@ -253,7 +253,7 @@ begin
   if object_type is not null then
     v_types := array(select t from unnest(v_types) t where t = list_audit_entries.object_type);
   end if;
-  v_ids := private.find_audit_entries(v_types, list_audit_entries.object_id, v_before, v_size + 1);
+  v_ids := private.page_of_audit_entries(v_types, list_audit_entries.object_id, v_before, v_size + 1);
   v_items := array(
     select json_build_object(
       'object', 'audit_entry',

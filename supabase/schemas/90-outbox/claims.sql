@@ -1,7 +1,6 @@
 -- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
 -- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
--- courier has no right to any table, and may call only the api functions of 90-outbox/installation.sql to 90-outbox/housekeeping.sql and those of
--- 50-orders/deadlines.sql and 60-attendees/erasure.sql.
+-- courier has no right to any table, and may call only the api functions that are granted to it.
 
 -- Webhooks due to enabled endpoints, by their turn within the endpoint and then by age. So that slow or dead endpoints delay no
 -- other, an endpoint has v_most_per_endpoint in flight, and one while it is failing; an organisation has half of what a courier
@@ -343,33 +342,3 @@ $$;
 comment on function api.settle_webhooks is
   'Records the results of sending claimed webhooks, [{ id, claim, url, milliseconds, response_status, response_body, retry_after_seconds, error }]: { disabled, more }, the deliveries whose result disabled their endpoint, and whether more may be due in their place. A result is ignored if another claim has replaced its own.';
 grant execute on function api.settle_webhooks to courier;
-
--- One result.
-create function api.settle_webhook(
-  webhook_delivery_id uuid,
-  claim uuid,
-  response_status integer default null,
-  response_body text default null,
-  milliseconds integer default null,
-  error text default null,
-  retry_after_seconds integer default null,
-  url text default null
-) returns boolean
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  return json_array_length(api.settle_webhooks(json_build_array(json_build_object(
-    'id', webhook_delivery_id,
-    'claim', claim,
-    'url', url,
-    'milliseconds', milliseconds,
-    'response_status', response_status,
-    'response_body', response_body,
-    'retry_after_seconds', retry_after_seconds,
-    'error', error
-  ))) -> 'disabled') > 0;
-end
-$$;
-comment on function api.settle_webhook is
-  'Records the result of sending a claimed webhook: whether that disabled its endpoint. Ignored if another claim has replaced this one.';
-grant execute on function api.settle_webhook to courier;

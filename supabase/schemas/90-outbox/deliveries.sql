@@ -53,7 +53,7 @@ insert into private.personal_columns (table_name, column_name, erased_as, field)
 values
   ('webhook_deliveries', 'last_response_body', 'null', null);
 
--- For private.find_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
+-- For private.page_of_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.
 create index webhook_deliveries_webhook_endpoint_id_type_status_idx
   on public.webhook_deliveries (webhook_endpoint_id, type, status, id);

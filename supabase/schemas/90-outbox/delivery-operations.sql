@@ -2,7 +2,7 @@
 
 -- Ids of the deliveries of a page, newest first: see 00-ground/pages.sql. Of a notification, these are all there are, in no order and of
 -- any organisation.
-create function private.find_webhook_deliveries(
+create function private.page_of_webhook_deliveries(
   notification_id uuid,
   webhook_endpoint_id uuid,
   types public.notification_type[],
@@ -66,7 +66,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_webhook_deliveries to scope_events_write;
+grant execute on function private.page_of_webhook_deliveries to scope_events_write;
 
 create function api.list_webhook_deliveries(
   webhook_endpoint_id uuid default null,
@@ -88,7 +88,7 @@ begin
   if type is not null then
     v_types := array(select t from unnest(v_types) t where t = list_webhook_deliveries.type);
   end if;
-  v_ids := private.find_webhook_deliveries(
+  v_ids := private.page_of_webhook_deliveries(
     list_webhook_deliveries.notification_id, list_webhook_deliveries.webhook_endpoint_id, v_types, list_webhook_deliveries.status,
     v_before, v_size + 1
   );

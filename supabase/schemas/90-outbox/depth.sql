@@ -12,7 +12,7 @@ begin
   return (
     select json_agg(json_build_object(
       'kind', k.kind,
-      'owed', k.pending,
+      'pending', k.pending,
       'oldest_seconds', coalesce(extract(epoch from now() - k.oldest), 0),
       'late_seconds', greatest(coalesce(extract(epoch from now() - k.due), 0), 0),
       'held', v_held
@@ -60,5 +60,5 @@ begin
 end
 $$;
 comment on function api.outbox_depth is
-  'What is pending: [{ kind, owed, oldest_seconds, late_seconds, held }]. late_seconds is how long what is due has waited; held, whether the database belongs to another installation than the caller.';
+  'What is pending: [{ kind, pending, oldest_seconds, late_seconds, held }]. late_seconds is how long what is due has waited; held, whether the database belongs to another installation than the caller.';
 grant execute on function api.outbox_depth to courier;

@@ -46,7 +46,7 @@ end
 $$;
 
 -- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
-create function private.is_moot(email public.emails) returns boolean
+create function private.is_obsolete(email public.emails) returns boolean
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
@@ -145,7 +145,7 @@ $$;
 -- rows, and as many of a mailing.
 -- Security definer, as 90-outbox/claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
-create function api.claim_ticket_emails("limit" integer, lease_seconds integer default 600) returns json
+create function api.claim_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
 set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
 as $$
@@ -194,19 +194,19 @@ begin
           and e.is_mailing = m.is_mailing
           and e.next_attempt_at <= v_now
         order by e.organisation_id, e.is_mailing, e.next_attempt_at
-        limit claim_ticket_emails."limit"
+        limit claim_emails."limit"
       ) d
     )
     select d.id
     from due d
     order by d.turn, d.last_attempt_at nulls first, d.next_attempt_at, d.id
-    limit claim_ticket_emails."limit"
+    limit claim_emails."limit"
   );
   if v_candidates = '{}' then
     return '[]';
   end if;
 
-  perform api.settle_ticket_email(
+  perform api.settle_email(
     e.id, e.claim, error => format('Gave up after %s attempts without a recorded result.', v_most_claims), permanent => true
   )
   from public.emails e
@@ -239,7 +239,7 @@ begin
     and e.kind = 'event_changed'
     and (select a.status from public.attendees a where a.id = e.attendee_id) = 'cancelled';
   update public.emails e set status = 'cancelled', next_attempt_at = null, claim = null, claimed_until = null
-  where e.id = any (v_candidates) and private.is_moot(e);
+  where e.id = any (v_candidates) and private.is_obsolete(e);
   -- An order that has no tickets yet is confirmed when it has.
   update public.emails e set next_attempt_at = v_now + interval '10 minutes'
   where e.id = any (v_candidates)
@@ -265,14 +265,14 @@ begin
   return v_claimed;
 end
 $$;
-comment on function api.claim_ticket_emails is
+comment on function api.claim_emails is
   'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment, waiting_list_entry }].';
-grant execute on function api.claim_ticket_emails to courier;
+grant execute on function api.claim_emails to courier;
 
 -- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
 -- days: an SMTP password that expires on a Friday loses no ticket.
-create function api.settle_ticket_email(
-  ticket_email_id uuid,
+create function api.settle_email(
+  email_id uuid,
   claim uuid,
   message_id text default null,
   error text default null,
@@ -289,7 +289,7 @@ begin
   -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued. Only a ticket changes it.
   select a.* into v_attendee
   from public.attendees a
-  where a.id = (select e.attendee_id from public.emails e where e.id = settle_ticket_email.ticket_email_id and e.kind = 'ticket')
+  where a.id = (select e.attendee_id from public.emails e where e.id = settle_email.email_id and e.kind = 'ticket')
   for no key update;
 
   update public.emails e
@@ -299,14 +299,14 @@ begin
       when error is null then 'sent'
       when permanent or e.attempts > cardinality(v_pauses) then 'failed'
       else 'queued'
-    end::public.ticket_email_status,
+    end::public.email_status,
     sent_at = case when error is null then now() end,
-    message_id = settle_ticket_email.message_id,
-    last_error = settle_ticket_email.error,
+    message_id = settle_email.message_id,
+    last_error = settle_email.error,
     next_attempt_at = case
       when error is not null and not permanent then now() + private.retry_delay(e.attempts, v_pauses)
     end
-  where e.id = settle_ticket_email.ticket_email_id and e.claim = settle_ticket_email.claim and e.status = 'queued'
+  where e.id = settle_email.email_id and e.claim = settle_email.claim and e.status = 'queued'
   returning * into v_email;
   if not found or v_email.kind <> 'ticket' or v_attendee.ticket_email_status <> 'queued' then
     return;
@@ -326,19 +326,19 @@ begin
   end if;
 end
 $$;
-comment on function api.settle_ticket_email is
+comment on function api.settle_email is
   'Records the result of sending a claimed e-mail. Ignored if another claim has replaced this one.';
-grant execute on function api.settle_ticket_email to courier;
+grant execute on function api.settle_email to courier;
 
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
 -- the number of the attempt if these were sent along. By our id a report may come before the courier settles, or in place of a
 -- courier that died with its claim. A report on an attempt that another has followed is ignored: that may have gone to another
 -- address.
-create function api.record_ticket_email_event(
+create function api.record_email_event(
   message_id text,
-  status public.ticket_email_status,
+  status public.email_status,
   error text default null,
-  ticket_email_id uuid default null,
+  email_id uuid default null,
   attempt integer default null
 ) returns void
 language plpgsql volatile security definer set search_path = ''
@@ -347,34 +347,34 @@ declare
   v_email public.emails;
   v_claim constant uuid := gen_random_uuid();
 begin
-  if ticket_email_id is not null then
-    select e.* into v_email from public.emails e where e.id = record_ticket_email_event.ticket_email_id;
+  if email_id is not null then
+    select e.* into v_email from public.emails e where e.id = record_email_event.email_id;
   else
-    select e.* into v_email from public.emails e where e.message_id = record_ticket_email_event.message_id;
+    select e.* into v_email from public.emails e where e.message_id = record_email_event.message_id;
   end if;
   if not found or status is null or status not in ('delivered', 'bounced') then
     return;
   end if;
-  -- The attendee is locked before the e-mail, as in api.settle_ticket_email.
+  -- The attendee is locked before the e-mail, as in api.settle_email.
   perform from public.attendees a where a.id = v_email.attendee_id for no key update;
 
   -- The report proves that it was sent: a courier that still holds it loses its claim, and a recorded failure is corrected.
   update public.emails e set claim = v_claim
-  where e.id = v_email.id and e.status = 'queued' and e.attempts = record_ticket_email_event.attempt;
+  where e.id = v_email.id and e.status = 'queued' and e.attempts = record_email_event.attempt;
   if found then
-    perform api.settle_ticket_email(v_email.id, v_claim, record_ticket_email_event.message_id);
+    perform api.settle_email(v_email.id, v_claim, record_email_event.message_id);
   end if;
   update public.emails e
-  set status = 'sent', sent_at = now(), message_id = record_ticket_email_event.message_id
-  where e.id = v_email.id and e.status = 'failed' and e.attempts = record_ticket_email_event.attempt;
+  set status = 'sent', sent_at = now(), message_id = record_email_event.message_id
+  where e.id = v_email.id and e.status = 'failed' and e.attempts = record_email_event.attempt;
 
   update public.emails e
   -- The error often has the address in it.
-  set status = record_ticket_email_event.status,
-    last_error = case when not private.is_erased(e) then record_ticket_email_event.error end
+  set status = record_email_event.status,
+    last_error = case when not private.is_erased(e) then record_email_event.error end
   where e.id = v_email.id
     and e.status in ('sent', 'delivered')
-    and e.attempts = coalesce(record_ticket_email_event.attempt, e.attempts)
+    and e.attempts = coalesce(record_email_event.attempt, e.attempts)
   returning * into v_email;
   if not found or v_email.kind <> 'ticket' then
     return;
@@ -392,6 +392,6 @@ begin
     );
 end
 $$;
-comment on function api.record_ticket_email_event is
+comment on function api.record_email_event is
   'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
-grant execute on function api.record_ticket_email_event to courier;
+grant execute on function api.record_email_event to courier;

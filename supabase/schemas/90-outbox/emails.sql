@@ -18,7 +18,7 @@ create table public.emails (
   payment_id uuid,
   waiting_list_entry_id uuid,
   previous jsonb,
-  status public.ticket_email_status not null default 'queued',
+  status public.email_status not null default 'queued',
   attempts integer not null default 0,
   next_attempt_at timestamptz default now(),
   claim uuid,
@@ -92,7 +92,7 @@ create trigger emails_900_updated_at before update on public.emails
   for each row execute function private.tg__set_updated_at();
 
 create function private.bounce_json(
-  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.ticket_email_status, sent_at timestamptz, error text,
+  kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.email_status, sent_at timestamptz, error text,
   waiting_list_entry_id uuid default null
 ) returns json
 language plpgsql stable set search_path = ''

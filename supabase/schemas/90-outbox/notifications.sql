@@ -24,7 +24,7 @@ comment on column public.notifications.transaction_id is
   'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
--- For private.find_notifications.
+-- For private.page_of_notifications.
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
@@ -56,7 +56,7 @@ grant select on public.notifications to scope_events_write;
 grant select (id, organisation_id, type, created_at) on public.notifications to authenticated;
 
 -- Ids of the notifications of a page, oldest first: see 00-ground/pages.sql.
-create function private.find_notifications(
+create function private.page_of_notifications(
   types public.notification_type[], after_transaction_id xid8, after_id uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
@@ -84,7 +84,7 @@ begin
   );
 end
 $$;
-grant execute on function private.find_notifications to scope_events_write;
+grant execute on function private.page_of_notifications to scope_events_write;
 
 -- Oldest first, to continue from the last one seen: `after` is the id of a notification, which is also the webhook-id of its
 -- deliveries; `cursor` walks the pages as in any list.
@@ -121,7 +121,7 @@ begin
   if type is not null then
     v_types := array(select t from unnest(v_types) t where t = list_notifications.type);
   end if;
-  v_ids := private.find_notifications(
+  v_ids := private.page_of_notifications(
     v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), v_size + 1
   );
   for v_notification in

@@ -10,8 +10,8 @@ import { parseInput } from '../../../src/gateway/validation.ts'
 
 import { describeApi } from '../../../src/http/openapi/document.ts'
 import { successesOf } from '../../../src/http/openapi/examples.ts'
-import { isRead, type Operation, pathParameters } from '../../../src/operation.ts'
 import { operations } from '../../../src/operations/index.ts'
+import { isRead, type Operation, pathParameters } from '../../../src/operations/operation.ts'
 import { argumentsOf, describedOperations } from './support.ts'
 
 type Input = Record<string, unknown>

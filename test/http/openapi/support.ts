@@ -1,10 +1,10 @@
 // The OpenAPI document as a reader of it sees it: references followed, operations by their method and path.
 
 import * as z from 'zod'
-import { inputOf } from '../../../src/http/mcp-tools.ts'
+import { inputOf } from '../../../src/http/mcp/tools.ts'
 import { describeApi, type OpenApiDocument } from '../../../src/http/openapi/document.ts'
-import type { Operation } from '../../../src/operation.ts'
 import { operations } from '../../../src/operations/index.ts'
+import type { Operation } from '../../../src/operations/operation.ts'
 
 type Json = Record<string, unknown>
 export type Schema = {

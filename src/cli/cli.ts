@@ -1,0 +1,413 @@
+// The command `usher`. Data goes to standard output, everything else to standard error, so that output can be piped.
+// Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.
+
+import { existsSync } from 'node:fs'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { type Config, ConfigError, misspeltVariables, readConfig } from '../config/config.ts'
+import {
+  AdminError,
+  createOrganisation,
+  issueDoorKey,
+  issueKey,
+  listKeys,
+  releaseDeliveries,
+  revokeKey,
+  rotateKey,
+  updateOrganisation,
+  withDatabase,
+} from '../database/admin.ts'
+import { findRunningStack } from '../embedded/stack.ts'
+import { prefixOf } from '../gateway/api-key.ts'
+import { type Scope, scopes } from '../operations/operation.ts'
+import { StartError } from '../process/start-error.ts'
+import { stopSignal, untilAborted } from '../process/stop-signals.ts'
+
+/** A command that has said already what failed. */
+class Failed extends Error {}
+
+/** What a command reads and writes: the process, or a test's own. */
+export type Surroundings = {
+  environment: NodeJS.ProcessEnv
+  stdout: { write(text: string): unknown }
+  stderr: { write(text: string): unknown }
+  /** Ends the process, whatever is still open. */
+  exit(code: number): void
+}
+
+function commandLine({ environment, stdout, stderr }: Surroundings): Command {
+  const print = (text: string): void => void stdout.write(`${text}\n`)
+  const say = (text: string): void => void stderr.write(`${text}\n`)
+  const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
+  const printKey = (key: string, json: true | undefined): void =>
+    json ? printJson({ key, prefix: prefixOf(key) }) : print(key)
+  const onDatabase = async <T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> =>
+    withDatabase(await databaseUrl(readConfig(environment)), work)
+
+  const usher = new Command('usher')
+    .description('Event management on Supabase: registrations, QR tickets, check-ins and webhooks, over REST and MCP.')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText(
+      'after',
+      `
+Configured by environment variables (.env is read too); .env.example explains each.
+
+First steps:
+  $ usher start                                              everything on this machine, with demo data
+  $ usher organisations create --name "Acme" --slug acme     in another terminal, while it runs
+  $ usher keys create --organisation acme --name CRM --scopes events:read,attendees:write`,
+    )
+    .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
+    .exitOverride()
+
+  usher
+    .command('start')
+    .description('Start the API and the courier; without SUPABASE_URL also Postgres and PostgREST on this machine')
+    .addHelpText(
+      'after',
+      `
+Keeps its data in USHER_DATA_DIR (.usher) and listens on PORT (3000). Ready when GET /health answers 200.
+With DELIVERIES=false it leaves webhooks and e-mails to usher courier.
+Stop it with Ctrl-C or SIGTERM: requests in progress are finished first.`,
+    )
+    .action(async () => {
+      warnOfMisspelt()
+      const config = readConfig(environment)
+      // Registered before anything else, so that no signal is missed.
+      const stopping = stopSignal(stopAtOnce)
+      // Loaded here: no other command needs a server.
+      const [{ start }, { describeDemo }, log] = await Promise.all([
+        import('./start.ts'),
+        import('../embedded/demo.ts'),
+        openLog(config),
+      ])
+      const running = await start(config, log, say, stopping)
+      const { publicUrl } = running
+      print(
+        `Usher is ready at ${publicUrl}   REST ${publicUrl}/api/v1   MCP ${publicUrl}/api/mcp   Docs ${publicUrl}/docs`,
+      )
+      if (running.mailPreviewUrl !== undefined) {
+        print(`E-mails are not sent; preview them at ${running.mailPreviewUrl}`)
+      } else if (config.deliveries) warnOfUnsentMail(config)
+      if (running.metricsUrl !== undefined) print(`Metrics at ${running.metricsUrl}/metrics`)
+      if (running.demo) print(describeDemo(publicUrl, running.demo))
+      else if (config.database.kind === 'embedded') {
+        print('Another key: npx usher keys create --organisation demo --name "My key" --scopes all')
+      }
+
+      const failure = await Promise.race([running.failed, untilAborted(stopping).then(() => null)])
+      say(failure ?? 'Stopping …')
+      await running.stop()
+      // Exits explicitly: while Node shuts down by itself, another signal would decide the exit code.
+      process.exit(failure === null ? 0 : 1)
+    })
+
+  usher
+    .command('courier')
+    .description('Deliver webhooks and e-mails only; any number may run beside the API')
+    .addHelpText(
+      'after',
+      `
+usher start delivers as well, unless DELIVERIES=false. Without SUPABASE_URL it joins the Usher that runs on USHER_DATA_DIR.
+Stop it with Ctrl-C or SIGTERM: deliveries in progress are finished first.`,
+    )
+    .action(async () => {
+      warnOfMisspelt()
+      const config = readConfig(environment)
+      const stopping = stopSignal(stopAtOnce)
+      const [{ runCourier }, log] = await Promise.all([import('./start.ts'), openLog(config)])
+      const courier = await runCourier(config, log, say, stopping)
+      print('The courier is ready.')
+      if (config.database.kind === 'supabase') warnOfUnsentMail(config)
+      if (courier.metricsUrl !== undefined) print(`Metrics at ${courier.metricsUrl}/metrics`)
+      await untilAborted(stopping)
+      say('Stopping …')
+      await courier.stop()
+      process.exit(0)
+    })
+
+  usher
+    .command('doctor')
+    .description('Check the configuration, the database and what is around it; say what mends each fault')
+    .option('--json', 'print an array of { check, status, message, fix } as JSON')
+    .addHelpText(
+      'after',
+      `
+It changes nothing and sends no e-mail. Ends with 1 if a check failed; a warning is none.
+With DATABASE_URL it also compares migrations and grants. Without SUPABASE_URL it examines the Usher that runs on USHER_DATA_DIR.`,
+    )
+    .action(async (options: { json?: true }) => {
+      const { describeFindings, examine } = await import('../doctor/doctor.ts')
+      const findings = await examine(environment)
+      if (options.json) printJson(findings)
+      else print(describeFindings(findings))
+      if (findings.some(({ status }) => status === 'failed')) throw new Failed()
+    })
+
+  const organisations = usher
+    .command('organisations')
+    .description('Create and change organisations, which own events and API keys')
+
+  organisations
+    .command('create')
+    .description('Create an organisation')
+    .requiredOption('--name <name>', 'name for people')
+    .requiredOption('--slug <slug>', 'short name: lower-case letters, digits and hyphens')
+    .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key (default: standard)')
+    .option('--json', 'print the organisation as JSON')
+    .addHelpText('after', '\nExample:\n  $ usher organisations create --name "Acme Events" --slug acme')
+    .action(async (options: { name: string; slug: string; plan?: string; json?: true }) => {
+      const organisation = await onDatabase((client) => createOrganisation(client, options))
+      if (options.json) printJson(organisation)
+      else print(`Created organisation ${organisation.slug} (${organisation.id}) on plan ${organisation.plan}.`)
+    })
+
+  organisations
+    .command('update')
+    .description('Change an organisation, and how its e-mails look; an empty text clears')
+    .requiredOption('--organisation <slug>', 'organisation to change')
+    .option('--name <name>', 'name for people')
+    .option('--reply-to-email <address>', 'where answers to e-mails go')
+    .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
+    .option('--logo-url <url>', 'https address of a PNG or JPEG, at most 256 KiB; the courier fetches it once')
+    .option('--payment-instructions <text>', 'how to pay an invoice')
+    .option('--json', 'print the organisation as JSON')
+    .addHelpText(
+      'after',
+      `
+With --json and nothing to change it prints the organisation: logo_error says what is wrong with the logo.
+
+Example:
+  $ usher organisations update --organisation acme --accent-colour '#8a1c3b' --logo-url https://acme.example/logo.png`,
+    )
+    .action(
+      async (options: {
+        organisation: string
+        name?: string
+        replyToEmail?: string
+        accentColour?: string
+        logoUrl?: string
+        paymentInstructions?: string
+        json?: true
+      }) => {
+        const { organisation: slug, name, replyToEmail, accentColour, logoUrl, paymentInstructions, json } = options
+        const organisation = await onDatabase((client) =>
+          updateOrganisation(client, slug, {
+            name,
+            reply_to_email: replyToEmail,
+            accent_colour: accentColour,
+            logo_url: logoUrl,
+            payment_instructions: paymentInstructions,
+          }),
+        )
+        if (json) printJson(organisation)
+        else print(`Changed organisation ${slug}.`)
+        if (organisation.logo_error !== null) say(`Its logo cannot be used. ${organisation.logo_error}`)
+      },
+    )
+
+  const keys = usher.command('keys').description('Create, list, revoke and rotate API keys')
+
+  keys
+    .command('create')
+    .description('Create an API key and print it; it cannot be shown again')
+    .requiredOption('--organisation <slug>', 'organisation that owns the key')
+    .requiredOption('--name <name>', 'what the key is for')
+    .requiredOption('--scopes <scopes>', `all, or a list of: ${scopes.join(', ')}`, parseScopes)
+    .option('--expires <duration>', 'refuse the key after this time, such as 90d or 12h', parseDuration)
+    .option('--json', 'print { key, prefix } as JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ KEY=$(usher keys create --organisation acme --name "Door scanners" --scopes events:read,checkin:write)',
+    )
+    .action(async (options: { organisation: string; name: string; scopes: Scope[]; expires?: number; json?: true }) => {
+      const { expires, ...rest } = options
+      const key = await onDatabase((client) =>
+        issueKey(client, expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) }),
+      )
+      printKey(key, options.json)
+    })
+
+  keys
+    .command('list')
+    .description('List the API keys of an organisation, without their secrets')
+    .requiredOption('--organisation <slug>', 'organisation that owns the keys')
+    .option('--json', 'print an array as JSON')
+    .action(async (options: { organisation: string; json?: true }) => {
+      const rows = await onDatabase((client) => listKeys(client, options.organisation))
+      if (options.json) return printJson(rows)
+      for (const row of rows) print([row.prefix, stateOf(row), row.scopes.join(','), row.name].join('\t'))
+    })
+
+  keys
+    .command('revoke')
+    .description('Revoke a key, from its next request on')
+    .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
+    .option('--json', 'print the key, without its secret, as JSON')
+    .action(async (prefix: string, options: { json?: true }) => {
+      const row = await onDatabase((client) => revokeKey(client, prefix))
+      if (options.json) printJson(row)
+      else print(`Revoked ${row.prefix} (${row.name}).`)
+    })
+
+  keys
+    .command('rotate')
+    .description(
+      'Replace a key: print a new one with the same name, scopes and expiry; the old one works until the overlap ends',
+    )
+    .argument('<prefix>', 'first characters of the key, as `usher keys list` prints them')
+    .addOption(
+      new Option('--overlap <duration>', 'how long the old key still works, such as 24h, 7d or 0s')
+        .default(86400, '24h')
+        .argParser(parseDuration),
+    )
+    .option('--json', 'print { key, prefix } as JSON')
+    .action(async (prefix: string, options: { overlap: number; json?: true }) => {
+      printKey(await onDatabase((client) => rotateKey(client, prefix, options.overlap)), options.json)
+    })
+
+  usher
+    .command('deliveries')
+    .description('Release webhooks and e-mails that are held because the database is a copy, or was moved')
+    .command('release')
+    .description('Send webhooks and e-mails from this installation, also those pending when the database was copied')
+    .addHelpText(
+      'after',
+      `
+While the original is in use as well, both then send what was pending at the time of the copy.`,
+    )
+    .action(async () => print(await onDatabase(releaseDeliveries)))
+
+  usher
+    .command('door-link')
+    .description('Create a key for the door of an event, and print the link that opens the door page with it')
+    .requiredOption('--organisation <slug>', 'organisation that owns the event')
+    .requiredOption('--event <event>', 'slug or id of the event')
+    .option(
+      '--expires <duration>',
+      'refuse the key after this time, such as 12h (default: a day after the event)',
+      parseDuration,
+    )
+    .option('--json', 'print { link, expires_at, prefix } as JSON')
+    .addHelpText(
+      'after',
+      `
+The key can check people in and read the list of the door (checkin:write), and nothing else. The QR code goes to standard error.
+Whoever has the link can use it: take it back with usher keys revoke.`,
+    )
+    .action(async (options: { organisation: string; event: string; expires?: number; json?: true }) => {
+      const config = readConfig(environment)
+      const { expires, ...rest } = options
+      const { key, eventId, expiresAt } = await onDatabase((client) =>
+        issueDoorKey(
+          client,
+          expires === undefined ? rest : { ...rest, expiresAt: new Date(Date.now() + expires * 1000) },
+        ),
+      )
+      const origin = config.publicUrl ?? `http://127.0.0.1:${config.port}`
+      const link = `${origin.replace(/\/$/, '')}/door#event=${eventId}&key=${key}`
+      const { default: qrcode } = await import('qrcode')
+      if (options.json) printJson({ link, expires_at: expiresAt.toISOString(), prefix: prefixOf(key) })
+      else print(link)
+      say(await qrcode.toString(link, { type: 'utf8', errorCorrectionLevel: 'L' }))
+      say(`Good until ${expiresAt.toISOString()}. Take it back with: usher keys revoke ${prefixOf(key)}`)
+      if (!link.startsWith('https:')) {
+        say('Browsers give the camera to https pages only, except on this machine: set PUBLIC_URL.')
+      }
+    })
+
+  usher
+    .command('db-url')
+    .description('Print the connection string of the role Studio uses (postgres), for any SQL client')
+    .addHelpText('after', '\nExample:\n  $ psql "$(usher db-url)"')
+    .action(async () => print(await databaseUrl(readConfig(environment))))
+
+  return usher
+
+  /** Before the configuration is read, which may lack what was misspelt. */
+  function warnOfMisspelt(): void {
+    for (const { message, fix } of misspeltVariables(environment)) say(`Warning: ${message} ${fix}`)
+  }
+
+  function warnOfUnsentMail({ mail }: Config): void {
+    if (!('directory' in mail)) return
+    say(`E-mails are not sent but written to ${mail.directory}: set POSTMARK_SERVER_TOKEN or SMTP_URL to send them.`)
+  }
+
+  /** Postgres and PostgREST are stopped by a handler of the exit event. */
+  function stopAtOnce(): never {
+    say('Stopping at once.')
+    process.exit(1)
+  }
+}
+
+async function openLog({ logLevel, logFormat }: Config): Promise<Logger> {
+  const [{ createLog }, { openLogStream }] = await Promise.all([
+    import('../process/log.ts'),
+    import('../process/log-stream.ts'),
+  ])
+  return createLog(logLevel, await openLogStream(logFormat))
+}
+
+async function databaseUrl(config: Config): Promise<string> {
+  if (config.databaseUrl !== undefined) return config.databaseUrl
+  if (config.database.kind === 'supabase') {
+    throw new ConfigError('DATABASE_URL must be set beside SUPABASE_URL: the connection string of the role postgres.')
+  }
+  const running = await findRunningStack(config.database.dataDir)
+  if (running === null) {
+    throw new StartError(
+      `No Usher runs on ${config.database.dataDir}. Start it with: npm start (USHER_DATA_DIR names another folder, DATABASE_URL another database.)`,
+    )
+  }
+  return running.databaseUrl
+}
+
+function stateOf({ revoked_at, expires_at }: { revoked_at: Date | null; expires_at: Date | null }): string {
+  if (revoked_at !== null) return 'revoked'
+  if (expires_at === null) return 'active'
+  return expires_at.getTime() <= Date.now() ? 'expired' : `until ${expires_at.toISOString()}`
+}
+
+function parseScopes(text: string): Scope[] {
+  if (text === 'all') return [...scopes]
+  const chosen = text.split(',').map((scope) => scope.trim())
+  const wrong = chosen.filter((scope) => !scopes.includes(scope as Scope))
+  if (wrong.length > 0)
+    throw new InvalidArgumentError(`Unknown: ${wrong.join(', ')}. Allowed: all, ${scopes.join(', ')}.`)
+  return [...new Set(chosen as Scope[])]
+}
+
+/** @returns seconds. */
+function parseDuration(text: string): number {
+  const match = /^(\d{1,6})([smhd])$/.exec(text)
+  if (!match) throw new InvalidArgumentError('Give a number and a unit, such as 90d, 24h, 30m or 0s.')
+  return Number(match[1]) * { s: 1, m: 60, h: 3600, d: 86400 }[match[2] as 's' | 'm' | 'h' | 'd']
+}
+
+/** Runs one command. @returns its exit code. */
+export async function run(args: string[], surroundings: Surroundings): Promise<number> {
+  const { stderr, exit } = surroundings
+  try {
+    await commandLine(surroundings).parseAsync(args, { from: 'user' })
+    return 0
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof Failed) return 1
+    if (!(error instanceof ConfigError || error instanceof StartError || error instanceof AdminError)) throw error
+    stderr.write(`${error.message}\n`)
+    if (error instanceof ConfigError) return 2
+    exit(1)
+    return 1
+  }
+}
+
+/** The command line of this process. */
+export async function main(): Promise<void> {
+  // Writing to a closed terminal or pipe must not end the process in the middle of a stop.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  if (existsSync('.env')) process.loadEnvFile('.env')
+  const { env: environment, stdout, stderr } = process
+  process.exitCode = await run(process.argv.slice(2), { environment, stdout, stderr, exit: process.exit })
+}

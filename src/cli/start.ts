@@ -1,0 +1,350 @@
+// `usher start` and `usher courier`: starts the parts in order, and stops callers before what they call. /health answers 503
+// until everything runs.
+
+import type { Logger } from 'pino'
+import {
+  type Config,
+  ConfigError,
+  doubtOfMetricsPort,
+  doubtOfTrustProxy,
+  isForThisMachine,
+  isPublished,
+} from '../config/config.ts'
+import { startCourier } from '../courier/courier.ts'
+import { startHousekeeping } from '../courier/housekeeping.ts'
+import { announceInstallation } from '../courier/installation.ts'
+import type { OwnPorts } from '../courier/own-ports.ts'
+import { openQueues } from '../courier/queues.ts'
+import { withDatabase } from '../database/admin.ts'
+import { type Demo, type DemoEvent, findDemo, seedDemo } from '../embedded/demo.ts'
+import { namesOfDataDirectory } from '../embedded/installation.ts'
+import { portsOf } from '../embedded/run-record.ts'
+import { findRunningStack, recordOfRunningStack, startEmbeddedStack } from '../embedded/stack.ts'
+import { createCourierRpc } from '../gateway/courier-rpc.ts'
+import { createDataApi, type DataApi } from '../gateway/data-api.ts'
+import { createDatabaseHealth, type DatabaseHealth, guardDataApi } from '../gateway/database-health.ts'
+import { createProbe, type DataApiAddress } from '../gateway/database-probe.ts'
+import { namesOfProject } from '../gateway/installation.ts'
+import { createTokens, type SigningKey, type Tokens } from '../gateway/tokens.ts'
+import { type HttpListener, isTaken, openListener, urlOf } from '../http/listener.ts'
+import { createMetrics } from '../http/metrics.ts'
+import { createLimitStores, type LimitStores } from '../http/middleware/rate-limit.ts'
+import { mailPreviewAt } from '../http/pages/mail-preview.ts'
+import { createApp } from '../http/server.ts'
+import { reachDatabase } from '../process/reach-database.ts'
+import { StartError } from '../process/start-error.ts'
+
+export type Running = {
+  /** The listening address. */
+  url: string
+  /** Base of every link: PUBLIC_URL, or the listening address. */
+  publicUrl: string
+  /** Page of the e-mails that are written to files, from this machine. Undefined: they are sent, or not shown. */
+  mailPreviewUrl: string | undefined
+  /** Base URL of /metrics; undefined unless METRICS_PORT is set. */
+  metricsUrl: string | undefined
+  /** Set on the first start of an embedded stack. */
+  demo: Demo | null
+  /** Resolves with a sentence if Postgres or PostgREST ends by itself. */
+  failed: Promise<string>
+  stop(): Promise<void>
+}
+
+type Backend = {
+  address: DataApiAddress
+  signingKey: SigningKey
+  /** Names of where the database was found. */
+  installation: string[]
+  /** Of the first start. */
+  demo: Demo | null
+  /** What the documentation page fills in. */
+  demoEvent: DemoEvent | undefined
+  /** Records where the API and its metrics listen, for other commands. */
+  note(listeners: { api: HttpListener; metrics: HttpListener | undefined }): void
+  /** Ports of this machine that Postgres and PostgREST use. */
+  ports: OwnPorts
+  failed: Promise<string>
+  stop(): Promise<void>
+}
+
+type Say = (message: string) => void
+
+const never = new Promise<string>(() => {})
+const neverAborts = new AbortController().signal
+// Deliveries in progress get this long to finish, like requests; a longer one is released for another courier.
+const settleMs = 3_000
+
+/**
+ * @param stopping aborts the start; a service that has started is stopped by its `stop`.
+ * @param connect starts the database, or joins one that runs.
+ */
+export async function start(
+  config: Config,
+  log: Logger,
+  progress: Say,
+  stopping = neverAborts,
+  connect = connectBackend,
+): Promise<Running> {
+  warnOfProxy(config, progress)
+  const doubt = doubtOfMetricsPort(config)
+  if (doubt !== undefined) throw new ConfigError(`${doubt.message} ${doubt.fix}`)
+  // The port first: no database is started for a port that is taken.
+  const listener = await openApiListener(config)
+  const opened: Array<() => Promise<void>> = [listener.close]
+  try {
+    const metricsListener = await openMetricsListener(config)
+    if (metricsListener) opened.push(metricsListener.close)
+    const stores = await connectLimitStores(config, log)
+    opened.push(stores.close)
+    const backend = await connect(config, log, progress)
+    opened.push(backend.stop)
+    backend.note({ api: listener, metrics: metricsListener })
+    warnOfLoopback(config, progress)
+
+    const publicUrl = config.publicUrl ?? listener.url
+    const tokens = await createTokens(backend.signingKey, publicUrl, backend.installation)
+    const { dataApi, health } = await Promise.race([
+      reach(config, backend.address, tokens, progress, stopping),
+      backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
+    ])
+    const ownPorts = () => [...portsOfListeners(listener, metricsListener), ...backend.ports()]
+    const { rpc, metrics, isHeld, ...courier } = await createCourier(
+      config,
+      dataApi,
+      tokens,
+      metricsListener,
+      ownPorts,
+      log,
+    )
+    opened.push(courier.stop)
+
+    const mailFolder = previewedMailFolder(config)
+    listener.serve(
+      createApp({
+        dataApi,
+        health,
+        isHeld,
+        tokens,
+        log,
+        allowedHosts: [...config.allowedHosts, ...(config.publicUrl ? [new URL(config.publicUrl).hostname] : [])],
+        trustProxy: config.trustProxy,
+        stores,
+        ...(config.postmarkWebhookSecret !== undefined && {
+          postmark: { secret: config.postmarkWebhookSecret, rpc },
+        }),
+        mailFrom: config.mailFrom,
+        publicUrl: config.publicUrl,
+        hstsIncludeSubDomains: config.hstsIncludeSubDomains,
+        ...(mailFolder !== undefined && { mailFolder }),
+        ...(backend.demoEvent && { demo: backend.demoEvent }),
+        onWritten: courier.wake,
+        ...(metrics && { measure: metrics.requests }),
+      }),
+    )
+    return {
+      url: listener.url,
+      publicUrl,
+      mailPreviewUrl: mailFolder === undefined ? undefined : mailPreviewAt(listener.url),
+      metricsUrl: metricsListener?.url,
+      demo: backend.demo,
+      failed: backend.failed,
+      async stop() {
+        await Promise.all([listener.close(), metricsListener?.close(), courier.stop()])
+        await Promise.all([backend.stop(), stores.close()])
+      },
+    }
+  } catch (error) {
+    for (const close of opened.reverse()) await close()
+    throw error
+  }
+}
+
+/** The Data API client, once the database answers. */
+async function reach(
+  { database }: Config,
+  address: DataApiAddress,
+  tokens: Tokens,
+  say: Say,
+  signal: AbortSignal,
+): Promise<{ dataApi: DataApi; health: DatabaseHealth }> {
+  const probe = createProbe(address, tokens)
+  await reachDatabase(probe, { name: database.kind === 'supabase' ? 'SUPABASE_URL' : 'The database', say, signal })
+  const health = createDatabaseHealth(probe)
+  return { dataApi: guardDataApi(createDataApi(address.url, tokens, address.projectKey), health), health }
+}
+
+function warnOfLoopback(config: Config, say: Say): void {
+  if (!config.webhooksToLoopback || isForThisMachine(config)) return
+  say(
+    'Warning: WEBHOOKS_TO_LOOPBACK lets every holder of a key with events:write send requests to services on this machine, and ' +
+      'read their answers. Unset it unless all of them may do so.',
+  )
+}
+
+function warnOfProxy(config: Config, say: Say): void {
+  const doubt = doubtOfTrustProxy(config)
+  if (doubt !== undefined) say(`Warning: ${doubt.message} ${doubt.fix}`)
+}
+
+/** `usher courier`: deliveries only, beside an API that runs elsewhere. */
+export async function runCourier(
+  config: Config,
+  log: Logger,
+  progress: Say,
+  stopping = neverAborts,
+): Promise<Pick<Running, 'metricsUrl' | 'stop'>> {
+  const metricsListener = await openMetricsListener(config)
+  try {
+    const { address, signingKey, installation, ports, webhooksToLoopback, publicUrl } = await joinBackend(config)
+    const joined = { ...config, webhooksToLoopback, deliveries: true }
+    warnOfLoopback(joined, progress)
+    const tokens = await createTokens(signingKey, publicUrl, installation)
+    const { dataApi } = await reach(config, address, tokens, progress, stopping)
+    const ownPorts = () => [...portsOfListeners(metricsListener), ...ports()]
+    const courier = await createCourier(joined, dataApi, tokens, metricsListener, ownPorts, log)
+    return {
+      metricsUrl: metricsListener?.url,
+      async stop() {
+        await Promise.all([metricsListener?.close(), courier.stop()])
+      },
+    }
+  } catch (error) {
+    await metricsListener?.close()
+    throw error
+  }
+}
+
+/** Announces the installation, starts deliveries and housekeeping, unless `deliveries` is false, and metrics where a port is configured. */
+async function createCourier(
+  config: Config,
+  dataApi: DataApi,
+  tokens: Tokens,
+  metricsListener: HttpListener | undefined,
+  ownPorts: OwnPorts,
+  log: Logger,
+) {
+  const rpc = createCourierRpc(dataApi, tokens)
+  const metrics = metricsListener && createMetrics(rpc, log)
+  if (metrics) metricsListener.serve(metrics.listener)
+  const { isHeld, stop: fallSilent } = await announceInstallation(rpc, log)
+  if (!config.deliveries) return { rpc, metrics, isHeld, wake() {}, stop: async () => fallSilent() }
+  const { queues, close } = openQueues(config, rpc, log, metrics?.delivered, ownPorts)
+  const courier = startCourier(queues, log)
+  const housekeeping = startHousekeeping(rpc, config, log)
+  return {
+    rpc,
+    metrics,
+    isHeld,
+    wake: courier.wake,
+    async stop() {
+      fallSilent()
+      housekeeping.stop()
+      await courier.stop(settleMs, close)
+    },
+  }
+}
+
+type Joined = Pick<Backend, 'address' | 'signingKey' | 'installation' | 'ports'> &
+  Pick<Config, 'webhooksToLoopback' | 'publicUrl'>
+
+async function joinBackend(config: Config): Promise<Joined> {
+  const { database, webhooksToLoopback, publicUrl } = config
+  if (database.kind === 'supabase') {
+    const { url, publishableKey, signingKey } = database
+    const installation = namesOfProject(url)
+    const address = { url, projectKey: publishableKey }
+    return { address, signingKey, installation, ports: () => [], webhooksToLoopback, publicUrl }
+  }
+  const running = await findRunningStack(database.dataDir)
+  if (running === null) throw new StartError(`No Usher runs on ${database.dataDir}. Start it with: npm start`)
+  let record = recordOfRunningStack(database.dataDir)
+  const api = record?.api
+  return {
+    publicUrl: publicUrl ?? (api && urlOf(api)),
+    address: { url: running.dataApiUrl },
+    signingKey: { secret: running.jwtSecret },
+    installation: namesOfDataDirectory(database.dataDir),
+    // The stack may restart a part on another port; without a record the last known ports still count.
+    ports() {
+      record = recordOfRunningStack(database.dataDir) ?? record
+      return record === null ? [] : portsOf(record)
+    },
+    // Whether others can call the API depends on its configuration, not on the courier's.
+    webhooksToLoopback:
+      config.webhooksToLoopbackSetting ?? (webhooksToLoopback && record?.api?.forThisMachine !== false),
+  }
+}
+
+async function connectLimitStores({ redisUrl }: Config, log: Logger): Promise<LimitStores> {
+  try {
+    return await createLimitStores(redisUrl, log)
+  } catch (error) {
+    throw new StartError(`REDIS_URL cannot be reached (${(error as Error).message}). Start Redis, or unset REDIS_URL.`)
+  }
+}
+
+/** A database that others keep running: a Supabase project, or the stack of scripts/dev.ts. */
+export async function joinRunning(config: Config): Promise<Backend> {
+  const { database } = config
+  const stack = database.kind === 'supabase' ? null : await findRunningStack(database.dataDir)
+  const demoEvent = stack === null ? undefined : await withDatabase(stack.databaseUrl, findDemo)
+  return { ...(await joinBackend(config)), demo: null, demoEvent, note: () => {}, failed: never, stop: async () => {} }
+}
+
+async function connectBackend(config: Config, log: Logger, progress: Say): Promise<Backend> {
+  const { database } = config
+  if (database.kind === 'supabase') return joinRunning(config)
+  const report = (message: string) => log.warn(message)
+  const stack = await startEmbeddedStack({ dataDir: database.dataDir, progress, report })
+  try {
+    const [demo, demoEvent] = await withDatabase(stack.databaseUrl, async (client) => [
+      await seedDemo(client),
+      await findDemo(client),
+    ])
+    return {
+      address: { url: stack.dataApiUrl },
+      signingKey: { secret: stack.jwtSecret },
+      installation: namesOfDataDirectory(database.dataDir),
+      demo,
+      demoEvent,
+      note({ api, metrics }) {
+        stack.note({
+          api: { host: config.host, port: portOf(api), forThisMachine: isForThisMachine(config) },
+          ...(metrics && config.metrics && { metrics: { host: config.metrics.host, port: portOf(metrics) } }),
+        })
+      },
+      ports: stack.ports,
+      failed: stack.failed,
+      stop: stack.stop,
+    }
+  } catch (error) {
+    await stack.stop()
+    throw error
+  }
+}
+
+const portOf = ({ url }: HttpListener): number => Number(new URL(url).port) || 80
+const portsOfListeners = (...listeners: (HttpListener | undefined)[]): number[] =>
+  listeners.filter((listener) => listener !== undefined).map(portOf)
+
+/** E-mails written to files are shown only where everything runs on one machine, and for it. */
+function previewedMailFolder(config: Config): string | undefined {
+  const { database, mail } = config
+  return database.kind === 'embedded' && !isPublished(config) && 'directory' in mail ? mail.directory : undefined
+}
+
+async function openApiListener(config: Config): Promise<HttpListener> {
+  const { database } = config
+  try {
+    return await openListener(config)
+  } catch (error) {
+    if (!isTaken(error) || database.kind !== 'embedded' || !(await findRunningStack(database.dataDir))) throw error
+    throw new StartError(
+      `Usher is already running on ${database.dataDir}. Stop it first, or set both USHER_DATA_DIR and PORT for another one.`,
+    )
+  }
+}
+
+async function openMetricsListener({ metrics }: Config): Promise<HttpListener | undefined> {
+  return metrics && openListener(metrics, { host: 'METRICS_HOST', port: 'METRICS_PORT' })
+}

@@ -1,0 +1,214 @@
+// The HTML part of an e-mail: one card, readable from 320 pixels up, made of tables and inline styles, which is what mail clients
+// support. It must load nothing, run nothing, and escape every value.
+
+import type { Palette } from '../../guests/colours.ts'
+import type { Facts } from '../../guests/facts.ts'
+import { type Html, html } from '../../guests/html.ts'
+import type { Logo } from '../../guests/pending.ts'
+import { fill, type Words } from '../../guests/words/index.ts'
+import type { Block, Content, Detail } from './content.ts'
+
+// Light colours are inline, for clients that drop <style>; dark ones are for clients that support the media query. The QR code keeps
+// its white background in both, because scanners need dark on light.
+const dark = ({ linkOnDark }: Palette) => html`
+    :root { color-scheme: light dark; supported-color-schemes: light dark; }
+    @media (prefers-color-scheme: dark) {
+      .page { background-color: #12141f !important; }
+      .card { background-color: #1e2132 !important; }
+      .text { color: #f1f3fa !important; }
+      .soft { color: #a9b0c8 !important; }
+      .link { color: ${linkOnDark} !important; }
+      .tear { border-color: #4a5170 !important; }
+      .line { border-color: #3a405c !important; }
+    }`
+
+const font = "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
+// A name of two hundred characters without a space must not widen the card.
+const wrap = 'overflow-wrap:anywhere;word-break:break-word;'
+const styles = {
+  page: 'margin:0;padding:0;background-color:#eceef5;',
+  card: 'background-color:#ffffff;border-radius:16px;border-collapse:separate;overflow:hidden;',
+  head: 'padding:28px 28px 26px;',
+  from: `${font}${wrap}margin:0 0 8px;text-align:left;font-size:14px;line-height:20px;`,
+  title: `${font}${wrap}margin:0;text-align:left;font-size:27px;line-height:33px;font-weight:700;`,
+  label: `${font}margin:0 0 3px;font-size:13px;line-height:18px;color:#646b82;`,
+  value: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#1a1d2b;`,
+  strong: `${font}${wrap}margin:0;font-size:16px;line-height:23px;font-weight:600;color:#1a1d2b;`,
+  soft: `${font}${wrap}margin:0;font-size:14px;line-height:21px;color:#646b82;`,
+  link: `${font}${wrap}font-size:16px;line-height:23px;`,
+  // Two of these are side by side where there is room, otherwise stacked.
+  column: 'display:inline-block;width:100%;max-width:251px;vertical-align:top;',
+  cell: 'padding:0 12px 18px 0;text-align:left;',
+  tear: 'border-top:2px dashed #c9cede;font-size:0;line-height:0;height:0;',
+  notch: 'width:10px;height:20px;font-size:0;line-height:0;background-color:#eceef5;',
+  line: 'border-bottom:1px solid #e3e6ef;',
+  code: "margin:0;font-family:Menlo,Consolas,'Liberation Mono',monospace;font-size:19px;line-height:28px;color:#1a1d2b;",
+  // The old value of something that changed.
+  old: `${font}${wrap}margin:0;font-size:16px;line-height:23px;color:#646b82;text-decoration:line-through;`,
+  amount: `${font}white-space:nowrap;font-size:16px;line-height:23px;color:#1a1d2b;`,
+  holder: `${font}${wrap}margin:0;font-size:21px;line-height:28px;font-weight:700;color:#1a1d2b;`,
+} as const
+
+/** @param cids Content-IDs of the attachments with the QR code and the logo. */
+export function emailHtml(
+  { subject, preview, blocks, closing }: Content,
+  facts: Facts,
+  logo: Logo | undefined,
+  cids: { qr: string; logo: string },
+): string {
+  const { words, palette } = facts
+  return html`<!DOCTYPE html>
+<html lang="${words.locale.slice(0, 2)}">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <meta name="supported-color-schemes" content="light dark">
+  <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
+  <title>${subject}</title>
+  <style>${dark(palette)}
+  </style>
+</head>
+<body class="page" style="${styles.page}">
+<div style="display:none;max-height:0;overflow:hidden;opacity:0;">${preview}</div>
+<table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" border="0" style="${styles.page}">
+<tr><td align="center" style="padding:24px 12px;">
+<!--[if mso]><table role="presentation" width="560" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:560px;">
+<tr><td>
+<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="${styles.card}">
+<tr><td style="${styles.head}background-color:${palette.accent};">
+  ${logo && picture(logo, cids.logo)}<p dir="auto" style="${styles.from}color:${palette.softOnAccent};">${facts.organisation}</p>
+  <h1 dir="auto" style="${styles.title}color:${palette.onAccent};">${facts.event}</h1>
+</td></tr>
+${blocks.map((block, index) => row(block, index === 0, facts, cids.qr))}
+<tr><td style="font-size:0;line-height:0;height:6px;">&nbsp;</td></tr>
+</table>
+</td></tr>
+<tr><td style="padding:18px 16px 0;">
+  ${closing.map((sentence) => html`<p class="soft" style="${styles.soft}padding-bottom:8px;">${sentence}</p>`)}
+</td></tr>
+</table>
+<!--[if mso]></td></tr></table><![endif]-->
+</td></tr>
+</table>
+</body>
+</html>
+`.toString()
+}
+
+function row(block: Block, isFirst: boolean, { words, palette }: Facts, cid: string): Html {
+  const top = isFirst ? '24px' : '0'
+  switch (block.type) {
+    case 'details':
+      return html`<tr><td style="padding:${top} 16px 0 28px;font-size:0;">
+  ${pairs(block.details.map((each) => detail(each, palette)))}
+</td></tr>
+`
+    case 'ticket':
+      return html`<tr><td>${tear}</td></tr>
+<tr><td align="center" style="padding:14px 20px 22px;">
+  ${stub(block, words, cid)}
+</td></tr>
+`
+    case 'changes':
+      return html`${block.changes.map(
+        (
+          { label, before, now },
+          index,
+        ) => html`<tr><td style="padding:${index === 0 ? top : '0'} 16px 0 28px;font-size:0;">
+  ${columns(
+    column(
+      `${label} – ${words.before}`,
+      html`${before.map((line) => html`<p class="soft" dir="auto" style="${styles.old}">${line}</p>`)}`,
+    ),
+    column(`${label} – ${words.now}`, html`${now.map(strong)}`),
+  )}
+</td></tr>
+`,
+      )}`
+    case 'amounts':
+      return html`<tr><td style="padding:${isFirst ? '24px' : '2px'} 28px 20px;">
+  <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0">
+  ${block.rows.map(
+    ({ label, amount, isTotal }) => html`<tr>
+    <td class="text line" dir="auto" style="${isTotal ? styles.strong : styles.value}${styles.line}padding:7px 12px 7px 0;">${label}</td>
+    <td class="text line" align="right" valign="bottom" style="${styles.amount}${isTotal && 'font-weight:600;'}${styles.line}padding:7px 0;">${amount}</td>
+  </tr>
+  `,
+  )}</table>
+</td></tr>
+`
+    case 'link':
+      return html`<tr><td align="center" style="padding:0 28px 22px;">
+  <p style="${styles.value}"><a class="link" href="${block.url}" style="${styles.link}color:${palette.linkOnLight};">${block.label}</a></p>
+</td></tr>
+`
+    case 'sentences':
+      return html`<tr><td style="padding:${top} 28px 12px;">
+  ${block.sentences.map((sentence) => html`<p class="text" dir="auto" style="${styles.value}padding-bottom:8px;">${sentence}</p>`)}
+</td></tr>
+`
+  }
+}
+
+// On white, which most logos are made for, and no larger than a line of letters beside the title.
+function picture({ width, height }: Logo, cid: string): Html {
+  const scale = Math.min(1, 180 / width, 56 / height)
+  const [shownWidth, shownHeight] = [width, height].map((size) => `${Math.max(1, Math.round(size * scale))}`)
+  return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin:0 0 16px;"><tr>
+    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:8px;padding:8px;"><img src="cid:${cid}" width="${shownWidth}" height="${shownHeight}" alt="" style="display:block;border:0;"></td>
+  </tr></table>
+  `
+}
+
+/** The part that is shown at the entrance: QR code, ticket code, and name. */
+function stub({ holder, company, code }: Extract<Block, { type: 'ticket' }>, words: Words, cid: string): Html {
+  const picture = html`<img src="cid:${cid}" width="220" height="220" alt="${fill(words.qrCode, { code })}" style="display:block;border:0;border-radius:12px;">`
+  return html`<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
+    <td bgcolor="#ffffff" style="background-color:#ffffff;border-radius:12px;">${picture}</td>
+  </tr></table>
+  <p class="text" style="${styles.code}padding:8px 0 14px;">${code}</p>
+  <p class="text" dir="auto" style="${styles.holder}">${holder}</p>
+  ${company && html`<p class="soft" dir="auto" style="${styles.soft}">${company}</p>`}`
+}
+
+// The tear line of a paper ticket: a dashed line between two notches, half circles in the colour of the page.
+const notch = (corners: string) =>
+  html`<td class="page" width="10" style="${styles.notch}border-radius:${corners};">&nbsp;</td>`
+const tear = html`<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr>
+  ${notch('0 10px 10px 0')}
+  <td style="padding:0 8px;"><div class="tear" style="${styles.tear}">&nbsp;</div></td>
+  ${notch('10px 0 0 10px')}
+</tr></table>`
+
+function detail({ label, lines: [first, ...others], link }: Detail, { linkOnLight }: Palette): Html {
+  const address =
+    link &&
+    html`<p style="${styles.value}"><a class="link" href="${link}" style="${styles.link}color:${linkOnLight};">${link}</a></p>`
+  return column(label, html`${first && strong(first)}${others.map(plain)}${address}`)
+}
+
+/** Two by two. */
+function pairs([left, right, ...others]: Html[]): Html {
+  const here = right ? columns(left as Html, right) : (left ?? html``)
+  return others.length > 0 ? html`${here}${pairs(others)}` : here
+}
+
+const strong = (text: string) => html`<p class="text" dir="auto" style="${styles.strong}">${text}</p>`
+const plain = (text: string) => html`<p class="text" dir="auto" style="${styles.value}">${text}</p>`
+
+// Whitespace between inline blocks would be as wide as a letter, so the parent has font size 0.
+const columns = (
+  left: Html,
+  right: Html,
+) => html`<!--[if mso]><table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td width="50%" valign="top"><![endif]-->
+  ${left}
+  <!--[if mso]></td><td width="50%" valign="top"><![endif]-->
+  ${right}
+  <!--[if mso]></td></tr></table><![endif]-->`
+
+const column = (label: string, content: Html) => html`<div style="${styles.column}"><div style="${styles.cell}">
+    <p class="soft" style="${styles.label}">${label}</p>
+    ${content}
+  </div></div>`

@@ -1,0 +1,183 @@
+// Organisations and API keys for the command line, as the role `postgres`. A new key's text is returned once, to be printed;
+// only its hash is stored.
+
+import pg from 'pg'
+import { createKey, hashOf, prefixOf } from '../gateway/api-key.ts'
+
+/** Why the database refused, as a sentence for the terminal. */
+export class AdminError extends Error {}
+
+export type Organisation = { id: string; name: string; slug: string; plan: string; created_at: Date }
+export type KeyRow = {
+  prefix: string
+  name: string
+  organisation: string
+  scopes: string[]
+  created_at: Date
+  last_used_at: Date | null
+  expires_at: Date | null
+  revoked_at: Date | null
+}
+
+/** Runs `work` on one connection, in one transaction. @throws AdminError */
+export async function withDatabase<T>(databaseUrl: string, work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  try {
+    await client.connect()
+  } catch (error) {
+    throw new AdminError(`Cannot connect to the database: ${(error as Error).message}`)
+  }
+  try {
+    await client.query('begin')
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    throw toAdminError(error)
+  } finally {
+    await client.end()
+  }
+}
+
+export async function createOrganisation(
+  client: pg.ClientBase,
+  { name, slug, plan }: { name: string; slug: string; plan?: string },
+): Promise<Organisation> {
+  const { rows } = await client.query<Organisation>(
+    `insert into public.organisations (name, slug, plan) values ($1, $2, coalesce($3, 'standard'))
+     returning id, name, slug, plan, created_at`,
+    [name, slug, plan],
+  )
+  return rows[0] as Organisation
+}
+
+/** What is left out is unchanged; an empty text clears. */
+export type OrganisationChanges = {
+  name?: string | undefined
+  reply_to_email?: string | undefined
+  accent_colour?: string | undefined
+  logo_url?: string | undefined
+  payment_instructions?: string | undefined
+}
+
+const changeable = ['name', 'reply_to_email', 'accent_colour', 'logo_url', 'payment_instructions'] as const
+
+export async function updateOrganisation(
+  client: pg.ClientBase,
+  slug: string,
+  changes: OrganisationChanges,
+): Promise<Organisation & Record<(typeof changeable)[number] | 'logo_error', string | null>> {
+  const columns = changeable.filter((column) => changes[column] !== undefined)
+  const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')`)
+  if (columns.length > 0) {
+    const values = columns.map((column) => changes[column])
+    await client.query(`update public.organisations set ${assignments.join(', ')} where slug = $1`, [slug, ...values])
+  }
+  const { rows } = await client.query(
+    `select id, slug, plan, ${changeable.join(', ')}, logo_error, created_at from public.organisations where slug = $1`,
+    [slug],
+  )
+  if (rows[0] === undefined) throw new AdminError(`There is no organisation ${slug}.`)
+  return rows[0]
+}
+
+/** @returns the key itself, which cannot be read again. */
+export async function issueKey(
+  client: Pick<pg.ClientBase, 'query'>,
+  {
+    organisation,
+    name,
+    scopes,
+    expiresAt,
+  }: { organisation: string; name: string; scopes: readonly string[]; expiresAt?: Date },
+): Promise<string> {
+  const key = createKey()
+  await client.query("select private.create_api_key($1, $2, $3::public.api_scope[], $4, decode($5, 'hex'), $6)", [
+    organisation,
+    name,
+    scopes,
+    prefixOf(key),
+    hashOf(key),
+    expiresAt ?? null,
+  ])
+  return key
+}
+
+/** A key for the door page of one event; by default until a day after it. */
+export async function issueDoorKey(
+  client: pg.ClientBase,
+  { organisation, event, expiresAt }: { organisation: string; event: string; expiresAt?: Date },
+): Promise<{ key: string; eventId: string; expiresAt: Date }> {
+  const { rows } = await client.query<{ id: string; name: string; ends_at: Date | null }>(
+    `select e.id, e.name, coalesce(e.ends_at, e.starts_at) as ends_at
+     from public.events e join public.organisations o on o.id = e.organisation_id
+     where o.slug = $1 and (e.slug = $2 or e.id::text = lower($2))
+     order by e.slug = $2
+     limit 1`,
+    [organisation, event],
+  )
+  const found = rows[0]
+  if (found === undefined) throw new AdminError(`The organisation ${organisation} has no event ${event}.`)
+  const day = 86_400_000
+  const until = expiresAt ?? new Date((found.ends_at?.getTime() ?? Date.now()) + day)
+  if (until.getTime() <= Date.now()) throw new AdminError('The event is over. Give --expires, such as 12h.')
+  const name = `Door: ${found.name}`.slice(0, 200)
+  const key = await issueKey(client, { organisation, name, scopes: ['checkin:write'], expiresAt: until })
+  return { key, eventId: found.id, expiresAt: until }
+}
+
+const selectKeys = `
+  select k.prefix, k.name, o.slug as organisation, k.scopes::text[] as scopes,
+    k.created_at, k.last_used_at, k.expires_at, k.revoked_at
+  from public.api_keys k join public.organisations o on o.id = k.organisation_id`
+
+export async function listKeys(client: pg.ClientBase, organisation: string): Promise<KeyRow[]> {
+  const known = await client.query('select from public.organisations where slug = $1', [organisation])
+  if (known.rowCount === 0) throw new AdminError(`There is no organisation ${organisation}.`)
+  const { rows } = await client.query<KeyRow>(`${selectKeys} where o.slug = $1 order by k.id`, [organisation])
+  return rows
+}
+
+export async function revokeKey(client: pg.ClientBase, prefix: string): Promise<KeyRow> {
+  await client.query('update public.api_keys set revoked_at = now() where prefix = $1 and revoked_at is null', [prefix])
+  const { rows } = await client.query<KeyRow>(`${selectKeys} where k.prefix = $1`, [prefix])
+  if (!rows[0])
+    throw new AdminError(`There is no API key ${prefix}. List them with: usher keys list --organisation SLUG`)
+  return rows[0]
+}
+
+/** @returns the new key; the old one works until the overlap ends. */
+export async function rotateKey(client: pg.ClientBase, prefix: string, overlapSeconds: number): Promise<string> {
+  const key = createKey()
+  await client.query("select private.rotate_api_key($1, $2, decode($3, 'hex'), make_interval(secs => $4))", [
+    prefix,
+    prefixOf(key),
+    hashOf(key),
+    overlapSeconds,
+  ])
+  return key
+}
+
+/** @returns what it did, as a sentence. */
+export async function releaseDeliveries(client: pg.ClientBase): Promise<string> {
+  const { rows } = await client.query<{ done: string }>('select private.release_deliveries() as done')
+  return rows[0]?.done ?? ''
+}
+
+// By name of the constraint, or by the field that one of Usher's own rules names.
+const messages: Record<string, string> = {
+  organisations_slug_key: 'An organisation with this slug exists already. Choose another --slug.',
+  organisations_slug_is_a_slug: '--slug takes lower-case letters, digits and hyphens, at most 63.',
+  name: '--name takes one line of 1 to 200 characters.',
+  organisations_plan_fkey: 'There is no such plan. The table public.plans lists them.',
+}
+
+function toAdminError(error: unknown): Error {
+  if (!(error instanceof pg.DatabaseError)) return error as Error
+  const field = error.code?.startsWith('PT')
+    ? (JSON.parse(error.detail ?? '{}') as { param?: string }).param
+    : undefined
+  const message = messages[error.constraint ?? field ?? '']
+  if (message !== undefined) return new AdminError(message)
+  return new AdminError([error.message, error.hint].filter(Boolean).join(' '))
+}

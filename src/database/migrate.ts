@@ -1,0 +1,111 @@
+// Applies supabase/migrations with the Supabase CLI, as on a hosted project, as the role `postgres`. It changes nothing if all of them are
+// applied. It must never run as a superuser.
+
+import { existsSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { run } from '../process/processes.ts'
+import { StartError } from '../process/start-error.ts'
+import { withClient } from './client.ts'
+
+const projectRoot = join(import.meta.dirname, '..', '..')
+
+type MigrateOptions = {
+  /** The folder that contains supabase/. */
+  projectDir?: string
+  progress?: (message: string) => void
+  signal?: AbortSignal
+}
+
+export async function applyMigrations(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
+  const { projectDir = projectRoot, progress, signal } = options
+  const { pending, unknown } = await compareMigrations(databaseUrl, projectDir)
+  // The first file is the baseline, which replaced what is older.
+  const [baseline = ''] = migrationVersions(projectDir).sort()
+  if (unknown.some((version) => version < baseline)) {
+    throw new StartError(
+      'The database was made by a version of Usher from before its first release, and cannot be upgraded to this one. ' +
+        'Nothing in it was changed. Set USHER_DATA_DIR to another folder, or move this one away, to start with an empty database.',
+    )
+  }
+  if (unknown.length > 0) {
+    throw new StartError(
+      `The database was made by a newer Usher: it has migrations that this one lacks (${unknown.join(', ')}). ` +
+        'Update Usher, or set USHER_DATA_DIR to another folder.',
+    )
+  }
+  // Starting the CLI takes half a second, which most starts can skip.
+  if (pending.length === 0) return
+  progress?.(pending.length === 1 ? 'Applying 1 migration …' : `Applying ${pending.length} migrations …`)
+  await push(databaseUrl, projectDir, signal)
+}
+
+/** Versions that only the files have (`pending`), and that only the database has (`unknown`); both sorted. */
+export async function compareMigrations(
+  databaseUrl: string,
+  projectDir = projectRoot,
+): Promise<{ pending: string[]; unknown: string[] }> {
+  const files = new Set(migrationVersions(projectDir))
+  const applied = new Set(await appliedVersions(databaseUrl))
+  return {
+    pending: [...files.difference(applied)].sort(),
+    unknown: [...applied.difference(files)].sort(),
+  }
+}
+
+function migrationVersions(projectDir: string): string[] {
+  const folder = join(projectDir, 'supabase', 'migrations')
+  if (!existsSync(folder)) return []
+  return readdirSync(folder).flatMap((name) => /^(\d+)_.*\.sql$/.exec(name)?.[1] ?? [])
+}
+
+async function appliedVersions(databaseUrl: string): Promise<string[]> {
+  return withClient(databaseUrl, async (client) => {
+    const { rows } = await client.query(
+      "select to_regclass('supabase_migrations.schema_migrations') is not null as exists",
+    )
+    if (!rows[0].exists) return []
+    const versions = await client.query<{ version: string }>(
+      'select version from supabase_migrations.schema_migrations',
+    )
+    return versions.rows.map((row) => row.version)
+  })
+}
+
+async function push(databaseUrl: string, projectDir: string, signal: AbortSignal | undefined): Promise<void> {
+  const url = new URL(databaseUrl)
+  // In the environment, not on the command line, which every user of the machine can read.
+  const password = decodeURIComponent(url.password)
+  url.password = ''
+  const local = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
+  const { ok, stderr, ended } = await run(
+    process.execPath,
+    // --include-all: a branch merged late may add a migration older than the last one applied here.
+    [cli(), 'db', 'push', `--remote=${url.href}`, '--include-all', '--yes', `--workdir=${projectDir}`],
+    {
+      cwd: projectDir,
+      env: {
+        ...withoutPostgresVariables(process.env),
+        PGPASSWORD: password,
+        ...(local ? { PGSSLMODE: 'disable' } : {}),
+        SUPABASE_TELEMETRY_DISABLED: '1',
+        SUPABASE_NO_UPDATE_NOTIFIER: '1',
+      },
+      ...(signal === undefined ? {} : { signal }),
+    },
+  )
+  if (!ok) throw new StartError(`The migrations could not be applied (supabase db push, ${ended}):\n${stderr.trim()}`)
+}
+
+function cli(): string {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve('supabase/package.json')), 'dist', 'supabase.js')
+  } catch {
+    throw new StartError('The npm package `supabase` is not installed. Run `npm install`.')
+  }
+}
+
+// PGHOST, PGOPTIONS and the like are meant for a psql in the same shell, on another database.
+function withoutPostgresVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !/^PG[A-Z]+$/.test(name)))
+}

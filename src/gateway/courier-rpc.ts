@@ -1,0 +1,80 @@
+// Calls the database functions of the role `courier`, through the Data API like everything else, so that the courier runs wherever
+// the API does.
+
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { ApiError } from './api-error.ts'
+import type { DataApi } from './data-api.ts'
+import type { Tokens } from './tokens.ts'
+
+/** @throws ApiError */
+export type CourierRpc = (fn: string, args: Record<string, unknown>) => Promise<unknown>
+
+export function createCourierRpc(dataApi: DataApi, tokens: Tokens): CourierRpc {
+  return async (fn, args) => dataApi.rpc(fn, args, await tokens.forCourier())
+}
+
+const retryDelaysMs = [200, 1_000, 5_000]
+
+/** Records the result of a delivery, and retries while the database is away: what is not settled is sent again. Settling twice does no
+ * harm, because the first time removes the claim. */
+export async function settle(rpc: CourierRpc, fn: string, args: Record<string, unknown>): Promise<unknown> {
+  for (const delay of retryDelaysMs) {
+    try {
+      return await rpc(fn, args)
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status >= 500)) throw error
+      // A process that stops does not wait for this: the claim expires.
+      await sleep(delay, undefined, { ref: false })
+    }
+  }
+  return rpc(fn, args)
+}
+
+type Waiting<Result, Answer> = { result: Result; resolve(answer: Answer): void; reject(error: unknown): void }
+
+// More than a courier has in flight.
+const maxBatch = 100
+
+/**
+ * Records results in batches without delaying any: those that come while a call is in flight go with the next.
+ * @param record one call for a batch.
+ * @returns records one result, and resolves with the answer for its batch.
+ */
+export function batchResults<Result, Answer>(
+  record: (results: Result[]) => Promise<Answer>,
+): (result: Result) => Promise<Answer> {
+  let waiting: Waiting<Result, Answer>[] = []
+  let isRecording = false
+
+  async function recordBatch(batch: Waiting<Result, Answer>[]): Promise<void> {
+    try {
+      const answer = await record(batch.map(({ result }) => result))
+      for (const { resolve } of batch) resolve(answer)
+    } catch (error) {
+      if (batch.length === 1 || !(error instanceof ApiError && error.status < 500)) {
+        for (const { reject } of batch) reject(error)
+        return
+      }
+      // One result that is refused does not stop the others.
+      for (const one of batch) await recordBatch([one])
+    }
+  }
+
+  async function recordAll(): Promise<void> {
+    isRecording = true
+    while (waiting.length > 0) {
+      // Results of this turn of the event loop go together.
+      await nextTurn()
+      const batch = waiting.slice(0, maxBatch)
+      waiting = waiting.slice(maxBatch)
+      await recordBatch(batch)
+    }
+    isRecording = false
+  }
+
+  return (result) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ result, resolve, reject })
+      if (!isRecording) void recordAll()
+    })
+}

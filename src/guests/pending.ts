@@ -1,0 +1,86 @@
+// What `api.claim_emails` returns: an e-mail of any kind, with everything that it shows.
+
+import type * as z from 'zod'
+import type { EventSchema } from '../operations/events.ts'
+import type { OrderSchema, PaymentSchema } from '../operations/orders.ts'
+
+type Event = z.infer<typeof EventSchema>
+type Order = z.infer<typeof OrderSchema>
+
+/** As `api.get_logo` returns it: base64. */
+export type Logo = { content_type: 'image/png' | 'image/jpeg'; content: string; width: number; height: number }
+
+type Common = {
+  id: string
+  /** For settling it. */
+  claim: string
+  attempt: number
+  organisation: {
+    id: string
+    name: string
+    reply_to: string | null
+    accent_colour: string | null
+    payment_instructions: string | null
+    /** null: no logo. */
+    logo_version: string | null
+  }
+  event: Event
+}
+
+export type PendingAttendee = {
+  id: string
+  name: string
+  email: string
+  company: string | null
+  /** Of the page of the ticket; null where the courier has no PUBLIC_URL. */
+  ticket_url: string | null
+  /** Whether the mailbox holds another ticket of the event that is not cancelled. */
+  has_another_ticket: boolean
+}
+
+type ToAttendee = Common & {
+  ticket_type: { name: string }
+  attendee: PendingAttendee
+  order: Pick<Order, 'reference'>
+}
+
+/** Tickets of one type and price. Amounts in minor units, `total` after the discount. */
+export type OrderLine = { name: string; quantity: number; price: number; discount: number; total: number }
+
+type ToBuyer = Common & { order: Order; lines: OrderLine[] }
+
+/** What attendees are told of an event. */
+export type Announced = Pick<Event, 'name' | 'starts_at' | 'ends_at' | 'timezone' | 'venue' | 'online_url'>
+
+export type PendingTicket = ToAttendee & { kind: 'ticket'; attendee: { ticket_code: string } }
+
+export type PendingEmail =
+  | PendingTicket
+  | (ToAttendee & { kind: 'event_changed'; previous: Announced })
+  | (ToAttendee & { kind: 'event_cancelled' | 'ticket_cancelled' })
+  | (ToBuyer & { kind: 'order_confirmation' | 'payment_reminder' | 'order_expired' })
+  | (ToBuyer & { kind: 'payment_received'; payment: z.infer<typeof PaymentSchema> })
+  | (Common & {
+      kind: 'waiting_list_offer'
+      /** As in the API. */
+      waiting_list_entry: {
+        id: string
+        name: string
+        email: string
+        ticket_type: { name: string }
+        offer_expires_at: string
+      }
+    })
+
+export type PendingToAttendee = Extract<PendingEmail, { attendee: PendingAttendee }>
+export type PendingToBuyer = Extract<PendingEmail, { lines: OrderLine[] }>
+
+// By the kind: what does not belong to one is null.
+const buyerKinds: EmailKind[] = ['order_confirmation', 'payment_received', 'payment_reminder', 'order_expired']
+
+export const isToBuyer = (pending: PendingEmail): pending is PendingToBuyer => buyerKinds.includes(pending.kind)
+
+export const isToAttendee = (pending: PendingEmail): pending is PendingToAttendee =>
+  !isToBuyer(pending) && pending.kind !== 'waiting_list_offer'
+
+export type EmailKind = PendingEmail['kind']

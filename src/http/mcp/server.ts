@@ -1,0 +1,180 @@
+// What an MCP server answers to each method: tools, prompts and guides. One server object for each request, since its answers depend
+// on the caller; what they are made of is kept.
+
+import {
+  type CallToolResult,
+  type JSONRPCRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  type Result,
+  Server,
+  type ServerContext,
+  type Tool,
+} from '@modelcontextprotocol/server'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { toApiError } from '../../gateway/api-error.ts'
+import type { Caller } from '../../gateway/caller.ts'
+import type { Call } from '../../gateway/calls.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { listedGuides, readGuide } from './guides.ts'
+import { getPrompt, listedPrompts } from './prompts.ts'
+import { callTool, toErrorResult, toTools } from './tools.ts'
+
+export const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
+const instructions = [
+  'Usher manages events: registrations, QR tickets and check-ins of one organisation.',
+  'Start with get_api_key to see which scopes you have: tools whose scope the key lacks are not listed.',
+  'To set an event up: create_event (a draft), update_event for dates and venue, create_ticket_type, perhaps create_promo_code, then publish_event.',
+  'To register people: find the event with list_events and its ticket types with list_ticket_types, then register_attendee, one guest or a group. With payment_method invoice the order is pending until record_invoice_payment covers it.',
+  'To help an attendee: find them with search of list_attendees or list_orders; update_attendee corrects or transfers a ticket, resend_ticket e-mails it, get_ticket_qr shows it.',
+  'At the door: check_in takes the ticket code, or the attendee_id that find_attendees gives for a name; undo_check_in reverts a mistake, list_check_ins is the log.',
+  'Before cancelling anything, call it with dry_run true and tell the person how many people it affects.',
+  'An error is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900; times are RFC 3339 with their offset. In an update fields left out stay, and null clears one. Lists are pages: while has_more is true, send next_cursor as cursor.',
+].join('\n')
+
+const capabilities = { tools: {}, prompts: {}, resources: {} }
+
+// What is listed depends on the scopes of the key, which may change; what is read does not depend on the key.
+const [listsFor, textsFor] = [
+  { ttlMs: 5 * 60_000, cacheScope: 'private' },
+  { ttlMs: 60 * 60_000, cacheScope: 'public' },
+] as const
+const cacheHints = {
+  'tools/list': listsFor,
+  'prompts/list': listsFor,
+  'resources/list': textsFor,
+  'resources/templates/list': textsFor,
+  'resources/read': textsFor,
+  'server/discover': textsFor,
+}
+
+export type Context = {
+  caller: Caller
+  /** The message or batch as received: the SDK drops members that it cannot copy, such as `__proto__`. */
+  body: unknown
+  requestId: string
+  onError: (error: unknown) => void
+  /** Of a batch: the size of its answers so far, and the request before this one. */
+  batch: { answeredBytes: number; previous: Promise<unknown> } | undefined
+}
+
+// No further request of a batch is begun beyond this size of its answers.
+const maximumBatchBytes = 1024 * 1024
+
+/** Answers invalid parameters with InvalidParams for every method: the SDK does so for tool calls only. */
+class StrictServer extends Server {
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    const invalid = new ProtocolError(ProtocolErrorCode.InvalidParams, `The parameters of ${method} are not valid.`)
+    if (method !== 'tools/call') {
+      return super._wrapHandler(method, async (request, context) => {
+        try {
+          return await handler(request, context)
+        } catch (error) {
+          throw error instanceof ProtocolError ? error : invalid
+        }
+      })
+    }
+    const validated = super._wrapHandler(method, handler)
+    return async (request, context) => {
+      try {
+        return await validated(request, context)
+      } catch (error) {
+        // The SDK quotes its schema library at length.
+        throw error instanceof ProtocolError && error.message.startsWith('Invalid tools/call request') ? invalid : error
+      }
+    }
+  }
+}
+
+type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>
+
+export type McpTools = {
+  find(name: unknown): Operation | undefined
+  /** A tool whose scope the key lacks is not listed. */
+  listedFor(caller: Caller): Tool[]
+  /** @returns an error of Usher as a result, as MCP wants it. */
+  call(operation: Operation, sent: Record<string, unknown>, context: Context): Promise<CallToolResult>
+}
+
+/** The operations as tools. */
+export function createTools(all: readonly Operation[], call: Call): McpTools {
+  const operations = all.filter(({ mcp }) => mcp !== false)
+  const byName = new Map<unknown, Operation>(operations.map((operation) => [operation.name, operation]))
+  // On the first request, for it takes as long as the rest of a start.
+  let tools: Tool[] | undefined
+  return {
+    find: (name) => byName.get(name),
+
+    listedFor(caller) {
+      tools ??= toTools(operations, all)
+      return tools.filter((_, i) => caller.has(operations[i]?.scope ?? null))
+    },
+
+    async call(operation, sent, { caller, requestId, onError }) {
+      try {
+        return await callTool(operation, sent, caller, call)
+      } catch (error) {
+        const apiError = toApiError(error)
+        if (apiError.status >= 500) onError(error)
+        return toErrorResult(apiError, requestId)
+      }
+    },
+  }
+}
+
+export function buildServer(tools: McpTools, context: Context): Server {
+  const server = new StrictServer(serverInfo, { capabilities, instructions, cacheHints })
+  const { caller } = context
+  server.setRequestHandler('tools/list', () => inTurn(context, async () => ({ tools: tools.listedFor(caller) })))
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
+    const operation = tools.find(params.name)
+    if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')
+    return inTurn(context, () => tools.call(operation, argumentsOf(context.body, mcpReq.id), context))
+  })
+  server.setRequestHandler('prompts/list', () =>
+    inTurn(context, async () => ({ prompts: listedPrompts(caller.principal.scopes) })),
+  )
+  server.setRequestHandler('prompts/get', ({ params }) =>
+    inTurn(context, async () => {
+      const prompt = getPrompt(params.name, params.arguments)
+      if (prompt !== undefined && typeof prompt !== 'string') return prompt
+      const message = prompt === undefined ? 'Unknown prompt.' : `The argument ${prompt} of the prompt is missing.`
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+    }),
+  )
+  server.setRequestHandler('resources/list', () => inTurn(context, async () => ({ resources: listedGuides })))
+  server.setRequestHandler('resources/templates/list', () => inTurn(context, async () => ({ resourceTemplates: [] })))
+  server.setRequestHandler('resources/read', ({ params }) =>
+    inTurn(context, async () => {
+      const guide = readGuide(params.uri)
+      if (guide === undefined) throw new ResourceNotFoundError(params.uri)
+      return guide
+    }),
+  )
+  return server
+}
+
+/** The arguments of a tool call, as received. */
+function argumentsOf(body: unknown, id: unknown): Record<string, unknown> {
+  const message = [body].flat().find((message) => (message as { id?: unknown } | null)?.id === id)
+  return (message as { params?: { arguments?: Record<string, unknown> } } | undefined)?.params?.arguments ?? {}
+}
+
+/** Runs the requests of a batch one by one: a batch must not run many calls at once over one connection. */
+async function inTurn<T>({ batch }: Context, work: () => Promise<T>): Promise<T> {
+  if (batch === undefined) return work()
+  const result = batch.previous.then(async () => {
+    if (batch.answeredBytes >= maximumBatchBytes) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidRequest,
+        'The answers of the batch are too large: send this request alone.',
+      )
+    }
+    const result = await work()
+    batch.answeredBytes += JSON.stringify(result).length
+    return result
+  })
+  batch.previous = result.catch(() => {})
+  return result
+}

@@ -1,0 +1,134 @@
+// Middleware: limits requests per minute and key to the organisation's plan, with one bucket for REST and MCP. Counts in memory,
+// or in Redis where several instances of the API share the limit.
+
+import type { Request, RequestHandler, Response } from 'express'
+import { type ClientRateLimitInfo, MemoryStore, type Options, rateLimit, type Store } from 'express-rate-limit'
+import type { Logger } from 'pino'
+import { ApiError } from '../../gateway/api-error.ts'
+import { callerOf } from './authenticate.ts'
+
+export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): RequestHandler {
+  return rateLimit({
+    windowMs: 60_000,
+    limit: (_req, res) => callerOf(res).principal.rate_limit_per_minute,
+    // The key's id, never the key: the limiter derives a public partition name from it.
+    keyGenerator: (_req, res) => callerOf(res).principal.family_id,
+    standardHeaders: 'draft-8',
+    legacyHeaders: false,
+    handler: (_req, _res, next) => next(tooManyRequests()),
+    store,
+    logger: log,
+    // A batch counts several times.
+    validate: { singleCount: false },
+  })
+}
+
+/** Counts the requests of a batch beyond the first, which was counted with the HTTP request. @throws ApiError 429 */
+export async function countAlso(rate: RequestHandler, others: number, req: Request, res: Response): Promise<void> {
+  for (let i = 0; i < others; i++) {
+    for (const name of ['RateLimit', 'RateLimit-Policy']) res.removeHeader(name)
+    await new Promise<void>((resolve, reject) =>
+      rate(req, res, (limited?: unknown) => (limited ? reject(limited) : resolve())),
+    )
+  }
+}
+
+/**
+ * MemoryStore returns its live counter, so that each request of a burst would read the count after the last one, and all would be
+ * over the limit. This returns the count as it was for each request.
+ */
+class ExactMemoryStore extends MemoryStore {
+  override increment(key: string): Promise<ClientRateLimitInfo> {
+    const counted = super.increment(key)
+    const now = { ...this.current.get(key) } as ClientRateLimitInfo
+    return counted.then(() => now)
+  }
+}
+
+/** Counts in a shared store, and in this process while that one fails. */
+class FallbackStore implements Store {
+  readonly prefix: string
+  readonly #shared: Store
+  readonly #own = new ExactMemoryStore()
+  #options: Options | undefined
+
+  constructor(prefix: string, shared: Store) {
+    this.prefix = prefix
+    this.#shared = shared
+  }
+  init(options: Options): void {
+    this.#options = options
+    this.#own.init(options)
+    this.renew()
+  }
+  /** Loads the scripts of the shared store, also again: once that has failed, it would fail for good. */
+  renew(): void {
+    if (this.#options) void Promise.resolve(this.#shared.init?.(this.#options)).catch(() => {})
+  }
+  get = (key: string) => this.#try((store) => store.get?.(key))
+  increment = (key: string) => this.#try((store) => store.increment(key))
+  decrement = (key: string) => this.#try((store) => store.decrement(key))
+  resetKey = (key: string) => this.#try((store) => store.resetKey(key))
+  shutdown(): void {
+    this.#own.shutdown()
+  }
+
+  async #try<T>(use: (store: Store) => T): Promise<Awaited<T>> {
+    try {
+      return await use(this.#shared)
+    } catch {
+      return await use(this.#own)
+    }
+  }
+}
+
+export type LimitStores = { requests?: Store; failures?: Store; close(): Promise<void> }
+
+/**
+ * The stores of the two limiters: in Redis if a URL is given, else each limiter has its own in memory.
+ * @throws when Redis cannot be reached at start-up. If it fails later, each process counts for itself until it is back.
+ */
+export async function createLimitStores(redisUrl: string | undefined, log: Logger): Promise<LimitStores> {
+  if (redisUrl === undefined) return { close: async () => {} }
+  // Loaded here: an eighth of the time of a start, which most have no use for.
+  const [{ RedisStore }, { createClient }] = await Promise.all([import('rate-limit-redis'), import('redis')])
+  let isAway: boolean | undefined
+  const client = createClient({
+    url: redisUrl,
+    // A request must not wait for its counter.
+    disableOfflineQueue: true,
+    commandOptions: { timeout: 500 },
+    socket: { connectTimeout: 3000, reconnectStrategy: (tries) => isAway !== undefined && Math.min(tries * 100, 2000) },
+  })
+  // Emitted again with each attempt to reconnect.
+  client.on('error', (err) => {
+    if (isAway === false) log.error({ err }, 'Redis is away: this process limits requests for itself.')
+    if (isAway !== undefined) isAway = true
+  })
+  const store = (prefix: string) =>
+    new FallbackStore(
+      prefix,
+      new RedisStore({ prefix, sendCommand: (...command: string[]) => client.sendCommand(command) }),
+    )
+  const stores = { requests: store('usher:requests:'), failures: store('usher:failures:') }
+  client.on('ready', () => {
+    if (isAway) {
+      log.info('Redis is back: requests are limited together again.')
+      for (const each of Object.values(stores)) each.renew()
+    }
+    isAway = false
+  })
+  await client.connect()
+  return {
+    ...stores,
+    async close() {
+      for (const each of Object.values(stores)) each.shutdown()
+      client.destroy()
+    },
+  }
+}
+
+const tooManyRequests = () =>
+  new ApiError(429, 'rate_limited', 'The API key made more requests than its plan allows in a minute.', {
+    hint: 'Wait as many seconds as Retry-After says; the RateLimit header shows what is left.',
+  })

@@ -1,0 +1,101 @@
+// The mail preview at /mail: e-mails that were written to files. Embedded mode only, and for this machine only, since a
+// ticket admits its holder. Must never serve another file.
+
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { localhostAllowedHostnames, validateHostHeader } from '@modelcontextprotocol/server'
+import { type RequestHandler, Router } from 'express'
+import helmet from 'helmet'
+import PostalMime, { type Email } from 'postal-mime'
+import { ApiError } from '../../gateway/api-error.ts'
+import { isLoopback } from '../../process/loopback.ts'
+import { mailPreviewList } from './mail-preview-list.ts'
+
+const maximumListed = 100
+
+export function mailPreviewRouter(directory: string): Router {
+  const router = Router()
+  router.use(['/mail', '/outbox'], forThisMachine, restrictPage)
+
+  router.get('/mail', async (_req, res) => {
+    const names = await emailsIn(directory)
+    const newest = names.slice(0, maximumListed)
+    const emails = await Promise.all(newest.map(async (name) => ({ name, email: await read(directory, name) })))
+    res.type('html').send(mailPreviewList(emails, names.length))
+  })
+  router.get('/mail/:name', async (req, res) => {
+    const email = await read(directory, await known(directory, req.params.name))
+    res.type('html').send(withImages(email))
+  })
+  router.get('/mail/:name/source', async (req, res) => {
+    const name = await known(directory, req.params.name)
+    res
+      .type('message/rfc822')
+      .attachment(name)
+      .send(await readFile(join(directory, name)))
+  })
+  // The former address.
+  for (const path of ['/outbox', '/outbox/:name', '/outbox/:name/source']) {
+    router.get(path, (req, res) => res.redirect(301, req.path.replace(/^\/outbox/i, '/mail')))
+  }
+  return router
+}
+
+/** Newest first: file names begin with their time. */
+async function emailsIn(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch(() => [])
+  return names
+    .filter((name) => name.endsWith('.eml'))
+    .sort()
+    .reverse()
+}
+
+async function known(directory: string, name: string): Promise<string> {
+  if ((await emailsIn(directory)).includes(name)) return name
+  throw new ApiError(404, 'unknown_path', 'There is no such e-mail.', { hint: 'See /mail.' })
+}
+
+const read = async (directory: string, name: string): Promise<Email> =>
+  PostalMime.parse(await readFile(join(directory, name)), { attachmentEncoding: 'base64' })
+
+/** Attached images are inlined, since the page may load nothing. */
+function withImages({ html: body = '', attachments }: Email): string {
+  return attachments.reduce((text, { contentId, mimeType, content }) => {
+    const cid = contentId?.replace(/^<|>$/g, '')
+    return cid === undefined ? text : text.replaceAll(`cid:${cid}`, `data:${mimeType};base64,${content}`)
+  }, body)
+}
+
+/** Its address where this machine reaches the API. Undefined: it would not be served there. */
+export function mailPreviewAt(url: string): string | undefined {
+  return localhostAllowedHostnames().includes(new URL(url).hostname) ? `${url}/mail` : undefined
+}
+
+/** For others these paths do not exist. The Host header is checked against DNS rebinding. */
+const forThisMachine: RequestHandler = (req, res, next) => {
+  res.set('Cache-Control', 'no-store')
+  const loopback = isLoopback(req.socket.remoteAddress ?? '')
+  const throughProxy = [
+    'forwarded',
+    'via',
+    'x-forwarded-for',
+    'x-forwarded-host',
+    'x-real-ip',
+    'cf-connecting-ip',
+  ].some((header) => header in req.headers)
+  if (loopback && !throughProxy && validateHostHeader(req.headers.host, localhostAllowedHostnames()).ok) return next()
+  next('router')
+}
+
+/** Content of an e-mail must not run or load anything. */
+const restrictPage = helmet.contentSecurityPolicy({
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    styleSrc: ["'unsafe-inline'"],
+    imgSrc: ["'self'", 'data:'],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+})

@@ -1,0 +1,93 @@
+// The type of an operation: one plain value from which REST routes (http/rest.ts), MCP tools (http/mcp.ts) and the OpenAPI
+// document are made. Its name is the name of its SQL function in schema `api`.
+
+import * as z from 'zod'
+import type { ErrorCode } from './error-codes.ts'
+
+/** The scopes of an API key (docs/spec.md, "Scopes"). Each is a database role: `events:read` is `scope_events_read`. */
+export const scopes = [
+  'events:read',
+  'orders:read',
+  'attendees:read',
+  'events:write',
+  'attendees:write',
+  'checkin:write',
+  'orders:write',
+] as const
+
+export type Scope = (typeof scopes)[number]
+
+export type Operation = {
+  /** Name of the operation, of its function in schema `api`, and of its MCP tool. */
+  name: string
+  title: string
+  /** One sentence for people, in a list of operations. */
+  summary: string
+  /** For a model that decides whether to call it: what it needs first, and what to do on each error. */
+  description: string
+  /** GET reads: its SQL function is stable and returns the data. Anything else writes, and returns an outcome. */
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below /api/v1, with `{name}` for path parameters. */
+  path: `/${string}`
+  /** Codes of its own refusals, as in the comment on its function. Those that every operation has are added by rule. */
+  errors?: readonly ErrorCode[]
+  /** The function in schema `api` that takes a list of its calls, for calls that arrive together. */
+  batch?: 'register_attendees' | 'check_in_many'
+  /** Null: any valid key will do. */
+  scope: Scope | null
+  /** false: it is no tool of MCP, for a model has no use for it. */
+  mcp?: false
+  /** Its answer is large: REST compresses it for a client that accepts gzip. */
+  compressed?: true
+  /** Bounds of the REST body, where a call may send more than others (src/http/middleware/json-body.ts). */
+  bodyLimit?: { bytes: number; values: number }
+  /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
+  input: z.ZodObject
+  /**
+   * The field of `input` that lists what the SQL function judges one by one: an item of the wrong form is refused there, with a verdict
+   * of its own, and does not refuse the call.
+   */
+  judged?: string
+  /**
+   * The body over REST as published, where `input`, which validates it, cannot say that it or a part has one of several forms: its name,
+   * theirs, and those of its parts.
+   */
+  body?: { name: string; forms: Record<string, z.ZodObject>; parts?: Record<string, z.ZodType> }
+  /** The whole body of a successful answer. */
+  output: z.ZodObject
+  /** Images of the answer, by file extension: REST serves `path.png`; an MCP result includes the PNG. */
+  pictures?: Record<string, Picture>
+  /**
+   * Behaviour hints for MCP clients, as in the specification's ToolAnnotations; reads need none. `openWorld`: it may send an
+   * e-mail or a webhook.
+   */
+  hints?: { destructive: boolean; idempotent: boolean; openWorld: boolean }
+}
+
+/** `draw` takes the data of the answer. */
+export type Picture = { mediaType: string; draw: (data: unknown) => Promise<Buffer | string> }
+
+/** The database role that an operation runs as. */
+export function roleOf(operation: Operation): string {
+  return operation.scope === null ? 'api_key' : `scope_${operation.scope.replace(':', '_')}`
+}
+
+export function isRead(operation: Operation): boolean {
+  return operation.method === 'GET'
+}
+
+/** Whether it answers a page of a list; otherwise one object under `data`. */
+export function isList(operation: Operation): boolean {
+  return 'has_more' in operation.output.shape
+}
+
+/** Whether it answers one object that has a version, and so an ETag. */
+export function hasVersion({ output }: Operation): boolean {
+  const data: unknown = output.shape.data
+  return data instanceof z.ZodObject && 'version' in data.shape
+}
+
+/** Names of the inputs that are path parameters. */
+export function pathParameters(operation: Operation): string[] {
+  return [...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
+}

@@ -1,0 +1,65 @@
+// What the door page decides by itself, from the list and from what it has scanned. The database decides the same: door-verdict.test.ts.
+
+import { expect, test } from 'vitest'
+import {
+  asTicketCode,
+  canBeCode,
+  type Door,
+  entriesAfter,
+  judge,
+  type Point,
+  type Scan,
+  type Ticket,
+} from '../../src/browser/door/offline-rules.ts'
+import { type Case, type CaseScan, cases, timeOf } from './offline-rules-cases.ts'
+
+const hourOrNull = (hour: number | undefined) => (hour === undefined ? null : timeOf(hour))
+
+function arrange({ eventStatus, ticketStatus, unknown, gate = {} }: Case): { door: Door; ticket: Ticket | undefined } {
+  const point: Point = {
+    id: 'gate',
+    name: 'Gate',
+    status: gate.status ?? 'active',
+    ticket_type_ids: gate.admits === undefined ? [] : [gate.admits],
+    opens_at: hourOrNull(gate.opensAtHour),
+    closes_at: hourOrNull(gate.closesAtHour),
+    admission: gate.admission ?? 'once',
+  }
+  const ticket: Ticket = {
+    attendee_id: 'guest',
+    code_hash: '',
+    name: 'Guest',
+    company: null,
+    ticket_type_id: 'this type',
+    status: ticketStatus ?? 'active',
+    entries: [],
+  }
+  const event = { id: 'event', name: 'Event', status: eventStatus ?? 'published', timezone: 'Europe/Berlin' }
+  return { door: { event, points: [point] }, ticket: unknown ? undefined : ticket }
+}
+
+const asScan = ({ at, hour, direction = 'entry' }: CaseScan): Scan => ({
+  check_in_point_id: at === 'gate' ? 'gate' : null,
+  direction,
+  scanned_at: timeOf(hour),
+})
+
+test.each(cases)('$title: $reason', (one) => {
+  const { door, ticket } = arrange(one)
+  const earlier: Scan[] = []
+  const last = asScan(one.scans.at(-1) as CaseScan)
+  for (const each of one.scans.slice(0, -1)) {
+    const scan = asScan(each)
+    if (judge(door, ticket, scan, earlier).reason === null && !each.undone) earlier.push(scan)
+  }
+  expect(judge(door, ticket, last, earlier).reason).toBe(one.reason)
+  // As when the list has them.
+  const listed = ticket && { ...ticket, entries: entriesAfter(door, ticket.entries, earlier) }
+  expect(judge(door, listed, last).reason).toBe(one.reason)
+})
+
+test('a code may be typed in any case, with spaces and hyphens; other texts are none', () => {
+  expect(asTicketCode(' 9x45-69yj 52xd\tg7qg')).toBe('9X4569YJ52XDG7QG')
+  expect(['A', 'x'.repeat(200)].every(canBeCode)).toBe(true)
+  expect(['', '  ', 'x'.repeat(201), 'a\nb', '\u0000', '\ud800'].some(canBeCode)).toBe(false)
+})

@@ -1,0 +1,472 @@
+// What each role of an organisation may do over the Data API, cell by cell: docs/organisers.md, "People who sign in".
+
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { isWellFormedKey } from '../../../src/gateway/api-key.ts'
+import { refusalOf, studio } from '../../support/database.ts'
+import { createOrganisation } from '../../support/organisation.ts'
+import { rest } from '../../support/rest.ts'
+import type { Claims } from '../actor.ts'
+import { type DataApiAnswer, send, sign } from '../data-api-client.ts'
+import { createTenant, join as joinAs, signUp, type Tenant } from '../tenant-fixture.ts'
+
+const snippets = join(import.meta.dirname, '..', '..', '..', 'supabase/snippets')
+
+const roles = ['owner', 'manager', 'door', 'viewer', 'stranger'] as const
+type Role = (typeof roles)[number]
+
+let tenant: Tenant
+const tokens = {} as Record<Role, string>
+const people = {} as Record<Role, Claims>
+beforeAll(async () => {
+  tenant = await createTenant()
+  for (const role of roles) {
+    people[role] = await signUp()
+    if (role !== 'stranger') await joinAs(tenant.id, people[role], role)
+    tokens[role] = await sign({ ...people[role], role: 'authenticated' } as Claims)
+  }
+})
+
+const as = (role: Role) => (method: string, path: string, body?: unknown) =>
+  send(
+    {
+      method,
+      path,
+      ...(body !== undefined && { body }),
+      headers: { [method === 'GET' ? 'Accept-Profile' : 'Content-Profile']: 'public' },
+    },
+    tokens[role],
+  )
+
+const rows = ({ status, body }: DataApiAnswer) => (status === 200 && Array.isArray(body) ? body.length : 0)
+
+// The letters of a cell: r reads, i adds, u changes, d deletes.
+const columns: Record<string, string> = {
+  orders: 'id',
+  attendees: 'id',
+  check_ins: 'id',
+  notifications: 'id',
+  emails: 'id',
+}
+const matrix: Record<string, Record<Exclude<Role, 'stranger'>, string>> = {
+  organisations: { owner: 'ru', manager: 'r', door: 'r', viewer: 'r' },
+  organisation_members: { owner: 'riud', manager: 'r', door: 'r', viewer: 'r' },
+  api_keys: { owner: 'ru', manager: '', door: '', viewer: '' },
+  events: { owner: 'riu', manager: 'riu', door: 'r', viewer: 'r' },
+  ticket_types: { owner: 'riu', manager: 'riu', door: 'r', viewer: 'r' },
+  promo_codes: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
+  orders: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
+  attendees: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
+  registrations: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
+  waiting_list_entries: { owner: 'riu', manager: 'riu', door: '', viewer: 'r' },
+  payments: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
+  payment_voids: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
+  refunds: { owner: 'ri', manager: 'ri', door: '', viewer: 'r' },
+  check_in_points: { owner: 'riu', manager: 'riu', door: 'r', viewer: 'r' },
+  check_ins: { owner: 'riu', manager: 'riu', door: 'riu', viewer: 'r' },
+  webhook_endpoints: { owner: 'riud', manager: 'riud', door: '', viewer: '' },
+  webhook_deliveries: { owner: 'r', manager: 'r', door: '', viewer: '' },
+  notifications: { owner: 'r', manager: 'r', door: '', viewer: '' },
+  emails: { owner: 'r', manager: 'r', door: '', viewer: '' },
+  audit_entries: { owner: 'r', manager: '', door: '', viewer: '' },
+}
+
+/** Rows of the tenant's own, so that each cell has something to do. */
+const additions: Record<string, () => Promise<Record<string, unknown>> | Record<string, unknown>> = {
+  organisation_members: async () => ({ organisation_id: tenant.id, user_id: (await signUp()).sub }),
+  events: () => ({ organisation_id: tenant.id, name: 'New', slug: `new-${randomUUID()}` }),
+  ticket_types: () => ({ event_id: tenant.event.id, name: 'New' }),
+  promo_codes: () => ({ event_id: tenant.event.id, code: `NEW-${randomUUID()}`, percent_off: 10 }),
+  orders: () => ({ event_id: tenant.event.id, name: 'Guest', email: 'guest@example.com' }),
+  attendees: () => ({
+    order_id: tenant.orderId,
+    ticket_type_id: tenant.event.ticketTypeId,
+    name: 'G',
+    email: 'g@example.com',
+  }),
+  registrations: () => ({
+    event_id: tenant.event.id,
+    ticket_type_id: tenant.event.ticketTypeId,
+    name: 'Guest',
+    email: 'guest@example.com',
+  }),
+  waiting_list_entries: () => ({
+    event_id: tenant.event.id,
+    ticket_type_id: tenant.soldOutTicketTypeId,
+    name: 'Guest',
+    email: `${randomUUID()}@example.com`,
+  }),
+  payments: () => ({ order_id: tenant.pricedOrderId, amount: 1 }),
+  payment_voids: async () => {
+    const { rows } = await studio.query<{ id: string }>(
+      'insert into public.payments (order_id, amount) values ($1, 1) returning id',
+      [tenant.pricedOrderId],
+    )
+    return { payment_id: rows[0]?.id }
+  },
+  refunds: () => ({ order_id: tenant.paidOrderId, amount: 1 }),
+  check_in_points: () => ({ event_id: tenant.event.id, name: 'New' }),
+  check_ins: () => ({ event_id: tenant.event.id, code: 'any code' }),
+  webhook_endpoints: () => ({ organisation_id: tenant.id, url: 'https://new.example.com', types: ['order.created'] }),
+}
+const edits: Record<string, Record<string, unknown>> = {
+  organisations: { accent_colour: '#26306b', logo_url: 'http://localhost:1/logo.png', payment_instructions: 'IBAN' },
+  api_keys: { name: 'Renamed' },
+  events: { description: 'Edited' },
+  ticket_types: { description: 'Edited' },
+  promo_codes: { percent_off: 30 },
+  orders: { company: 'Edited' },
+  attendees: { company: 'Edited' },
+  waiting_list_entries: { company: 'Edited' },
+  check_in_points: { closes_at: '2030-01-01T00:00:00Z' },
+  webhook_endpoints: { description: 'Edited' },
+}
+
+async function mayDo(role: Role, table: string): Promise<string> {
+  const call = as(role)
+  const owner = table === 'organisations' ? 'id' : 'organisation_id'
+  let may =
+    rows(await call('GET', `/${table}?select=${columns[table] ?? '*'}&${owner}=eq.${tenant.id}&limit=1`)) > 0 ? 'r' : ''
+  const addition = additions[table]
+  if (addition && (await call('POST', `/${table}`, await addition())).status === 201) may += 'i'
+  // A row of its own, so that what one role changes is not what the next one finds.
+  const change =
+    table === 'check_ins'
+      ? { path: `/check_ins?id=eq.${await acceptedScan()}`, body: { undone_at: new Date().toISOString() } }
+      : table === 'organisation_members'
+        ? { path: `/${table}?user_id=eq.${await newMember()}`, body: { role: 'door' } }
+        : { path: `/${table}?${owner}=eq.${tenant.id}`, body: edits[table] ?? {} }
+  if (change.body === edits[table] || table === 'check_ins' || table === 'organisation_members') {
+    const answer = await send(
+      {
+        method: 'PATCH',
+        path: change.path,
+        body: change.body,
+        headers: { 'Content-Profile': 'public', Prefer: 'count=exact,return=minimal' },
+      },
+      tokens[role],
+    )
+    if (answer.status < 300 && (await wasChanged(table, change.path))) may += 'u'
+  }
+  if (table === 'organisation_members' || table === 'webhook_endpoints') {
+    const [path, count] = await deletable(table)
+    await call('DELETE', path)
+    if ((await count()) === 0) may += 'd'
+  }
+  return may
+}
+
+async function acceptedScan(): Promise<string> {
+  const guest = await tenant.event.guest()
+  const { rows } = await studio.query<{ id: string }>(
+    'insert into public.check_ins (event_id, code) values ($1, $2) returning id',
+    [tenant.event.id, guest.code],
+  )
+  return String(rows[0]?.id)
+}
+
+async function newMember(): Promise<string> {
+  const person = await signUp()
+  await joinAs(tenant.id, person, 'viewer')
+  return String(person.sub)
+}
+
+async function wasChanged(table: string, path: string): Promise<boolean> {
+  if (table === 'check_ins') {
+    const { rowCount } = await studio.query('select from public.check_ins where id = $1 and undone_at is not null', [
+      path.slice(-36),
+    ])
+    return rowCount === 1
+  }
+  if (table === 'organisation_members') {
+    const { rowCount } = await studio.query(
+      "select from public.organisation_members where user_id = $1 and role = 'door'",
+      [path.slice(-36)],
+    )
+    return rowCount === 1
+  }
+  const [[column, value]] = Object.entries(edits[table] ?? {}) as [[string, unknown]]
+  const owner = table === 'organisations' ? 'id' : 'organisation_id'
+  const changed = await studio.query(`select from public.${table} where ${owner} = $1 and ${column} = $2`, [
+    tenant.id,
+    value,
+  ])
+  // Undone, for the next role.
+  const reset: Record<string, string> = { api_keys: "'Name'", promo_codes: '20' }
+  await studio.query(`update public.${table} set ${column} = ${reset[table] ?? 'null'} where ${owner} = $1`, [
+    tenant.id,
+  ])
+  return (changed.rowCount ?? 0) > 0
+}
+
+async function deletable(table: string): Promise<[path: string, left: () => Promise<number>]> {
+  if (table === 'organisation_members') {
+    const id = await newMember()
+    const left = async () =>
+      (await studio.query('select from public.organisation_members where user_id = $1', [id])).rowCount ?? 0
+    return [`/${table}?user_id=eq.${id}`, left]
+  }
+  const { rows } = await studio.query<{ id: string }>(
+    "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://gone.example.com', '{order.created}') returning id",
+    [tenant.id],
+  )
+  const id = rows[0]?.id
+  const left = async () =>
+    (await studio.query('select from public.webhook_endpoints where id = $1', [id])).rowCount ?? 0
+  return [`/${table}?id=eq.${id}`, left]
+}
+
+describe.each(Object.entries(matrix))('of %s', (table, cells) => {
+  test.each(Object.entries(cells) as [Exclude<Role, 'stranger'>, string][])('%s may: %s', async (role, may) => {
+    expect(await mayDo(role, table)).toBe(may)
+  })
+  test('a stranger may nothing', async () => {
+    expect(await mayDo('stranger', table)).toBe('')
+  })
+})
+
+test('the table in docs/organisers.md says the same', () => {
+  const page = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs/organisers.md'), 'utf8')
+  const documented = [...page.matchAll(/^\| `(\w+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$/gm)].map(
+    ([, table, ...cells]) => [table, cells.map((cell) => cell.trim())],
+  )
+  const words: Record<string, string> = { r: 'read', i: 'add', u: 'change', d: 'delete' }
+  const expected = Object.entries(matrix).map(([table, cells]) => [
+    table,
+    (['owner', 'manager', 'door', 'viewer'] as const).map(
+      (role) => [...cells[role]].map((letter) => words[letter]).join(', ') || '–',
+    ),
+  ])
+  expect(documented).toEqual(expected)
+})
+
+test('no member reads a ticket code, a secret or a key from any table or view', async () => {
+  for (const role of roles) {
+    for (const path of [
+      '/attendees?select=ticket_code',
+      '/attendees?select=ticket_token',
+      '/attendees?select=search_text',
+      '/check_ins?select=code',
+      '/emails?select=sent_code',
+      '/notifications?select=data',
+      '/webhook_secrets',
+      '/api_key_hashes',
+      '/idempotency_records',
+    ]) {
+      expect([role, path, (await as(role)('GET', path)).status]).toEqual([
+        role,
+        path,
+        expect.toSatisfy((s) => s >= 400),
+      ])
+    }
+  }
+})
+
+test('a function shows ticket codes to owner, manager and door', async () => {
+  const codes = (role: Role) => as(role)('POST', '/rpc/ticket_codes', { event_id: tenant.event.id })
+  for (const role of ['owner', 'manager', 'door'] as const) {
+    expect((await codes(role)).body).toContainEqual(
+      expect.objectContaining({
+        ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/),
+        ticket_path: expect.stringMatching(/^\/t\/[0-9a-f]{32}$/),
+      }),
+    )
+  }
+  for (const role of ['viewer', 'stranger'] as const) {
+    expect(await codes(role)).toMatchObject({ status: 404, code: 'not_found' })
+  }
+})
+
+const viewNames = [
+  'event_sales',
+  'registrations',
+  'unpaid_orders',
+  'door_list',
+  'arrivals',
+  'undelivered_tickets',
+  'failing_webhook_endpoints',
+]
+test.each(viewNames)('the view %s shows a member their own organisations, and a stranger nothing', async (view) => {
+  await studio.query("update public.attendees set ticket_email_status = 'failed' where id = $1", [tenant.attendeeId])
+  await studio.query(
+    "update public.webhook_endpoints set status = 'disabled', disabled_reason = 'It answered 410 Gone.' where organisation_id = $1",
+    [tenant.id],
+  )
+  const read = async (role: Role) => (await as(role)('GET', `/${view}`)).body as { organisation_id: string }[]
+  const seen = await read('owner')
+  expect(seen.length).toBeGreaterThan(0)
+  expect(new Set(seen.map(({ organisation_id }) => organisation_id))).toEqual(new Set([tenant.id]))
+  expect(await read('stranger')).toEqual([])
+})
+
+// A row of the view of registrations is a registration: see registrations-view.test.ts.
+test.each(viewNames.filter((view) => view !== 'registrations'))(
+  'a write to the view %s is refused for want of a privilege, and told of in a sentence',
+  async (view) => {
+    for (const [method, path, body] of [
+      ['POST', `/${view}`, { organisation_id: tenant.id }],
+      ['PATCH', `/${view}?organisation_id=eq.${tenant.id}`, { organisation_id: tenant.id }],
+      ['DELETE', `/${view}?organisation_id=eq.${tenant.id}`, undefined],
+    ] as const) {
+      expect(await as('owner')(method, path, body)).toMatchObject({
+        status: 403,
+        sqlstate: '42501',
+        body: { message: `permission denied for view ${view}` },
+      })
+    }
+    const refused = refusalOf(studio.query(`insert into public.${view} (organisation_id) values ($1)`, [tenant.id]))
+    expect(await refused).toMatchObject({ sqlstate: 'PT405', code: 'method_not_allowed' })
+  },
+)
+
+test('money is shown in the decimals of its currency', async () => {
+  const { rows } = await studio.query(
+    "select private.money_text(4900, 'EUR') as eur, private.money_text(4900, 'JPY') as jpy, private.money_text(4900, 'KWD') as kwd",
+  )
+  expect(rows).toEqual([{ eur: 'EUR 49.00', jpy: 'JPY 4900', kwd: 'KWD 4.900' }])
+})
+
+describe('the workspace settings', () => {
+  test('an owner creates, rotates and revokes a key, which works at once', async () => {
+    const call = as('owner')
+    const created = await call('POST', '/rpc/create_api_key', {
+      name: 'CRM',
+      scopes: ['events:read'],
+      organisation_id: tenant.id,
+    })
+    const { key, prefix } = created.body as { key: string; prefix: string }
+    expect(isWellFormedKey(key)).toBe(true)
+    expect((await rest(key)('GET', '/me')).body.data).toMatchObject({ prefix, name: 'CRM', scopes: ['events:read'] })
+    const rotated = (await call('POST', '/rpc/rotate_api_key', { prefix, overlap_hours: 1 })).body as {
+      key: string
+      prefix: string
+    }
+    expect([(await rest(key)('GET', '/me')).status, (await rest(rotated.key)('GET', '/me')).status]).toEqual([200, 200])
+    expect(await call('POST', '/rpc/revoke_api_key', { prefix: rotated.prefix })).toMatchObject({ status: 200 })
+    expect((await rest(rotated.key)('GET', '/me')).body.error.code).toBe('api_key_revoked')
+    const { rows } = await studio.query<{ text: string }>(
+      'select k::text as text from public.api_keys k where k.prefix = $1',
+      [prefix],
+    )
+    expect(rows[0]?.text).not.toContain(key.slice(19))
+  })
+
+  test('nobody but an owner does, and each bad value is named', async () => {
+    for (const role of ['manager', 'door', 'viewer', 'stranger'] as const) {
+      const call = as(role)
+      const create = { name: 'X', scopes: ['events:read'], organisation_id: tenant.id }
+      expect(await call('POST', '/rpc/create_api_key', create)).toMatchObject({ status: 404 })
+      expect(
+        await call('POST', '/rpc/invite_member', { email: 'a@example.com', organisation_id: tenant.id }),
+      ).toMatchObject({ status: 404 })
+      expect(await call('POST', '/rpc/create_organisation', { name: 'X', slug: `x-${randomUUID()}` })).toMatchObject({
+        status: 403,
+      })
+    }
+    const call = as('owner')
+    const create = (more: object) =>
+      call('POST', '/rpc/create_api_key', { name: 'X', scopes: ['events:read'], ...more })
+    expect(await create({ scopes: [] })).toMatchObject({ status: 422, param: 'scopes' })
+    expect(await create({ name: '' })).toMatchObject({ status: 422, param: 'name' })
+    expect(await create({ expires_at: '2020-01-01T00:00:00Z' })).toMatchObject({ status: 422, param: 'expires_at' })
+    expect(await call('POST', '/rpc/rotate_api_key', { prefix: 'usher_live_nobodysK' })).toMatchObject({ status: 404 })
+    const { prefix } = (await create({ organisation_id: tenant.id })).body as { prefix: string }
+    // Without an end the old key would stay valid.
+    for (const overlap_hours of [null, -1, 721]) {
+      expect(await call('POST', '/rpc/rotate_api_key', { prefix, overlap_hours })).toMatchObject({
+        status: 422,
+        param: 'overlap_hours',
+      })
+    }
+  })
+
+  test('an owner gives a person with an account a role, and founds an organisation', async () => {
+    const person = await signUp()
+    const email = `${randomUUID()}@example.com`
+    await studio.query('update auth.users set email = $2 where id = $1', [person.sub, email])
+    const call = as('owner')
+    const invite = { email: email.toUpperCase(), role: 'door', organisation_id: tenant.id }
+    expect((await call('POST', '/rpc/invite_member', invite)).body).toEqual({
+      organisation_id: tenant.id,
+      user_id: person.sub,
+      role: 'door',
+    })
+    expect(await call('POST', '/rpc/invite_member', { ...invite, email: 'nobody@example.com' })).toMatchObject({
+      status: 404,
+      param: 'email',
+    })
+    const slug = `founded-${randomUUID()}`
+    expect((await call('POST', '/rpc/create_organisation', { name: 'Founded', slug })).body).toMatchObject({
+      slug,
+      plan: 'standard',
+    })
+    expect(await call('POST', '/rpc/create_organisation', { name: 'Founded', slug })).toMatchObject({
+      status: 409,
+      param: 'slug',
+    })
+    expect(await call('POST', '/rpc/create_organisation', { name: 'Founded', slug: 'Ä' })).toMatchObject({
+      status: 422,
+      param: 'slug',
+    })
+  })
+
+  test('the last owner stays one, whoever of two leaves first', async () => {
+    const { id } = await createOrganisation()
+    const owners = [await signUp(), await signUp()]
+    for (const owner of owners) await joinAs(id, owner, 'owner')
+    const leave = async (owner: Claims | undefined) =>
+      send(
+        {
+          method: 'PATCH',
+          path: `/organisation_members?organisation_id=eq.${id}&user_id=eq.${owner?.sub}`,
+          body: { role: 'viewer' },
+          headers: { 'Content-Profile': 'public' },
+        },
+        await sign({ ...owner, role: 'authenticated' } as Claims),
+      )
+    const left = await Promise.all(owners.map(leave))
+    expect(left.map(({ status }) => status).sort()).toEqual([204, 409])
+    expect(left.find(({ status }) => status === 409)).toMatchObject({ code: 'last_owner', param: 'role' })
+    const { rowCount } = await studio.query('delete from public.organisation_members where organisation_id = $1', [id])
+    expect(rowCount, 'in Studio everything may go').toBe(2)
+  })
+
+  test('a row without an organisation gets the only one of the member', async () => {
+    const slug = `mine-${randomUUID()}`
+    const add = (role: Role) => as(role)('POST', '/events', { name: 'Mine', slug })
+    expect((await add('manager')).status).toBe(201)
+    const { rows } = await studio.query('select organisation_id from public.events where slug = $1', [slug])
+    expect(rows).toEqual([{ organisation_id: tenant.id }])
+    const newcomer = await createOrganisation()
+    await joinAs(newcomer.id, people.manager, 'manager')
+    expect(await add('manager')).toMatchObject({ status: 422, param: 'organisation_id' })
+    expect((await add('viewer')).status).toBe(422)
+  })
+
+  test('the SQL editor does the same', async () => {
+    const { id } = await createOrganisation()
+    const { rows } = await studio.query<{ made: { key: string } }>(
+      "select public.create_api_key('Studio', '{events:read}', $1) as made",
+      [id],
+    )
+    expect((await rest(rows[0]?.made.key)('GET', '/me')).status).toBe(200)
+  })
+})
+
+test.each(readdirSync(snippets))('the snippet %s runs', async (file) => {
+  const client = await studio.connect()
+  try {
+    await client.query('begin')
+    // The lines that name no object of a test change nothing, and a function says what it did not find.
+    await client
+      .query(`set local search_path = public; ${readFileSync(join(snippets, file), 'utf8')}`)
+      .catch((error) => {
+        expect(error.code).toMatch(/^PT(404|422)$/)
+      })
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+})

@@ -1,0 +1,339 @@
+// Payment deadlines: who gets one, when the buyer is reminded, what happens after it, and that a payment of the same moment is either
+// received or refused. Other tests share the database, so what the courier does for all orders is called for those of one event.
+
+import { expect, test } from 'vitest'
+import { during, refusalOf, row, studio } from '../../support/database.ts'
+import { interfaces } from '../../support/interfaces.ts'
+import { createOrganisation, type TestEvent } from '../../support/organisation.ts'
+import { byTypeAndId, lockOutbox } from '../../support/outbox.ts'
+import { rest } from '../../support/rest.ts'
+import { addAttendee, addOrder, addPromoCode, edit, pay, read, refusalOfEdit } from '../../support/studio.ts'
+import { rolledBack } from '../as-courier.ts'
+import { outboxFixture, tell } from '../outbox-fixture.ts'
+
+const dayMs = 86_400_000
+const inDays = (days: number) => new Date(Date.now() + days * dayMs).toISOString()
+
+const expire = async (...ids: string[]) =>
+  (await row<{ ids: string[] }>('select private.expire_orders($1) as ids', [ids])).ids
+const remind = async (...ids: string[]) =>
+  (await row<{ ids: string[] }>('select private.remind_of_payments($1) as ids', [ids])).ids
+
+const dueAt = (id: string, when: string | null) => edit('orders', id, 'payment_due_at = $2', [when])
+
+/** An order of two tickets at 30.00, to be paid. */
+const unpaid = async (event: TestEvent, { paid = 0, sendEmail = true } = {}) =>
+  addOrder(event, { subtotal: 3000, paid, sendEmail, ticketTypeIds: [event.ticketTypeId, event.ticketTypeId] })
+
+/** Kinds of the e-mails to the buyer, beside those of a registration and a payment. */
+const mailed = async (orderId: string) =>
+  (
+    await row<{ kinds: string[] }>(
+      `select array(select e.kind::text from public.emails e
+         where e.order_id = $1 and e.kind in ('payment_reminder', 'order_expired') order by e.id) as kinds`,
+      [orderId],
+    )
+  ).kinds
+
+const waits = () => new Promise((resolve) => setTimeout(resolve, 150))
+
+test.each(interfaces)('an order that is to be paid is given the days of its event, %s', async (_where, open) => {
+  const { event, actions, send, order } = await outboxFixture(open)
+  const ticketTypeId = await event.ticketType({ price: 4900 })
+  const without = await order(await actions.register({ ticketTypeId, invoice: true }))
+  const changed = await send('PATCH', `/events/${event.id}`, { payment_due_days: 14 })
+  expect([changed.status, changed.body.data.payment_due_days]).toEqual([200, 14])
+
+  const made = await order(await actions.register({ ticketTypeId, invoice: true }))
+  expect(Date.parse(made.payment_due_at as string) - Date.parse(made.created_at as string)).toBe(14 * dayMs)
+  expect((await order(without.id)).payment_due_at).toBeNull()
+  const complimentary = await order(await actions.register({ ticketTypeId }))
+  expect(complimentary).toMatchObject({ status: 'completed', payment_due_at: null, cancellation_reason: null })
+})
+
+test.each(interfaces)(
+  'an order of nothing, or of nothing that is left to pay, keeps no deadline, %s',
+  async (_where, open) => {
+    const { event, actions, order, attendeesOf } = await outboxFixture(open)
+    await edit('events', event.id, 'payment_due_days = 14')
+    const ticketTypeId = await event.ticketType({ price: 4900 })
+    const promoCode = await addPromoCode(event, 100)
+    const nothing = { status: 'completed', total: 0, payment_method: 'invoice', payment_due_at: null }
+    expect(await order(await actions.register({ ticketTypeId, invoice: true, promoCode }))).toMatchObject(nothing)
+    expect(await order(await actions.register({ invoice: true }))).toMatchObject(nothing)
+
+    const id = await actions.register({ ticketTypeId, invoice: true })
+    await addAttendee(id, event.ticketTypeId)
+    expect(await order(id)).toMatchObject({ status: 'pending', payment_due_at: expect.any(String) })
+    const priced = (await attendeesOf(id)).find(({ price }) => price === 4900)
+    await actions.cancelAttendee(String(priced?.id))
+    expect(await order(id)).toMatchObject(nothing)
+
+    // What was paid in time still says by when it was to be.
+    const paid = await actions.register({ ticketTypeId, invoice: true })
+    await actions.pay(paid, 4900)
+    expect(await order(paid)).toMatchObject({ status: 'completed', payment_due_at: expect.any(String) })
+  },
+)
+
+test('days that are none are refused with the field', async () => {
+  const event = await (await createOrganisation()).event()
+  for (const days of [0, 366]) {
+    expect(await refusalOfEdit('events', event.id, 'payment_due_days = $2', [days])).toMatchObject({
+      sqlstate: 'PT422',
+      param: 'payment_due_days',
+    })
+  }
+})
+
+test('a deadline is set, moved and cleared over REST, under the version that was read', async () => {
+  const organisation = await createOrganisation()
+  const { id } = await unpaid(await organisation.event())
+  const send = rest(await organisation.key('orders:read', 'orders:write'))
+  const set = await send('PATCH', `/orders/${id}`, { payment_due_at: '2041-05-01T12:00:00+02:00' })
+  expect([set.status, set.body.data.payment_due_at]).toEqual([200, '2041-05-01T10:00:00.000Z'])
+  const tag = { 'If-Match': `"${set.body.data.version}"` }
+  const cleared = await send('PATCH', `/orders/${id}`, { payment_due_at: null }, tag)
+  expect([cleared.status, cleared.body.data.payment_due_at]).toEqual([200, null])
+  const stale = await send('PATCH', `/orders/${id}`, { payment_due_at: '2041-05-01T12:00:00Z' }, tag)
+  expect([stale.status, stale.body.error.code]).toEqual([412, 'version_mismatch'])
+  for (const body of [{}, { payment_due_at: 'soon' }, { name: 'Somebody else' }]) {
+    expect((await send('PATCH', `/orders/${id}`, body)).status).toBe(422)
+  }
+})
+
+test.each(interfaces)('an order that is overdue expires and gives back what it held, %s', async (_where, open) => {
+  const { event, send, told, order, attendeesOf } = await outboxFixture(open)
+  const ticketTypeId = await event.ticketType({ price: 3000, quantity: 2 })
+  const promoCode = await addPromoCode(event, 50)
+  const orderId = await open(send, event).register({ ticketTypeId, invoice: true, promoCode, guests: 2 })
+  expect(await expire(orderId)).toEqual([])
+  await dueAt(orderId, inDays(1))
+  expect(await expire(orderId)).toEqual([])
+  await dueAt(orderId, inDays(-1))
+  await told()
+
+  expect(await expire(orderId)).toEqual([orderId])
+  const expired = await order(orderId)
+  expect(expired).toMatchObject({
+    status: 'cancelled',
+    cancellation_reason: 'expired',
+    payment_status: 'not_required',
+    amount_due: 0,
+    cancelled_at: expect.any(String),
+    attendees: [{ status: 'cancelled' }, { status: 'cancelled' }],
+  })
+  expect(await event.sold(ticketTypeId)).toBe(0)
+  const uses = 'select times_redeemed from public.promo_codes where event_id = $1'
+  expect(await row(uses, [event.id])).toEqual({ times_redeemed: 0 })
+  // Cancelled as well, for those who know of no expiry.
+  const cancelled = (await attendeesOf(orderId)).map((attendee) => tell('attendee.cancelled', attendee))
+  expect(await told()).toEqual(
+    byTypeAndId([...cancelled, tell('order.cancelled', expired), tell('order.expired', expired)]),
+  )
+
+  expect(await mailed(orderId)).toEqual(['order_expired'])
+
+  // Once, and for good: neither money nor time helps now.
+  expect(await expire(orderId)).toEqual([])
+  await expect(open(send, event).pay(orderId, 3000)).rejects.toThrow('order_expired')
+  expect(await refusalOf(dueAt(orderId, inDays(1)))).toMatchObject({ code: 'order_expired' })
+  const late = await send('POST', `/orders/${orderId}/payments`, { amount: 3000 })
+  expect([late.status, late.body.error]).toMatchObject([
+    409,
+    { code: 'order_expired', details: { payment_due_at: expired.payment_due_at, cancelled_at: expired.cancelled_at } },
+  ])
+  expect(await order(orderId)).toEqual(expired)
+})
+
+test('what was paid in part is to be refunded when the rest does not come', async () => {
+  const organisation = await createOrganisation()
+  const { id } = await unpaid(await organisation.event(), { paid: 1000 })
+  await dueAt(id, inDays(-1))
+  await expire(id)
+  expect(await read('orders', id, 'payment_status', 'cancellation_reason')).toEqual({
+    payment_status: 'refund_due',
+    cancellation_reason: 'expired',
+  })
+  await studio.query('insert into public.refunds (order_id, amount) values ($1, 1000)', [id])
+  expect(await read('orders', id, 'payment_status')).toEqual({ payment_status: 'refunded' })
+})
+
+test('a payment counts until the order has expired, and a completed order never does', async () => {
+  const { id } = await unpaid(await (await createOrganisation()).event())
+  await dueAt(id, inDays(-1))
+  await pay(id, 6000)
+  expect(await expire(id)).toEqual([])
+  await studio.query(
+    'insert into public.payment_voids (payment_id) select p.id from public.payments p where p.order_id = $1',
+    [id],
+  )
+  expect(await expire(id)).toEqual([])
+  expect(await read('orders', id, 'status', 'payment_status')).toEqual({
+    status: 'completed',
+    payment_status: 'awaiting_payment',
+  })
+  expect(await refusalOf(dueAt(id, inDays(3)))).toMatchObject({ code: 'order_completed', param: 'payment_due_at' })
+})
+
+test('an order that was cancelled says why, and takes no deadline', async () => {
+  const event = await (await createOrganisation()).event()
+  const [asked, withLastTicket, withEvent] = [await unpaid(event), await unpaid(event), await unpaid(event)]
+  await edit('orders', asked.id, "status = 'cancelled'")
+  for (const id of withLastTicket.attendeeIds) await edit('attendees', id, "status = 'cancelled'")
+  await edit('events', event.id, "status = 'cancelled'")
+  const reasons = [asked, withLastTicket, withEvent].map(
+    async ({ id }) => (await read('orders', id, 'cancellation_reason')).cancellation_reason,
+  )
+  expect(await Promise.all(reasons)).toEqual(['requested', 'requested', 'event_cancelled'])
+  expect(await refusalOf(dueAt(asked.id, inDays(1)))).toMatchObject({ code: 'order_cancelled' })
+})
+
+test('what Usher keeps of a deadline cannot be edited, and an expiry has to be true', async () => {
+  const { id } = await unpaid(await (await createOrganisation()).event())
+  await dueAt(id, inDays(1))
+  for (const [field, assignments] of [
+    ['payment_check_at', 'payment_check_at = now()'],
+    ['payment_remind_at', 'payment_remind_at = now()'],
+    ['payment_reminded_at', "payment_reminded_at = now() - interval '1 hour'"],
+    ['cancellation_reason', "status = 'cancelled', cancellation_reason = 'expired'"],
+    ['cancellation_reason', "status = 'cancelled', cancellation_reason = 'event_cancelled'"],
+  ] as const) {
+    expect(await refusalOfEdit('orders', id, assignments)).toMatchObject({ code: 'read_only_field', param: field })
+  }
+})
+
+test('the buyer is reminded once of each deadline: three days before it, or at once of one that is set nearer', async () => {
+  const { id } = await unpaid(await (await createOrganisation()).event())
+  await dueAt(id, inDays(4))
+  expect(await read('orders', id, 'payment_due_at - payment_remind_at as lead')).toMatchObject({ lead: { days: 3 } })
+  expect(await remind(id)).toEqual([])
+  await dueAt(id, inDays(2))
+  expect(await remind(id)).toEqual([id])
+  expect(await read('orders', id, 'payment_reminded_at', 'status')).toMatchObject({
+    payment_reminded_at: expect.any(Date),
+    status: 'pending',
+  })
+  expect(await remind(id)).toEqual([])
+  await dueAt(id, inDays(1))
+  expect(await remind(id)).toEqual([id])
+  // Too late for that.
+  await dueAt(id, inDays(-1))
+  expect(await remind(id)).toEqual([])
+  expect(await mailed(id)).toEqual(['payment_reminder', 'payment_reminder'])
+})
+
+test('a deadline that is near from the beginning is reminded of in the middle', async () => {
+  const event = await (await createOrganisation()).event()
+  await edit('events', event.id, 'payment_due_days = 1')
+  const { id } = await unpaid(event)
+  expect(await read('orders', id, 'payment_remind_at - created_at as wait')).toMatchObject({ wait: { hours: 12 } })
+  expect(await remind(id)).toEqual([])
+})
+
+test('who wants no e-mail is not reminded, and an order of which nothing is due does not expire', async () => {
+  const event = await (await createOrganisation()).event()
+  const { id } = await unpaid(event, { sendEmail: false })
+  await dueAt(id, inDays(1))
+  expect(await remind(id)).toEqual([])
+  await dueAt(id, inDays(-1))
+  expect(await expire(id)).toEqual([id])
+  expect(await mailed(id)).toEqual([])
+  const { id: empty } = await row<{ id: string }>(
+    `insert into public.orders (event_id, name, email, payment_method, payment_due_at)
+     values ($1, 'Buyer', 'buyer@example.com', 'invoice', now() - interval '1 day') returning id`,
+    [event.id],
+  )
+  expect(await expire(empty)).toEqual([])
+})
+
+test('of a payment and the expiry at once, the one that holds the order is done, and the other one not', async () => {
+  const event = await (await createOrganisation()).event()
+  const [paidFirst, expiredFirst] = [await unpaid(event), await unpaid(event)]
+  for (const { id } of [paidFirst, expiredFirst]) await dueAt(id, inDays(-1))
+
+  await during(async (payer) => {
+    await payer.query('insert into public.payments (order_id, amount) values ($1, 6000)', [paidFirst.id])
+    // It does not wait for a payment in flight.
+    expect(await expire(paidFirst.id, expiredFirst.id)).toEqual([expiredFirst.id])
+    await payer.query('commit')
+  })
+  expect(await expire(paidFirst.id)).toEqual([])
+  expect(await read('orders', paidFirst.id, 'status')).toEqual({ status: 'completed' })
+
+  const third = await unpaid(event)
+  await dueAt(third.id, inDays(-1))
+  const refused = await during(async (courier) => {
+    await courier.query('select private.expire_orders($1)', [[third.id]])
+    const waiting = refusalOf(pay(third.id, 6000))
+    await waits()
+    await courier.query('commit')
+    return waiting
+  })
+  expect(refused).toMatchObject({ sqlstate: 'PT409', code: 'order_expired' })
+  expect(await read('orders', third.id, 'amount_paid::int as paid')).toEqual({ paid: 0 })
+  expect(await event.sold()).toBe(2)
+})
+
+test('of orders that are paid and expire in a rush, each is either paid or expired, as was answered', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key('orders:write'))
+  const ids: string[] = []
+  for (let i = 0; i < 12; i++) ids.push((await unpaid(event)).id)
+  await studio.query("update public.orders set payment_due_at = now() - interval '1 day' where id = any ($1)", [ids])
+
+  const [paid, ...expired] = await Promise.all([
+    Promise.all(
+      ids.map(async (id) => ({ id, answer: await send('POST', `/orders/${id}/payments`, { amount: 6000 }) })),
+    ),
+    ...[0, 4, 8, 2, 6, 0].map((from) => expire(...ids.slice(from, from + 4))),
+  ])
+  const { rows } = await studio.query<{ id: string; cancellation_reason: string | null; paid: number }>(
+    'select id, cancellation_reason, amount_paid::int as paid from public.orders where id = any ($1)',
+    [ids],
+  )
+  for (const { id, answer } of paid) {
+    const isExpired = expired.flat().includes(id)
+    expect([answer.status, answer.body.error?.code]).toEqual(isExpired ? [409, 'order_expired'] : [201, undefined])
+    const held = rows.find((order) => order.id === id)
+    expect(held).toMatchObject(isExpired ? { cancellation_reason: 'expired', paid: 0 } : { paid: 6000 })
+  }
+  expect(await event.sold()).toBe(2 * paid.filter(({ answer }) => answer.status === 201).length)
+  expect(expired.flat().length).toBe(new Set(expired.flat()).size)
+})
+
+test('the courier takes a bounded number, and of each organisation in turn', async () => {
+  const [large, small] = [await createOrganisation(), await createOrganisation()]
+  const event = await large.event()
+  const overdue = [await unpaid(event), await unpaid(event), await unpaid(event)]
+  const soon = await unpaid(event)
+  const other = await unpaid(await small.event())
+  for (const { id } of [...overdue, other]) await dueAt(id, '1990-01-01T00:00:00Z')
+  await dueAt(soon.id, inDays(1))
+  const expired = (ids: string[]) =>
+    `select array(select id from public.orders where id = any ('{${ids}}') and cancellation_reason = 'expired') as ids`
+  await rolledBack(async (client, asCourier) => {
+    // Whatever other tests have due is out of the way.
+    await lockOutbox(client, 'public.orders')
+    await client.query(
+      `update public.orders set payment_due_at = null where payment_check_at <= now() and organisation_id <> all ($1)`,
+      [[large.id, small.id]],
+    )
+    expect(await asCourier('select api.enforce_payment_deadlines(2)')).toEqual({
+      expired: 2,
+      reminded: 0,
+      has_more: true,
+    })
+    const first = (await client.query(expired([...overdue, other].map(({ id }) => id)))).rows[0].ids
+    expect(first).toContain(other.id)
+    expect(await asCourier('select api.enforce_payment_deadlines(10)')).toEqual({
+      expired: 2,
+      reminded: 1,
+      has_more: false,
+    })
+    expect((await client.query('select payment_reminded_at from public.orders where id = $1', [soon.id])).rows).toEqual(
+      [{ payment_reminded_at: expect.any(Date) }],
+    )
+  })
+})

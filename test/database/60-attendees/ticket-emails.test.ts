@@ -1,0 +1,378 @@
+// Ticket e-mails as they become pending, are claimed and settled, and what the attendee shows of them. In a transaction that is rolled
+// back, as the courier's role, since it claims from every organisation.
+
+import { expect, test } from 'vitest'
+import { studio } from '../../support/database.ts'
+import { createOrganisation } from '../../support/organisation.ts'
+import { first, rolledBack } from '../as-courier.ts'
+
+type Pending = {
+  id: string
+  claim: string
+  attempt: number
+  attendee?: { id: string; email: string; ticket_code: string }
+}
+
+type CourierFixture = {
+  attendeeId: string
+  claim(): Promise<Pending[]>
+  settle(
+    pending: Pick<Pending, 'id' | 'claim'>,
+    how: { messageId?: string; error?: string; permanent?: boolean },
+  ): Promise<void>
+  event(messageId: string, status: string, error?: string, email?: Pick<Pending, 'id' | 'attempt'>): Promise<void>
+  edit(assignments: string): Promise<void>
+  /** What the attendee shows. */
+  shown(): Promise<{ status: string; sent: boolean; error: string | null }>
+  /** The rows of what is and was pending, oldest first. */
+  emails(): Promise<{ status: string; attempts: number; wait: number | null }[]>
+  expire(): Promise<void>
+  /** Of the e-mail that is pending. */
+  id(): Promise<string>
+}
+
+/** A guest with a ticket to be e-mailed. */
+async function withCourier(work: (courier: CourierFixture) => Promise<void>, { paid = true } = {}): Promise<void> {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await studio.query("update public.organisations set reply_to_email = 'desk@example.com' where id = $1", [
+    organisation.id,
+  ])
+  await rolledBack(async (client, asCourier) => {
+    const order = await client.query(
+      "insert into public.orders (event_id, name, email, payment_method) values ($1, 'G', 'g@example.com', $2) returning id",
+      [event.id, paid ? null : 'invoice'],
+    )
+    const ticketTypeId = event.ticketTypeId
+    await client.query('update public.ticket_types set price = 4900 where id = $1', [ticketTypeId])
+    const { rows } = await client.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email, company)
+       values ($1, $2, 'Mary Jackson', 'mary@example.com', 'NASA') returning id`,
+      [order.rows[0].id, ticketTypeId],
+    )
+    const attendeeId = String(rows[0].id)
+    await work({
+      attendeeId,
+      // One, and ours is the oldest: others of the run are left to themselves.
+      claim: async () => {
+        await client.query(
+          `update public.emails set next_attempt_at = '2000-01-01'
+           where attendee_id = $1 and status = 'queued' and next_attempt_at <= now()`,
+          [attendeeId],
+        )
+        // And ours is served first: it never was before.
+        await client.query('update public.emails set last_attempt_at = null where attendee_id = $1', [attendeeId])
+        const pending = (await asCourier('select api.claim_emails(1)')) as Pending[]
+        return pending.filter((o) => o.attendee?.id === attendeeId)
+      },
+      settle: async ({ id, claim }, { messageId, error, permanent = false }) =>
+        void (await asCourier('select api.settle_email($1, $2, $3, $4, $5)', [
+          id,
+          claim,
+          messageId ?? null,
+          error ?? null,
+          permanent,
+        ])),
+      event: async (messageId, status, error, email) =>
+        void (await asCourier('select api.record_email_event($1, $2, $3, $4, $5)', [
+          messageId,
+          status,
+          error ?? null,
+          email?.id ?? null,
+          email?.attempt ?? null,
+        ])),
+      edit: async (assignments) =>
+        void (await client.query(`update public.attendees set ${assignments} where id = $1`, [attendeeId])),
+      shown: async () =>
+        (
+          await client.query(
+            `select ticket_email_status as status, ticket_email_sent_at is not null as sent, ticket_email_last_error as error
+             from public.attendees where id = $1`,
+            [attendeeId],
+          )
+        ).rows[0],
+      emails: async () =>
+        (
+          await client.query(
+            `select status, attempts, extract(epoch from next_attempt_at - now())::float8 as wait
+             from public.emails where attendee_id = $1 order by id`,
+            [attendeeId],
+          )
+        ).rows,
+      expire: async () =>
+        void (await client.query(
+          // The lease, or the pause: the row is due again, and nobody's.
+          `update public.emails set next_attempt_at = now(), claimed_until = least(claimed_until, now())
+           where attendee_id = $1 and status = 'queued'`,
+          [attendeeId],
+        )),
+      id: async () =>
+        (await client.query("select id from public.emails where attendee_id = $1 and status = 'queued'", [attendeeId]))
+          .rows[0].id,
+    })
+  })
+}
+
+test('a ticket is pending once, with all that its e-mail says, and is shown as sent', async () => {
+  await withCourier(async ({ claim, settle, shown, emails }) => {
+    const pending = await claim()
+    expect(pending).toEqual([
+      {
+        id: expect.any(String),
+        claim: expect.any(String),
+        attempt: 1,
+        kind: 'ticket',
+        previous: null,
+        lines: null,
+        payment: null,
+        waiting_list_entry: null,
+        organisation: {
+          id: expect.any(String),
+          name: expect.any(String),
+          reply_to: 'desk@example.com',
+          accent_colour: null,
+          payment_instructions: null,
+          logo_version: null,
+        },
+        event: expect.objectContaining({ object: 'event', timezone: 'Europe/Berlin' }),
+        ticket_type: { name: 'General' },
+        order: { reference: expect.stringMatching(/^[0-9A-Z]{8}$/) },
+        attendee: {
+          id: expect.any(String),
+          name: 'Mary Jackson',
+          email: 'mary@example.com',
+          company: 'NASA',
+          ticket_code: expect.stringMatching(/^[0-9A-Z]{16}$/),
+          // A courier with no PUBLIC_URL knows none.
+          ticket_url: null,
+          has_another_ticket: false,
+        },
+      },
+    ])
+    expect(await claim()).toEqual([])
+    await settle(first(pending), { messageId: 'm-1' })
+    expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
+    expect(await emails()).toEqual([{ status: 'sent', attempts: 1, wait: null }])
+  })
+})
+
+test('no e-mail is pending before the order is paid', async () => {
+  await withCourier(
+    async ({ claim, emails }) => {
+      expect(await emails()).toEqual([])
+      expect(await claim()).toEqual([])
+    },
+    { paid: false },
+  )
+})
+
+test('a ticket that is cancelled before it was sent is not sent', async () => {
+  await withCourier(async ({ claim, edit, shown, emails }) => {
+    await edit("status = 'cancelled'")
+    expect(await claim()).toEqual([])
+    expect(await shown()).toEqual({ status: 'cancelled', sent: false, error: null })
+    expect(await emails()).toMatchObject([{ status: 'cancelled' }])
+  })
+})
+
+test('a ticket that is cancelled while its e-mail is under way stays cancelled', async () => {
+  await withCourier(async ({ claim, edit, settle, shown }) => {
+    const pending = first(await claim())
+    await edit("status = 'cancelled'")
+    await settle(pending, { messageId: 'm-2' })
+    expect(await shown()).toMatchObject({ status: 'cancelled' })
+  })
+})
+
+test('a transient failure is tried again for five days, ever later, and then shown as failed', async () => {
+  await withCourier(async ({ claim, settle, shown, emails, expire }) => {
+    for (const hours of [1 / 120, 1 / 30, 1 / 6, 1 / 2, 2, 6, 12, 12, 12, 24, 24, 24]) {
+      const seconds = hours * 3600
+      await settle(first(await claim()), { error: 'The mail service is busy.' })
+      const { status, wait } = first(await emails())
+      expect(status).toBe('queued')
+      expect(wait).toBeGreaterThanOrEqual(seconds * 0.79)
+      expect(wait).toBeLessThanOrEqual(seconds * 1.21)
+      expect(await shown()).toEqual({ status: 'queued', sent: false, error: 'The mail service is busy.' })
+      await expire()
+    }
+    await settle(first(await claim()), { error: 'The mail service is busy.' })
+    expect(await shown()).toEqual({ status: 'failed', sent: false, error: 'The mail service is busy.' })
+    expect(await emails()).toEqual([{ status: 'failed', attempts: 13, wait: null }])
+  })
+})
+
+test('a permanent failure is not tried again', async () => {
+  await withCourier(async ({ claim, settle, shown }) => {
+    await settle(first(await claim()), { error: 'No such mailbox.', permanent: true })
+    expect(await shown()).toEqual({ status: 'failed', sent: false, error: 'No such mailbox.' })
+    expect(await claim()).toEqual([])
+  })
+})
+
+test('a ticket that is sent again is pending again', async () => {
+  await withCourier(async ({ claim, settle, edit, shown, emails }) => {
+    await settle(first(await claim()), { messageId: 'm-3' })
+    await edit("ticket_email_status = 'queued'")
+    await settle(first(await claim()), { messageId: 'm-4' })
+    expect(await shown()).toMatchObject({ status: 'sent' })
+    expect((await emails()).map(({ status }) => status)).toEqual(['sent', 'sent'])
+  })
+})
+
+test.each([
+  ['code', 'ticket_code = null'],
+  ['address', "email = 'new@example.com'"],
+])(
+  'a ticket whose %s changes while its e-mail is under way is pending again, as it is now',
+  async (_what, assignments) => {
+    await withCourier(async ({ claim, settle, edit, shown }) => {
+      const old = first(await claim())
+      await edit(assignments)
+      await settle(old, { messageId: 'm-5' })
+      expect(await shown()).toMatchObject({ status: 'queued' })
+      const { attendee, claim: name, id } = first(await claim())
+      expect(attendee).not.toEqual(old.attendee)
+      await settle({ id, claim: name }, { messageId: 'm-6' })
+      expect(await shown()).toMatchObject({ status: 'sent' })
+    })
+  },
+)
+
+test('whoever died with a claim leaves it to the next, and what they say afterwards does not count', async () => {
+  await withCourier(async ({ claim, settle, expire, shown }) => {
+    const dead = first(await claim())
+    await expire()
+    const next = first(await claim())
+    expect([next.id, next.attempt]).toEqual([dead.id, 2])
+    await settle(dead, { error: 'No such mailbox.', permanent: true })
+    expect(await shown()).toMatchObject({ status: 'queued' })
+    await settle(next, { messageId: 'm-7' })
+    expect(await shown()).toMatchObject({ status: 'sent' })
+  })
+})
+
+test('what the mail service tells later is shown, of the latest e-mail only', async () => {
+  await withCourier(async ({ claim, settle, event, edit, shown }) => {
+    await settle(first(await claim()), { messageId: 'm-8' })
+    await event('m-8', 'delivered')
+    expect(await shown()).toMatchObject({ status: 'delivered' })
+    await event('m-8', 'bounced', 'Mailbox full.')
+    expect(await shown()).toMatchObject({ status: 'bounced', error: 'Mailbox full.' })
+    await edit("ticket_email_status = 'queued'")
+    await settle(first(await claim()), { messageId: 'm-9' })
+    await event('m-8', 'bounced', 'Late.')
+    await event('nobody', 'bounced', 'Strange.')
+    expect(await shown()).toEqual({ status: 'sent', sent: true, error: null })
+  })
+})
+
+test('what the mail service tells before its answer has arrived counts as that answer', async () => {
+  await withCourier(async ({ claim, settle, event, shown, emails }) => {
+    const pending = first(await claim())
+    await event('m-10', 'delivered', undefined, pending)
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    expect(await emails()).toEqual([{ status: 'delivered', attempts: 1, wait: null }])
+    // The answer comes, or the courier has lost it.
+    await settle(pending, { messageId: 'm-10' })
+    await settle(pending, { error: 'No answer.' })
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    await event('m-10', 'bounced', 'Mailbox full.')
+    expect(await shown()).toMatchObject({ status: 'bounced', error: 'Mailbox full.' })
+  })
+})
+
+test('an e-mail that arrived although its answer was lost is not sent again', async () => {
+  await withCourier(async ({ claim, settle, event, expire, shown }) => {
+    const pending = first(await claim())
+    await settle(pending, { error: 'Postmark: timeout.' })
+    await event('m-11', 'delivered', undefined, pending)
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    await expire()
+    expect(await claim()).toEqual([])
+  })
+})
+
+test('a ticket whose code changed is still pending when the e-mail before it arrives', async () => {
+  await withCourier(async ({ claim, event, edit, shown, emails }) => {
+    const pending = first(await claim())
+    await edit('ticket_code = null')
+    await event('m-12', 'delivered', undefined, pending)
+    expect(await shown()).toMatchObject({ status: 'queued' })
+    expect((await emails()).map(({ status }) => status)).toEqual(['delivered', 'queued'])
+  })
+})
+
+test('an event changes nothing of an e-mail that nobody has begun to send', async () => {
+  await withCourier(async ({ event, emails, shown, id }) => {
+    await event('m-13', 'delivered', undefined, { id: await id(), attempt: 1 })
+    expect(await shown()).toMatchObject({ status: 'queued' })
+    expect(await emails()).toMatchObject([{ status: 'queued', attempts: 0 }])
+  })
+})
+
+test('an event of an attempt that another has followed changes nothing', async () => {
+  // The code is re-issued and the address corrected between two attempts: what became of the first says nothing of the ticket.
+  for (const told of ['delivered', 'bounced']) {
+    await withCourier(async ({ claim, settle, event, edit, expire, shown }) => {
+      const one = first(await claim())
+      await settle(one, { error: 'Postmark: timeout.' })
+      await edit("ticket_code = null, email = 'new@example.com'")
+      await expire()
+      const two = first(await claim())
+      expect([two.id, two.attempt, two.attendee?.email]).toEqual([one.id, 2, 'new@example.com'])
+      await event('m-14', told, told === 'bounced' ? 'No such mailbox.' : undefined, one)
+      expect(await shown()).toMatchObject({ status: 'queued' })
+      await settle(two, { messageId: 'm-15' })
+      await event('m-15', 'delivered', undefined, two)
+      expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+      await event('m-14', told, 'Late.', one)
+      expect(await shown()).toMatchObject({ status: 'delivered' })
+    })
+  }
+})
+
+test('an e-mail that was given up and arrives all the same is shown as delivered', async () => {
+  await withCourier(async ({ claim, settle, event, shown, emails }) => {
+    const pending = first(await claim())
+    await settle(pending, { error: 'Postmark: timeout.', permanent: true })
+    expect(await shown()).toMatchObject({ status: 'failed' })
+    await event('m-16', 'delivered', undefined, pending)
+    expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    expect(await emails()).toEqual([{ status: 'delivered', attempts: 1, wait: null }])
+  })
+})
+
+test('what is claimed again and again and never settled is given up', async () => {
+  await withCourier(async ({ claim, expire, shown, emails }) => {
+    for (let i = 0; i < 20; i++) {
+      expect(await claim()).toHaveLength(1)
+      await expire()
+    }
+    expect(await claim()).toEqual([])
+    expect(await emails()).toEqual([{ status: 'failed', attempts: 20, wait: null }])
+    expect(await shown()).toMatchObject({ error: 'Gave up after 20 attempts without a recorded result.' })
+  })
+})
+
+test.each([
+  ['delivered', "email = 'new@example.com', ticket_email_status = 'queued'"],
+  ['bounced', "email = 'new@example.com', ticket_email_status = 'queued'"],
+  ['bounced', "ticket_email_status = 'queued'"],
+])(
+  'a ticket that is sent again is pending once, though the one given up turns out to be %s (%s)',
+  async (told, resend) => {
+    await withCourier(async ({ claim, settle, event, edit, shown, emails }) => {
+      const given = first(await claim())
+      await settle(given, { error: 'Postmark: timeout.', permanent: true })
+      await edit(resend)
+      await event('m-17', told, told === 'bounced' ? 'No such mailbox.' : undefined, given)
+      expect((await emails()).map(({ status }) => status)).toEqual([told, 'queued'])
+      expect(await shown()).toMatchObject({ status: 'queued' })
+      const again = first(await claim())
+      await settle(again, { messageId: 'm-18' })
+      await event('m-18', 'delivered', undefined, again)
+      expect(await shown()).toEqual({ status: 'delivered', sent: true, error: null })
+    })
+  },
+)

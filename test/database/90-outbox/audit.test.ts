@@ -1,0 +1,322 @@
+// The audit trail: one entry for each thing that somebody does, with what changed, and with no entry for what follows from it.
+
+import { expect, test } from 'vitest'
+import { row, studio } from '../../support/database.ts'
+import { createOrganisation } from '../../support/organisation.ts'
+import { addEndpoint } from '../../support/outbox.ts'
+import { rest } from '../../support/rest.ts'
+import type { Claims } from '../actor.ts'
+import { send, sign } from '../data-api-client.ts'
+import { join, signUp } from '../tenant-fixture.ts'
+
+type Entry = { action: string; object_type: string; object_id: string; actor: string; source: string; changes: unknown }
+
+async function arrange() {
+  const organisation = await createOrganisation()
+  const key = await organisation.key()
+  const send = rest(key)
+  const event = await organisation.event()
+  const entries = async (query = ''): Promise<Entry[]> => (await send('GET', `/audit-entries${query}`)).body.data
+  let seen = (await entries('?limit=100')).length
+  /** What was added since the last call, oldest first. */
+  const news = async () => {
+    const all = await entries('?limit=100')
+    const added = all.slice(0, all.length - seen).toReversed()
+    seen = all.length
+    return added.map(({ action, object_type, actor, source, changes }) => [action, object_type, actor, source, changes])
+  }
+  return { organisation, key, send, event, entries, news }
+}
+
+test('each write over the API and in Studio is an entry, with what it changed', async () => {
+  const { organisation, send, event, news } = await arrange()
+  const guest = { ticket_type_id: event.ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
+  const { data: order } = (await send('POST', `/events/${event.id}/registrations`, guest)).body
+  const [attendee] = order.attendees
+  const created = (type: string, actor = 'api_key', source = 'api') => ['created', type, actor, source, null]
+  expect(await news(), 'a registration').toEqual([created('order')])
+
+  await send('PATCH', `/attendees/${attendee.id}`, { name: 'Katherine Johnson', reissue_ticket: true })
+  expect(await news(), 'a transfer').toEqual([
+    [
+      'updated',
+      'attendee',
+      'api_key',
+      'api',
+      { name: { from: 'Mary Jackson', to: 'Katherine Johnson' }, ticket_code: {} },
+    ],
+  ])
+
+  const { ticket_code } = (await send('GET', `/attendees/${attendee.id}`)).body.data
+  const checkIn = (await send('POST', '/check-ins', { event_id: event.id, code: ticket_code })).body.data
+  expect(await news(), 'a scan, which is a log of its own').toEqual([])
+  await send('POST', `/check-ins/${checkIn.id}/undo`)
+  expect(await news()).toMatchObject([['updated', 'check_in', 'api_key', 'api', { undone_at: { from: null } }]])
+
+  await studio.query("update public.attendees set company = 'NASA' where id = $1", [attendee.id])
+  expect(await news()).toEqual([['updated', 'attendee', 'studio', 'studio', { company: { from: null, to: 'NASA' } }]])
+  await studio.query(
+    `insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Guest', 'g@example.com')`,
+    [order.id, event.ticketTypeId],
+  )
+  expect(await news(), 'one more in an order').toEqual([created('attendee', 'studio', 'studio')])
+
+  const { data: endpoint } = (
+    await send('POST', '/webhook-endpoints', { url: 'https://hooks.example.com', types: ['event.updated'] })
+  ).body
+  await send('POST', `/webhook-endpoints/${endpoint.id}/rotate-secret`)
+  expect(await news()).toEqual([
+    created('webhook_endpoint'),
+    ['updated', 'webhook_endpoint', 'api_key', 'api', { secret: {} }],
+  ])
+
+  await send('POST', `/events/${event.id}/cancel`)
+  expect(await news(), 'its orders and tickets follow').toMatchObject([
+    ['updated', 'event', 'api_key', 'api', { status: { from: 'published', to: 'cancelled' } }],
+  ])
+  await studio.query('delete from public.webhook_endpoints where organisation_id = $1', [organisation.id])
+  expect(await news()).toMatchObject([
+    ['deleted', 'webhook_endpoint', 'studio', 'studio', { url: { from: 'https://hooks.example.com' } }],
+  ])
+})
+
+test('payments and their corrections are entries, and what they do to the order is not', async () => {
+  const { send, event, news } = await arrange()
+  const { orderId } = await event.payer()
+  await news()
+  const pay = async (amount: number) =>
+    (await send('POST', `/orders/${orderId}/payments`, { amount })).body.data.payments
+  const [first] = await pay(900)
+  await send('POST', `/payments/${first.id}/void`)
+  await pay(4900)
+  await send('POST', `/orders/${orderId}/refunds`, { amount: 100 })
+  expect((await news()).map(([action, type]) => `${action} ${type}`)).toEqual([
+    'created payment',
+    'created payment_void',
+    'created payment',
+    'created refund',
+  ])
+})
+
+test('no value of a secret, a key or a ticket code is in an entry, whoever wrote it', async () => {
+  const { organisation, send, event } = await arrange()
+  const guest = await event.guest()
+  await send('PATCH', `/attendees/${guest.attendeeId}`, { reissue_ticket: true })
+  await studio.query("update public.api_keys set name = 'Renamed', revoked_at = null where organisation_id = $1", [
+    organisation.id,
+  ])
+  await studio.query("update public.attendees set status = 'cancelled' where id = $1", [guest.attendeeId])
+  await studio.query('delete from public.attendees where id = $1', [guest.attendeeId])
+  const { rows } = await studio.query<{ text: string }>(
+    'select e::text as text from public.audit_entries e where e.organisation_id = $1',
+    [organisation.id],
+  )
+  const codes = await row<{ codes: string[] }>('select array[$1::text] as codes', [guest.code])
+  for (const { text } of rows) {
+    expect(text).not.toMatch(/[0-9a-f]{64}|whsec_/)
+    for (const code of codes.codes) expect(text).not.toContain(code)
+  }
+  expect(rows.length).toBeGreaterThan(5)
+})
+
+test('a key lists entries about what it may read, of its own organisation, and pages through them', async () => {
+  const { organisation, event, entries } = await arrange()
+  const guest = await event.guest()
+  await studio.query("update public.attendees set company = 'NASA' where id = $1", [guest.attendeeId])
+  const stranger = rest(await (await createOrganisation()).key())
+  expect((await stranger('GET', `/audit-entries?object_id=${guest.attendeeId}`)).body.data).toEqual([])
+
+  const typesSeenWith = async (...scopes: Parameters<typeof organisation.key>) => {
+    const { body } = await rest(await organisation.key(...scopes))('GET', '/audit-entries?limit=100')
+    return [...new Set(body.data.map((entry: Entry) => entry.object_type))].sort()
+  }
+  expect(await typesSeenWith('events:write')).toEqual([])
+  expect(await typesSeenWith('events:write', 'events:read')).toEqual(['event', 'ticket_type'])
+  expect(await typesSeenWith('events:write', 'orders:read')).toEqual(['order'])
+  expect(await typesSeenWith('events:write', 'attendees:read')).toEqual(['attendee'])
+
+  expect(await entries(`?object_id=${guest.attendeeId}`)).toMatchObject([
+    { object_type: 'attendee', action: 'updated' },
+    { object_type: 'attendee', action: 'created' },
+  ])
+  expect((await entries('?object_type=ticket_type')).map(({ object_id }) => object_id)).toEqual([event.ticketTypeId])
+  const all = await entries('?limit=100')
+  const paged: Entry[] = []
+  const send = rest(await organisation.key())
+  for (let cursor = ''; ; ) {
+    const { body } = await send('GET', `/audit-entries?limit=1${cursor}`)
+    paged.push(...body.data)
+    if (!body.has_more) break
+    cursor = `&cursor=${body.next_cursor}`
+  }
+  expect(paged).toEqual(all)
+})
+
+const edit = (table: string, change: string) => `update public.${table} set ${change} where id = $1`
+const remove = (table: string) => `delete from public.${table} where id = $1`
+type Ids = { organisation: string; event: string; ticketType: string; order: string; payment: string; person: string }
+
+// For each object how it comes to be, is changed and goes; left out: it cannot be, or is no entry.
+const cells: Record<string, { made?: (ids: Ids) => [string, unknown[]]; changed?: string; gone?: string }> = {
+  event: {
+    made: ({ organisation }) => [
+      "insert into public.events (organisation_id, name) values ($1, 'New') returning id",
+      [organisation],
+    ],
+    changed: edit('events', "name = 'Renamed'"),
+    gone: remove('events'),
+  },
+  ticket_type: {
+    made: ({ event }) => ["insert into public.ticket_types (event_id, name) values ($1, 'New') returning id", [event]],
+    changed: edit('ticket_types', 'price = 100'),
+    gone: remove('ticket_types'),
+  },
+  promo_code: {
+    made: ({ event }) => [
+      "insert into public.promo_codes (event_id, code, percent_off) values ($1, 'NEW', 10) returning id",
+      [event],
+    ],
+    changed: edit('promo_codes', 'percent_off = 20'),
+    gone: remove('promo_codes'),
+  },
+  check_in_point: {
+    made: ({ event }) => [
+      "insert into public.check_in_points (event_id, name) values ($1, 'Gate') returning id",
+      [event],
+    ],
+    changed: edit('check_in_points', "name = 'Main gate'"),
+    gone: remove('check_in_points'),
+  },
+  order: {
+    made: ({ event }) => [
+      "insert into public.orders (event_id, name, email) values ($1, 'New', 'n@example.com') returning id",
+      [event],
+    ],
+    changed: edit('orders', "company = 'NASA'"),
+    gone: remove('orders'),
+  },
+  attendee: {
+    made: ({ order, ticketType }) => [
+      "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'New', 'n@example.com') returning id",
+      [order, ticketType],
+    ],
+    // One that stands is not deleted.
+    changed: edit('attendees', "status = 'cancelled'"),
+    gone: remove('attendees'),
+  },
+  payment: {
+    made: ({ order }) => ['insert into public.payments (order_id, amount) values ($1, 100) returning id', [order]],
+  },
+  payment_void: {
+    made: ({ payment }) => ['insert into public.payment_voids (payment_id) values ($1) returning id', [payment]],
+  },
+  webhook_endpoint: {
+    made: ({ organisation }) => [
+      "insert into public.webhook_endpoints (organisation_id, url, types) values ($1, 'https://a.example', '{event.updated}') returning id",
+      [organisation],
+    ],
+    changed: edit('webhook_endpoints', "status = 'disabled'"),
+    gone: remove('webhook_endpoints'),
+  },
+  member: {
+    made: ({ organisation, person }) => [
+      "insert into public.organisation_members (organisation_id, user_id, role) values ($1, $2, 'owner') returning user_id as id",
+      [organisation, person],
+    ],
+    changed: "update public.organisation_members set role = 'door' where user_id = $1",
+    gone: 'delete from public.organisation_members where user_id = $1',
+  },
+  api_key: {
+    made: ({ organisation }) => [
+      `insert into public.api_keys (organisation_id, name, prefix, scopes)
+       values ($1, 'New', 'usher_live_' || substr(md5(random()::text), 1, 8), '{events:read}') returning id`,
+      [organisation],
+    ],
+    changed: edit('api_keys', "name = 'Renamed'"),
+    gone: remove('api_keys'),
+  },
+  organisation: { changed: edit('organisations', "reply_to_email = 'team@example.com'") },
+}
+
+test.each(Object.entries(cells))('in Studio, %s: each step is one entry', async (type, { made, changed, gone }) => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const { orderId } = await event.payer()
+  const person = String((await signUp()).sub)
+  const payment = await row<{ id: string }>(
+    'insert into public.payments (order_id, amount) values ($1, 1) returning id',
+    [orderId],
+  )
+  const ids = {
+    organisation: organisation.id,
+    event: event.id,
+    ticketType: event.ticketTypeId,
+    order: orderId,
+    payment: payment.id,
+    person,
+  }
+  const { id } = made === undefined ? organisation : await row<{ id: string }>(...made(ids))
+  if (changed !== undefined) await studio.query(changed, [id])
+  // What changes nothing is no entry.
+  if (changed !== undefined) await studio.query(changed, [id])
+  if (gone !== undefined) await studio.query(gone, [id])
+  const { rows } = await studio.query(
+    'select action, actor, source, changes is null as bare from public.audit_entries where object_id = $1 and object_type = $2 order by id',
+    [id, type],
+  )
+  const entry = (action: string, bare: boolean) => ({ action, actor: 'studio', source: 'studio', bare })
+  expect(rows).toEqual([
+    entry('created', true),
+    ...(changed === undefined ? [] : [entry('updated', false)]),
+    ...(gone === undefined ? [] : [entry('deleted', false)]),
+  ])
+})
+
+test('members and the courier are named as such', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const person = await signUp()
+  await join(organisation.id, person, 'owner')
+  const token = await sign({ ...person, role: 'authenticated' } as Claims)
+  await send(
+    {
+      method: 'PATCH',
+      path: `/events?id=eq.${event.id}`,
+      body: { name: 'Renamed' },
+      headers: { 'Content-Profile': 'public' },
+    },
+    token,
+  )
+  const endpoint = await addEndpoint(organisation.id, ['event.updated'])
+  const client = await studio.connect()
+  try {
+    await client.query(`begin; select set_config('request.jwt.claims', '{"role": "courier"}', true)`)
+    await client.query(
+      "update public.webhook_endpoints set status = 'disabled', disabled_reason = 'It answered 410 Gone.' where id = $1",
+      [endpoint],
+    )
+    await client.query('commit')
+  } finally {
+    client.release()
+  }
+  const { rows } = await studio.query(
+    "select object_type, actor, user_id from public.audit_entries where organisation_id = $1 and action = 'updated' and actor <> 'studio' order by id",
+    [organisation.id],
+  )
+  expect(rows).toEqual([
+    { object_type: 'event', actor: 'member', user_id: person.sub },
+    { object_type: 'webhook_endpoint', actor: 'courier', user_id: null },
+  ])
+  // Of these an owner reads all, and another member none.
+  const viewer = await signUp()
+  await join(organisation.id, viewer, 'viewer')
+  const read = async (who: Claims) => {
+    const headers = { 'Accept-Profile': 'public' }
+    const answer = await send(
+      { path: '/audit_entries?actor=eq.courier', headers },
+      await sign({ ...who, role: 'authenticated' } as Claims),
+    )
+    return (answer.body as unknown[]).length
+  }
+  expect([await read(person), await read(viewer)]).toEqual([1, 0])
+})

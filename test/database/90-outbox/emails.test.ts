@@ -1,0 +1,350 @@
+// Which e-mails there are besides tickets, to whom, and when: in the transaction of what they tell of, and only if somebody asked.
+
+import type { PoolClient } from 'pg'
+import { expect, test } from 'vitest'
+import { during, row, studio } from '../../support/database.ts'
+import { createOrganisation, type TestOrganisation } from '../../support/organisation.ts'
+import { lockOutbox } from '../../support/outbox.ts'
+import { rest } from '../../support/rest.ts'
+import { rolledBack } from '../as-courier.ts'
+
+async function arrange() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const send = rest(await organisation.key())
+  const priced = await event.ticketType({ price: 4900 })
+  const register = async (email: string, more: Record<string, unknown> = {}) => {
+    const { body } = await send('POST', `/events/${event.id}/registrations`, {
+      ticket_type_id: event.ticketTypeId,
+      name: 'Ada',
+      email,
+      ...more,
+    })
+    return { orderId: body.data.id as string, attendeeId: body.data.attendees[0].id as string }
+  }
+  const invoice = (email: string, more: Record<string, unknown> = {}) =>
+    register(email, { ticket_type_id: priced, payment_method: 'invoice', ...more })
+  return { organisation, event, send, register, invoice }
+}
+
+type Row = { kind: string; to: string; status: string; previous: { venue: unknown; name: string } | null; wait: number }
+
+/** Those that are no tickets, the oldest first. `wait`: minutes until it is due. */
+async function emailsOf(organisation: TestOrganisation): Promise<Row[]> {
+  const { rows } = await studio.query(
+    `select e.kind, coalesce(a.email, o.email) as to, e.status, e.previous,
+       round(extract(epoch from e.next_attempt_at - e.created_at) / 60)::integer as wait
+     from public.emails e
+     left join public.attendees a on a.id = e.attendee_id
+     left join public.orders o on o.id = e.order_id
+     where e.organisation_id = $1 and e.kind <> 'ticket' order by e.id`,
+    [organisation.id],
+  )
+  return rows
+}
+
+/** Nobody else has an e-mail in this transaction: organisations take turns, and a claim has an end. */
+async function forgetOthers(client: PoolClient, organisation: TestOrganisation): Promise<void> {
+  await lockOutbox(client)
+  await client.query('delete from public.emails where organisation_id <> $1', [organisation.id])
+}
+
+const brief = (rows: Row[]) => rows.map(({ kind, to }) => `${kind} ${to}`)
+
+test('the buyer of an invoice order gets a confirmation, and a receipt for each payment', async () => {
+  const { organisation, send, register, invoice } = await arrange()
+  await register('guest@example.com')
+  const { orderId } = await invoice('buyer@example.com')
+  await send('POST', `/orders/${orderId}/payments`, { amount: 900 })
+  await send('POST', `/orders/${orderId}/payments`, { amount: 4000 })
+  expect(brief(await emailsOf(organisation))).toEqual([
+    'order_confirmation buyer@example.com',
+    'payment_received buyer@example.com',
+    'payment_received buyer@example.com',
+  ])
+})
+
+test('an order without e-mails has none of any kind', async () => {
+  const { organisation, event, send, invoice } = await arrange()
+  const { orderId } = await invoice('buyer@example.com', { send_email: false })
+  await send('POST', `/orders/${orderId}/payments`, { amount: 900 })
+  const changed = await send('PATCH', `/events/${event.id}`, { name: 'Another', notify_attendees: true })
+  expect(changed.body.effect).toEqual({ dry_run: false, orders: 1, attendees: 1, emails: 0 })
+  const cancelled = await send('POST', `/orders/${orderId}/cancel`, { notify_attendees: true })
+  expect(cancelled.body.effect).toMatchObject({ attendees: 1, emails: 0 })
+  expect(await emailsOf(organisation)).toEqual([])
+})
+
+test('an order that is added in Studio is confirmed later, once it has its tickets', async () => {
+  const { organisation, event } = await arrange()
+  const { id: orderId } = await row<{ id: string }>(
+    "insert into public.orders (event_id, name, email, payment_method) values ($1, 'Ada', 'ada@example.com', 'invoice') returning id",
+    [event.id],
+  )
+  const priced = await event.ticketType({ price: 4900 })
+  expect(await emailsOf(organisation)).toMatchObject([{ kind: 'order_confirmation', wait: 10 }])
+  await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
+    const due = async () => {
+      await client.query("update public.emails set next_attempt_at = '2000-01-01' where order_id = $1", [orderId])
+      return ((await asCourier('select api.claim_emails(1000)')) as { order: { id: string } }[]).filter(
+        ({ order }) => order.id === orderId,
+      )
+    }
+    expect(await due()).toEqual([])
+    // Not for ever.
+    await client.query('savepoint empty')
+    await client.query("update public.emails set created_at = now() - interval '25 hours' where order_id = $1", [
+      orderId,
+    ])
+    expect(await due()).toEqual([])
+    expect((await client.query('select status from public.emails where order_id = $1', [orderId])).rows).toEqual([
+      { status: 'cancelled' },
+    ])
+    await client.query('rollback to empty')
+    await client.query(
+      "insert into public.attendees (order_id, ticket_type_id, name, email) values ($1, $2, 'Ada', 'ada@example.com')",
+      [orderId, priced],
+    )
+    expect(await due()).toMatchObject([
+      {
+        kind: 'order_confirmation',
+        attendee: null,
+        order: { total: 4900, amount_due: 4900 },
+        lines: [{ name: 'General', quantity: 1, price: 4900, discount: 0, total: 4900 }],
+      },
+    ])
+  })
+})
+
+test('nobody is told of a change unless somebody asks', async () => {
+  const { organisation, event, send, register } = await arrange()
+  const { orderId, attendeeId } = await register('ada@example.com')
+  await send('PATCH', `/events/${event.id}`, { name: 'Another' })
+  await send('POST', `/attendees/${attendeeId}/cancel`)
+  await register('bob@example.com')
+  await send('POST', `/events/${event.id}/cancel`)
+  expect(orderId).toBeDefined()
+  expect(await emailsOf(organisation)).toEqual([])
+})
+
+test('changes within ten minutes are one e-mail for each address, with the first old and the last new', async () => {
+  const { organisation, event, send, register } = await arrange()
+  const first = await register('ada@example.com')
+  for (const email of ['Ada@Example.com', 'bob@example.com']) await register(email)
+  const cancelled = await register('gone@example.com')
+  await send('POST', `/attendees/${cancelled.attendeeId}/cancel`)
+  const change = (changes: object) => send('PATCH', `/events/${event.id}`, changes)
+
+  const dry = await change({ name: 'Second', notify_attendees: true, dry_run: true })
+  expect([dry.body.effect, dry.body.data.name]).toEqual([
+    { dry_run: true, orders: 3, attendees: 3, emails: 2 },
+    'Second',
+  ])
+  expect(await emailsOf(organisation)).toEqual([])
+
+  await change({ name: 'Second' })
+  const told = await change({ venue: { city: 'Köln' }, notify_attendees: true })
+  expect(told.body.effect).toMatchObject({ dry_run: false, emails: 2 })
+  // Neither a field that nobody was told of, nor the same again, makes another.
+  expect((await change({ description: 'Long', notify_attendees: true })).body.effect.emails).toBe(0)
+  expect((await change({ name: 'Third', notify_attendees: true })).body.effect.emails).toBe(2)
+  await register('eve@example.com')
+  expect((await change({ name: 'Fourth', notify_attendees: true })).body.effect.emails).toBe(3)
+  const emails = await emailsOf(organisation)
+  expect(brief(emails)).toEqual([
+    'event_changed ada@example.com',
+    'event_changed bob@example.com',
+    'event_changed eve@example.com',
+  ])
+  expect(emails.map(({ previous, wait }) => [previous?.name, previous?.venue, wait])).toEqual([
+    ['Test event', null, 10],
+    ['Test event', null, 10],
+    ['Third', expect.objectContaining({ city: 'Köln' }), 10],
+  ])
+
+  await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
+    const claim = async () => {
+      await client.query(
+        "update public.emails set next_attempt_at = '2000-01-01' where organisation_id = $1 and kind = 'event_changed' and status = 'queued'",
+        [organisation.id],
+      )
+      const all = (await asCourier('select api.claim_emails(1000)')) as {
+        event: { id: string; name: string }
+        kind: string
+        attendee: { email: string }
+        previous: { name: string }
+      }[]
+      return all.filter((email) => email.event.id === event.id && email.kind === 'event_changed')
+    }
+    // Ada is told although she cancelled one of her tickets; Eve is not any more: what she was told is again true.
+    await client.query("update public.events set name = 'Third' where id = $1", [event.id])
+    await client.query("update public.attendees set status = 'cancelled' where id = $1", [first.attendeeId])
+    const claimed = await claim()
+    expect(claimed.map(({ attendee, previous, event }) => [attendee.email, previous.name, event.name]).sort()).toEqual([
+      ['Ada@Example.com', 'Test event', 'Third'],
+      ['bob@example.com', 'Test event', 'Third'],
+    ])
+    // What changes while they are on their way is another e-mail.
+    await client.query("update public.events set name = 'Fifth' where id = $1", [event.id])
+    const { rows } = await client.query('select public.notify_attendees($1) as emails', [event.id])
+    expect(rows[0].emails).toBe(3)
+  })
+})
+
+test('whoever registered since a change is not told of it', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await send('PATCH', `/events/${event.id}`, { name: 'Second' })
+  await register('bob@example.com')
+  const notify = (changes: object) => send('PATCH', `/events/${event.id}`, { ...changes, notify_attendees: true })
+  expect((await notify({ description: 'Long' })).body.effect.emails).toBe(1)
+  expect((await notify({ name: 'Third' })).body.effect.emails).toBe(2)
+  expect((await emailsOf(organisation)).map(({ to, previous }) => [to, previous?.name])).toEqual([
+    ['ada@example.com', 'Test event'],
+    ['bob@example.com', 'Second'],
+  ])
+})
+
+test('whoever holds a place is told of the cancellation of the event, once for each address', async () => {
+  const { organisation, event, send, register, invoice } = await arrange()
+  await register('ada@example.com')
+  await register('ada@example.com')
+  await invoice('buyer@example.com')
+  await register('silent@example.com', { send_email: false })
+  const gone = await register('gone@example.com')
+  await send('POST', `/attendees/${gone.attendeeId}/cancel`)
+  const ask = { dry_run: true, notify_attendees: true }
+  const effect = { dry_run: true, orders: 4, attendees: 4, emails: 2 }
+  expect((await send('POST', `/events/${event.id}/cancel`, ask)).body.effect).toEqual(effect)
+  await send('POST', `/events/${event.id}/cancel`)
+  expect(brief(await emailsOf(organisation))).toEqual(['order_confirmation buyer@example.com'])
+
+  // In Studio it is said afterwards, and twice makes no difference.
+  const notify = async () =>
+    (await studio.query('select public.notify_attendees($1) as emails', [event.id])).rows[0].emails
+  expect([await notify(), await notify()]).toEqual([2, 0])
+  expect(brief(await emailsOf(organisation)).slice(1)).toEqual([
+    'event_cancelled ada@example.com',
+    'event_cancelled buyer@example.com',
+  ])
+  // Nor does it once the e-mails are older than their retention.
+  await studio.query("delete from public.emails where organisation_id = $1 and kind = 'event_cancelled'", [
+    organisation.id,
+  ])
+  expect(await notify()).toBe(0)
+})
+
+test('of an event that is completed nobody is told any more', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await send('PATCH', `/events/${event.id}`, { name: 'Another' })
+  await send('POST', `/events/${event.id}/complete`)
+  const told = await send('PATCH', `/events/${event.id}`, { notify_attendees: true })
+  expect(told.body.effect).toMatchObject({ attendees: 1, emails: 0 })
+  expect(await emailsOf(organisation)).toEqual([])
+})
+
+test('what is edited while an event is completed is told once it is published again', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  await send('POST', `/events/${event.id}/complete`)
+  const edited = await send('PATCH', `/events/${event.id}`, { name: 'Another', notify_attendees: true })
+  expect(edited.body.effect).toMatchObject({ attendees: 1, emails: 0 })
+  await send('POST', `/events/${event.id}/publish`)
+  const told = await send('PATCH', `/events/${event.id}`, { notify_attendees: true })
+  expect(told.body.effect).toMatchObject({ attendees: 1, emails: 1 })
+  expect(await emailsOf(organisation)).toMatchObject([{ kind: 'event_changed', to: 'ada@example.com' }])
+})
+
+test('the holders of cancelled tickets are told if asked for', async () => {
+  const { organisation, send, register } = await arrange()
+  const group = await register('ada@example.com', {
+    name: undefined,
+    email: undefined,
+    attendees: ['ada', 'bob', 'eve'].map((name) => ({ name, email: `${name}@example.com` })),
+  })
+  const ask = { notify_attendees: true }
+  const one = await send('POST', `/attendees/${group.attendeeId}/cancel`, ask)
+  expect(one.body.effect).toEqual({ dry_run: false, orders: 0, attendees: 1, emails: 1 })
+  const rest = await send('POST', `/orders/${group.orderId}/cancel`, ask)
+  expect(rest.body.effect).toEqual({ dry_run: false, orders: 1, attendees: 2, emails: 2 })
+  expect(brief(await emailsOf(organisation))).toEqual([
+    'ticket_cancelled ada@example.com',
+    'ticket_cancelled bob@example.com',
+    'ticket_cancelled eve@example.com',
+  ])
+})
+
+test('an e-mail that has become untrue is not sent', async () => {
+  const { organisation, send, invoice } = await arrange()
+  const { orderId } = await invoice('buyer@example.com')
+  const paid = await send('POST', `/orders/${orderId}/payments`, { amount: 900 })
+  await send('POST', `/payments/${paid.body.data.payments[0].id}/void`)
+  await send('POST', `/orders/${orderId}/cancel`)
+  await during(async (client) => {
+    await forgetOthers(client, organisation)
+    await client.query("update public.emails set next_attempt_at = '2000-01-01' where organisation_id = $1", [
+      organisation.id,
+    ])
+    await client.query('select api.claim_emails(1000)')
+    const { rows } = await client.query(
+      'select kind, status from public.emails where organisation_id = $1 order by id',
+      [organisation.id],
+    )
+    expect(rows).toEqual([
+      { kind: 'order_confirmation', status: 'cancelled' },
+      { kind: 'payment_received', status: 'cancelled' },
+    ])
+  })
+})
+
+test('a bounce of any kind is notified of, with what the mail service says', async () => {
+  const { organisation, invoice } = await arrange()
+  const { orderId } = await invoice('buyer@example.com')
+  await rolledBack(async (client, asCourier) => {
+    const sent = await client.query(
+      `update public.emails
+       set status = 'sent', attempts = 1, next_attempt_at = null, sent_to = 'buyer@example.com', message_id = 'its-id'
+       where order_id = $1 returning id`,
+      [orderId],
+    )
+    await asCourier("select api.record_email_event('its-id', 'bounced', 'No such mailbox', $1, 1)", [sent.rows[0].id])
+    const { rows } = await client.query(
+      "select data from public.notifications where organisation_id = $1 and type = 'email.bounced'",
+      [organisation.id],
+    )
+    expect(rows.map(({ data }) => data)).toMatchObject([
+      {
+        kind: 'order_confirmation',
+        order_id: orderId,
+        attendee_id: null,
+        to: 'buyer@example.com',
+        error: 'No such mailbox',
+      },
+    ])
+  })
+})
+
+test('what becomes of an e-mail in flight to somebody who is erased is not recorded', async () => {
+  const { invoice } = await arrange()
+  const { attendeeId, orderId } = await invoice('ada@example.com')
+  await rolledBack(async (client, asCourier) => {
+    const { rows } = await client.query(
+      `update public.emails set claim = gen_random_uuid(), claimed_until = now(), attempts = 1, sent_to = 'ada@example.com'
+       where order_id = $1 returning id, claim`,
+      [orderId],
+    )
+    await client.query('select public.erase_attendee($1)', [attendeeId])
+    await asCourier("select api.settle_email($1, $2, error => '550 ada@example.com', permanent => true)", [
+      rows[0].id,
+      rows[0].claim,
+    ])
+    await asCourier("select api.record_email_event('m', 'bounced', '550 ada@example.com', $1, 1)", [rows[0].id])
+    const after = await client.query('select status, sent_to, last_error from public.emails where order_id = $1', [
+      orderId,
+    ])
+    expect(after.rows).toEqual([{ status: 'cancelled', sent_to: null, last_error: null }])
+  })
+})
