@@ -178,7 +178,7 @@ const enumOf: Record<string, string | null> = {
   'refund.source': 'request_source',
   'attendee.status': 'attendee_status',
   'door_attendee.status': 'attendee_status',
-  'attendee.ticket_email.status': 'ticket_email_status',
+  'attendee.ticket_email.status': 'email_status',
   'attendee_import.results.result': null,
   'attendee_import.results.status': 'attendee_status',
   'email.kind': 'email_kind',

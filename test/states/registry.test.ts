@@ -74,7 +74,7 @@ const noStates = {
   event_phase: 'the time relative to the event, stored nowhere',
   event_sort: 'an argument of list_events',
   summary_interval: 'an argument of get_event_summary',
-  ticket_email_status: 'moved by whatever sends the e-mail; the tables tell where a transition moves it',
+  email_status: 'moved by whatever sends the e-mail; the tables tell where a transition moves it',
   check_in_direction: 'what was scanned, for good',
   check_in_admission: 'a setting',
   check_in_point_status: 'archived closes it, which test/rest/check-in-points.test.ts shows',

@@ -35,7 +35,7 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_statuses public.event_status[] :=
-    case when find_events.status is null then enum_range(null::public.event_status) else array[find_events.status] end;
+    case when page_of_events.status is null then enum_range(null::public.event_status) else array[page_of_events.status] end;
 begin
   return array(
     select f.id
@@ -73,8 +73,8 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_statuses public.event_status[] := case
-    when find_events_by_start.status is null then enum_range(null::public.event_status)
-    else array[find_events_by_start.status]
+    when page_of_events_by_start.status is null then enum_range(null::public.event_status)
+    else array[page_of_events_by_start.status]
   end;
   v_after_start timestamptz := after.starts_at;
   v_after_id uuid := after.id;

@@ -69,9 +69,9 @@ declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_email_lower text := lower(email);
   v_statuses public.order_status[] :=
-    case when find_orders.status is null then enum_range(null::public.order_status) else array[find_orders.status] end;
+    case when page_of_orders.status is null then enum_range(null::public.order_status) else array[page_of_orders.status] end;
   v_payment_statuses public.payment_status[] :=
-    case when find_orders.payment_status is null then enum_range(null::public.payment_status) else array[find_orders.payment_status] end;
+    case when page_of_orders.payment_status is null then enum_range(null::public.payment_status) else array[page_of_orders.payment_status] end;
 begin
   if v_email_lower is not null then
     return array(
@@ -88,13 +88,13 @@ begin
       select o.id
       from (
         select distinct a.order_id
-        from unnest(private.search_attendees(patterns, null, find_orders.event_id, size => null)) f (id)
+        from unnest(private.search_attendees(patterns, null, page_of_orders.event_id, size => null)) f (id)
         cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
       ) f
       cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o
-      where (find_orders.status is null or o.status = find_orders.status)
-        and (find_orders.payment_status is null or o.payment_status = find_orders.payment_status)
-        and (find_orders.updated_since is null or o.updated_at >= find_orders.updated_since)
+      where (page_of_orders.status is null or o.status = page_of_orders.status)
+        and (page_of_orders.payment_status is null or o.payment_status = page_of_orders.payment_status)
+        and (page_of_orders.updated_since is null or o.updated_at >= page_of_orders.updated_since)
         and o.id < before
       order by o.id desc
       limit size
@@ -110,7 +110,7 @@ begin
       select c.id from changed c where c.id < before order by c.id desc limit size
     );
   end if;
-  if find_orders.event_id is null then
+  if page_of_orders.event_id is null then
     return array(
       select f.id
       from unnest(v_statuses) s (status)
@@ -129,7 +129,7 @@ begin
       limit size
     );
   elsif not exists (
-    select from public.events e where e.id = find_orders.event_id and e.organisation_id = any (v_organisation_ids)
+    select from public.events e where e.id = page_of_orders.event_id and e.organisation_id = any (v_organisation_ids)
   ) then
     return '{}';
   end if;
@@ -140,7 +140,7 @@ begin
     cross join lateral (
       select o.id
       from public.orders o
-      where o.event_id = any (array[find_orders.event_id])
+      where o.event_id = any (array[page_of_orders.event_id])
         and o.status = s.status
         and o.payment_status = p.status
         and o.id < before

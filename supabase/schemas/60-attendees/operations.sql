@@ -75,14 +75,14 @@ declare
   v_event_id uuid;
   v_ticket_type_ids uuid[];
   v_statuses public.attendee_status[] :=
-    case when find_attendees.status is null then enum_range(null::public.attendee_status) else array[find_attendees.status] end;
-  v_checked_in boolean[] := case when find_attendees.checked_in is null then '{f,t}' else array[find_attendees.checked_in] end;
+    case when page_of_attendees.status is null then enum_range(null::public.attendee_status) else array[page_of_attendees.status] end;
+  v_checked_in boolean[] := case when page_of_attendees.checked_in is null then '{f,t}' else array[page_of_attendees.checked_in] end;
   v_email_statuses public.email_status[] :=
-    case when find_attendees.ticket_email_status is null then enum_range(null::public.email_status)
-    else array[find_attendees.ticket_email_status] end;
+    case when page_of_attendees.ticket_email_status is null then enum_range(null::public.email_status)
+    else array[page_of_attendees.ticket_email_status] end;
 begin
-  if find_attendees.order_id is not null then
-    return array(select a.id from public.attendees a where a.order_id = find_attendees.order_id);
+  if page_of_attendees.order_id is not null then
+    return array(select a.id from public.attendees a where a.order_id = page_of_attendees.order_id);
   elsif v_email_lower is not null then
     return array(
       select a.id
@@ -95,8 +95,8 @@ begin
     );
   elsif patterns is not null then
     return private.search_attendees(
-      patterns, E'\n', find_attendees.event_id, find_attendees.ticket_type_id, find_attendees.status, find_attendees.checked_in,
-      find_attendees.ticket_email_status, updated_since, before, size
+      patterns, E'\n', page_of_attendees.event_id, page_of_attendees.ticket_type_id, page_of_attendees.status, page_of_attendees.checked_in,
+      page_of_attendees.ticket_email_status, updated_since, before, size
     );
   elsif updated_since is not null then
     return array(
@@ -109,7 +109,7 @@ begin
       select c.id from changed c where c.id < before order by c.id desc limit size
     );
   end if;
-  if find_attendees.event_id is null and find_attendees.ticket_type_id is null then
+  if page_of_attendees.event_id is null and page_of_attendees.ticket_type_id is null then
     return array(
       select f.id
       from unnest(v_statuses) s (status)
@@ -130,14 +130,14 @@ begin
       limit size
     );
   end if;
-  if find_attendees.ticket_type_id is null then
-    v_event_id := find_attendees.event_id;
+  if page_of_attendees.ticket_type_id is null then
+    v_event_id := page_of_attendees.event_id;
     v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
   else
-    select t.event_id into v_event_id from public.ticket_types t where t.id = find_attendees.ticket_type_id;
-    v_ticket_type_ids := array[find_attendees.ticket_type_id];
+    select t.event_id into v_event_id from public.ticket_types t where t.id = page_of_attendees.ticket_type_id;
+    v_ticket_type_ids := array[page_of_attendees.ticket_type_id];
   end if;
-  if v_event_id <> find_attendees.event_id
+  if v_event_id <> page_of_attendees.event_id
     or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
     return '{}';
   end if;

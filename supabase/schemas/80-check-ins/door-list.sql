@@ -184,7 +184,7 @@ begin
   return array(
     select c.id
     from public.check_ins c
-    where c.event_id = any (array[find_check_in_conflicts.event_id])
+    where c.event_id = any (array[page_of_check_in_conflicts.event_id])
       and c.admitted and c.result = 'rejected'
       and c.organisation_id is not distinct from private.current_organisation_id()
       and c.id < before

@@ -11,11 +11,11 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_results public.check_in_result[] :=
-    case when find_check_ins.result is null then enum_range(null::public.check_in_result) else array[find_check_ins.result] end;
+    case when page_of_check_ins.result is null then enum_range(null::public.check_in_result) else array[page_of_check_ins.result] end;
 begin
-  if find_check_ins.attendee_id is not null then
-    return array(select c.id from public.check_ins c where c.attendee_id = find_check_ins.attendee_id);
-  elsif find_check_ins.event_id is null then
+  if page_of_check_ins.attendee_id is not null then
+    return array(select c.id from public.check_ins c where c.attendee_id = page_of_check_ins.attendee_id);
+  elsif page_of_check_ins.event_id is null then
     return array(
       select f.id
       from unnest(v_results) r (result)
@@ -32,7 +32,7 @@ begin
       limit size
     );
   elsif not exists (
-    select from public.events e where e.id = find_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
+    select from public.events e where e.id = page_of_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
   ) then
     return '{}';
   end if;
@@ -42,7 +42,7 @@ begin
     cross join lateral (
       select c.id
       from public.check_ins c
-      where c.event_id = any (array[find_check_ins.event_id])
+      where c.event_id = any (array[page_of_check_ins.event_id])
         and c.result = r.result
         and c.id < before
       order by c.event_id desc, c.id desc
@@ -100,7 +100,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return private.search_attendees(
-    private.search_patterns(search), E'\t', find_door_attendees.event_id, before => find_door_attendees.before, size => find_door_attendees.size
+    private.search_patterns(search), E'\t', page_of_door_attendees.event_id, before => page_of_door_attendees.before, size => page_of_door_attendees.size
   );
 end
 $$;

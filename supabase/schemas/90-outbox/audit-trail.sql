@@ -210,10 +210,10 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
 begin
-  if find_audit_entries.object_id is not null then
+  if page_of_audit_entries.object_id is not null then
     return array(
       select e.id from public.audit_entries e
-      where e.object_id = any (array[find_audit_entries.object_id]) and e.id < before
+      where e.object_id = any (array[page_of_audit_entries.object_id]) and e.id < before
       order by e.object_id desc, e.id desc
       limit size
     );

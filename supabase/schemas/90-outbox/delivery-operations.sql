@@ -16,14 +16,14 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_statuses public.webhook_delivery_status[] :=
-    case when find_webhook_deliveries.status is null then enum_range(null::public.webhook_delivery_status)
-    else array[find_webhook_deliveries.status] end;
+    case when page_of_webhook_deliveries.status is null then enum_range(null::public.webhook_delivery_status)
+    else array[page_of_webhook_deliveries.status] end;
 begin
-  if find_webhook_deliveries.notification_id is not null then
+  if page_of_webhook_deliveries.notification_id is not null then
     return array(
-      select d.id from public.webhook_deliveries d where d.notification_id = find_webhook_deliveries.notification_id
+      select d.id from public.webhook_deliveries d where d.notification_id = page_of_webhook_deliveries.notification_id
     );
-  elsif find_webhook_deliveries.webhook_endpoint_id is null then
+  elsif page_of_webhook_deliveries.webhook_endpoint_id is null then
     return array(
       select f.id
       from unnest(types) t (type)
@@ -43,7 +43,7 @@ begin
     );
   elsif not exists (
     select from public.webhook_endpoints w
-    where w.id = find_webhook_deliveries.webhook_endpoint_id and w.organisation_id = any (v_organisation_ids)
+    where w.id = page_of_webhook_deliveries.webhook_endpoint_id and w.organisation_id = any (v_organisation_ids)
   ) then
     return '{}';
   end if;
@@ -54,7 +54,7 @@ begin
     cross join lateral (
       select d.id
       from public.webhook_deliveries d
-      where d.webhook_endpoint_id = any (array[find_webhook_deliveries.webhook_endpoint_id])
+      where d.webhook_endpoint_id = any (array[page_of_webhook_deliveries.webhook_endpoint_id])
         and d.type = t.type
         and d.status = s.status
         and d.id < before

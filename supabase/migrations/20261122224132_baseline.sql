@@ -6585,10 +6585,10 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
 begin
-  if find_audit_entries.object_id is not null then
+  if page_of_audit_entries.object_id is not null then
     return array(
       select e.id from public.audit_entries e
-      where e.object_id = any (array[find_audit_entries.object_id]) and e.id < before
+      where e.object_id = any (array[page_of_audit_entries.object_id]) and e.id < before
       order by e.object_id desc, e.id desc
       limit size
     );
@@ -8575,7 +8575,7 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_statuses public.event_status[] :=
-    case when find_events.status is null then enum_range(null::public.event_status) else array[find_events.status] end;
+    case when page_of_events.status is null then enum_range(null::public.event_status) else array[page_of_events.status] end;
 begin
   return array(
     select f.id
@@ -8613,8 +8613,8 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_statuses public.event_status[] := case
-    when find_events_by_start.status is null then enum_range(null::public.event_status)
-    else array[find_events_by_start.status]
+    when page_of_events_by_start.status is null then enum_range(null::public.event_status)
+    else array[page_of_events_by_start.status]
   end;
   v_after_start timestamptz := after.starts_at;
   v_after_id uuid := after.id;
@@ -9689,9 +9689,9 @@ declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_email_lower text := lower(email);
   v_statuses public.order_status[] :=
-    case when find_orders.status is null then enum_range(null::public.order_status) else array[find_orders.status] end;
+    case when page_of_orders.status is null then enum_range(null::public.order_status) else array[page_of_orders.status] end;
   v_payment_statuses public.payment_status[] :=
-    case when find_orders.payment_status is null then enum_range(null::public.payment_status) else array[find_orders.payment_status] end;
+    case when page_of_orders.payment_status is null then enum_range(null::public.payment_status) else array[page_of_orders.payment_status] end;
 begin
   if v_email_lower is not null then
     return array(
@@ -9708,13 +9708,13 @@ begin
       select o.id
       from (
         select distinct a.order_id
-        from unnest(private.search_attendees(patterns, null, find_orders.event_id, size => null)) f (id)
+        from unnest(private.search_attendees(patterns, null, page_of_orders.event_id, size => null)) f (id)
         cross join lateral (select a.order_id from public.attendees a where a.id = f.id offset 0) a
       ) f
       cross join lateral (select o.* from public.orders o where o.id = f.order_id offset 0) o
-      where (find_orders.status is null or o.status = find_orders.status)
-        and (find_orders.payment_status is null or o.payment_status = find_orders.payment_status)
-        and (find_orders.updated_since is null or o.updated_at >= find_orders.updated_since)
+      where (page_of_orders.status is null or o.status = page_of_orders.status)
+        and (page_of_orders.payment_status is null or o.payment_status = page_of_orders.payment_status)
+        and (page_of_orders.updated_since is null or o.updated_at >= page_of_orders.updated_since)
         and o.id < before
       order by o.id desc
       limit size
@@ -9730,7 +9730,7 @@ begin
       select c.id from changed c where c.id < before order by c.id desc limit size
     );
   end if;
-  if find_orders.event_id is null then
+  if page_of_orders.event_id is null then
     return array(
       select f.id
       from unnest(v_statuses) s (status)
@@ -9749,7 +9749,7 @@ begin
       limit size
     );
   elsif not exists (
-    select from public.events e where e.id = find_orders.event_id and e.organisation_id = any (v_organisation_ids)
+    select from public.events e where e.id = page_of_orders.event_id and e.organisation_id = any (v_organisation_ids)
   ) then
     return '{}';
   end if;
@@ -9760,7 +9760,7 @@ begin
     cross join lateral (
       select o.id
       from public.orders o
-      where o.event_id = any (array[find_orders.event_id])
+      where o.event_id = any (array[page_of_orders.event_id])
         and o.status = s.status
         and o.payment_status = p.status
         and o.id < before
@@ -10898,14 +10898,14 @@ declare
   v_event_id uuid;
   v_ticket_type_ids uuid[];
   v_statuses public.attendee_status[] :=
-    case when find_attendees.status is null then enum_range(null::public.attendee_status) else array[find_attendees.status] end;
-  v_checked_in boolean[] := case when find_attendees.checked_in is null then '{f,t}' else array[find_attendees.checked_in] end;
+    case when page_of_attendees.status is null then enum_range(null::public.attendee_status) else array[page_of_attendees.status] end;
+  v_checked_in boolean[] := case when page_of_attendees.checked_in is null then '{f,t}' else array[page_of_attendees.checked_in] end;
   v_email_statuses public.email_status[] :=
-    case when find_attendees.ticket_email_status is null then enum_range(null::public.email_status)
-    else array[find_attendees.ticket_email_status] end;
+    case when page_of_attendees.ticket_email_status is null then enum_range(null::public.email_status)
+    else array[page_of_attendees.ticket_email_status] end;
 begin
-  if find_attendees.order_id is not null then
-    return array(select a.id from public.attendees a where a.order_id = find_attendees.order_id);
+  if page_of_attendees.order_id is not null then
+    return array(select a.id from public.attendees a where a.order_id = page_of_attendees.order_id);
   elsif v_email_lower is not null then
     return array(
       select a.id
@@ -10918,8 +10918,8 @@ begin
     );
   elsif patterns is not null then
     return private.search_attendees(
-      patterns, E'\n', find_attendees.event_id, find_attendees.ticket_type_id, find_attendees.status, find_attendees.checked_in,
-      find_attendees.ticket_email_status, updated_since, before, size
+      patterns, E'\n', page_of_attendees.event_id, page_of_attendees.ticket_type_id, page_of_attendees.status, page_of_attendees.checked_in,
+      page_of_attendees.ticket_email_status, updated_since, before, size
     );
   elsif updated_since is not null then
     return array(
@@ -10932,7 +10932,7 @@ begin
       select c.id from changed c where c.id < before order by c.id desc limit size
     );
   end if;
-  if find_attendees.event_id is null and find_attendees.ticket_type_id is null then
+  if page_of_attendees.event_id is null and page_of_attendees.ticket_type_id is null then
     return array(
       select f.id
       from unnest(v_statuses) s (status)
@@ -10953,14 +10953,14 @@ begin
       limit size
     );
   end if;
-  if find_attendees.ticket_type_id is null then
-    v_event_id := find_attendees.event_id;
+  if page_of_attendees.ticket_type_id is null then
+    v_event_id := page_of_attendees.event_id;
     v_ticket_type_ids := array(select t.id from public.ticket_types t where t.event_id = v_event_id);
   else
-    select t.event_id into v_event_id from public.ticket_types t where t.id = find_attendees.ticket_type_id;
-    v_ticket_type_ids := array[find_attendees.ticket_type_id];
+    select t.event_id into v_event_id from public.ticket_types t where t.id = page_of_attendees.ticket_type_id;
+    v_ticket_type_ids := array[page_of_attendees.ticket_type_id];
   end if;
-  if v_event_id <> find_attendees.event_id
+  if v_event_id <> page_of_attendees.event_id
     or not exists (select from public.events e where e.id = v_event_id and e.organisation_id = any (v_organisation_ids)) then
     return '{}';
   end if;
@@ -12222,7 +12222,7 @@ begin
   return array(
     select c.id
     from public.check_ins c
-    where c.event_id = any (array[find_check_in_conflicts.event_id])
+    where c.event_id = any (array[page_of_check_in_conflicts.event_id])
       and c.admitted and c.result = 'rejected'
       and c.organisation_id is not distinct from private.current_organisation_id()
       and c.id < before
@@ -12280,11 +12280,11 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_results public.check_in_result[] :=
-    case when find_check_ins.result is null then enum_range(null::public.check_in_result) else array[find_check_ins.result] end;
+    case when page_of_check_ins.result is null then enum_range(null::public.check_in_result) else array[page_of_check_ins.result] end;
 begin
-  if find_check_ins.attendee_id is not null then
-    return array(select c.id from public.check_ins c where c.attendee_id = find_check_ins.attendee_id);
-  elsif find_check_ins.event_id is null then
+  if page_of_check_ins.attendee_id is not null then
+    return array(select c.id from public.check_ins c where c.attendee_id = page_of_check_ins.attendee_id);
+  elsif page_of_check_ins.event_id is null then
     return array(
       select f.id
       from unnest(v_results) r (result)
@@ -12301,7 +12301,7 @@ begin
       limit size
     );
   elsif not exists (
-    select from public.events e where e.id = find_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
+    select from public.events e where e.id = page_of_check_ins.event_id and e.organisation_id = any (v_organisation_ids)
   ) then
     return '{}';
   end if;
@@ -12311,7 +12311,7 @@ begin
     cross join lateral (
       select c.id
       from public.check_ins c
-      where c.event_id = any (array[find_check_ins.event_id])
+      where c.event_id = any (array[page_of_check_ins.event_id])
         and c.result = r.result
         and c.id < before
       order by c.event_id desc, c.id desc
@@ -12369,7 +12369,7 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return private.search_attendees(
-    private.search_patterns(search), E'\t', find_door_attendees.event_id, before => find_door_attendees.before, size => find_door_attendees.size
+    private.search_patterns(search), E'\t', page_of_door_attendees.event_id, before => page_of_door_attendees.before, size => page_of_door_attendees.size
   );
 end
 $$;
@@ -13255,14 +13255,14 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_statuses public.webhook_delivery_status[] :=
-    case when find_webhook_deliveries.status is null then enum_range(null::public.webhook_delivery_status)
-    else array[find_webhook_deliveries.status] end;
+    case when page_of_webhook_deliveries.status is null then enum_range(null::public.webhook_delivery_status)
+    else array[page_of_webhook_deliveries.status] end;
 begin
-  if find_webhook_deliveries.notification_id is not null then
+  if page_of_webhook_deliveries.notification_id is not null then
     return array(
-      select d.id from public.webhook_deliveries d where d.notification_id = find_webhook_deliveries.notification_id
+      select d.id from public.webhook_deliveries d where d.notification_id = page_of_webhook_deliveries.notification_id
     );
-  elsif find_webhook_deliveries.webhook_endpoint_id is null then
+  elsif page_of_webhook_deliveries.webhook_endpoint_id is null then
     return array(
       select f.id
       from unnest(types) t (type)
@@ -13282,7 +13282,7 @@ begin
     );
   elsif not exists (
     select from public.webhook_endpoints w
-    where w.id = find_webhook_deliveries.webhook_endpoint_id and w.organisation_id = any (v_organisation_ids)
+    where w.id = page_of_webhook_deliveries.webhook_endpoint_id and w.organisation_id = any (v_organisation_ids)
   ) then
     return '{}';
   end if;
@@ -13293,7 +13293,7 @@ begin
     cross join lateral (
       select d.id
       from public.webhook_deliveries d
-      where d.webhook_endpoint_id = any (array[find_webhook_deliveries.webhook_endpoint_id])
+      where d.webhook_endpoint_id = any (array[page_of_webhook_deliveries.webhook_endpoint_id])
         and d.type = t.type
         and d.status = s.status
         and d.id < before
