@@ -17,7 +17,7 @@ import { toApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import type { Operation } from '../../operations/operation.ts'
-import { listedGuides, readGuide } from './guides.ts'
+import { listedGuides, readResource } from './guides.ts'
 import { getPrompt, listedPrompts } from './prompts.ts'
 import { callTool, toErrorResult, toTools } from './tools.ts'
 
@@ -147,7 +147,7 @@ export function buildServer(tools: McpTools, context: Context): Server {
   server.setRequestHandler('resources/templates/list', () => inTurn(context, async () => ({ resourceTemplates: [] })))
   server.setRequestHandler('resources/read', ({ params }) =>
     inTurn(context, async () => {
-      const guide = readGuide(params.uri)
+      const guide = readResource(params.uri)
       if (guide === undefined) throw new ResourceNotFoundError(params.uri)
       return guide
     }),

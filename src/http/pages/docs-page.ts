@@ -13,7 +13,7 @@ import type { Operation } from '../../operations/operation.ts'
 import { digestOf } from '../middleware/etag.ts'
 import { describeApi } from '../openapi/document.ts'
 import { storyIds } from '../openapi/examples.ts'
-import { guideLinks, guides, renderGuide } from './guides.ts'
+import { guideLinks, pages, renderGuide } from './guides.ts'
 
 const ownFiles = join(import.meta.dirname, '..', '..', 'browser', 'docs-page')
 const swaggerFiles = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
@@ -60,8 +60,8 @@ export function publicRouter(operations: readonly Operation[], demo?: Demo, publ
   const read = (name: string) => readFileSync(join(ownFiles, name), 'utf8')
   const page = () => Buffer.from(read('page.html').replace('<!-- guides -->', guideLinks('docs/guides/')))
   router.get('/docs', withoutSlash, serveContent(page, 'html', 0))
-  for (const name of guides) {
-    const guide = () => Buffer.from(renderGuide(name, read('guide.html')))
+  for (const [name, page] of pages) {
+    const guide = () => Buffer.from(renderGuide(name, page, read('guide.html')))
     router.get(`/docs/guides/${name}`, withoutSlash, serveContent(guide, 'html', 300))
   }
   for (const [name, root] of Object.entries(assets)) router.get(`/docs/${name}`, file(root, name, 3600))

@@ -1,40 +1,29 @@
-// The guides of the documentation page: files of docs/, as HTML. They are our own, so what stands in them is trusted.
+// Guides as pages, in HTML. They are our own, so what stands in them is trusted.
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { Marked, type Tokens } from 'marked'
+import { type Guide, guides, readGuide } from '../guides.ts'
 
-const folder = join(import.meta.dirname, '..', '..', '..', 'docs')
-
-/** Titles by the name of the file, in the order of the header. */
-const titles: Record<string, string> = {
-  integrators: 'Guide',
-  webhooks: 'Webhooks',
-  errors: 'Errors',
-  mcp: 'MCP',
-}
-
-const fileOf = (name: string) => join(folder, `${name}.md`)
-
-export const guides: readonly string[] = Object.keys(titles).filter((name) => existsSync(fileOf(name)))
+export const pages: readonly [name: string, guide: Guide][] = guides.filter(([, { link }]) => link !== null)
 
 /** Links of a page, relative to it. @param folder of the guides. */
 export const guideLinks = (folder: string, current?: string): string =>
-  guides
-    .map((name) => `<a href="${folder}${name}"${name === current ? ' aria-current="page"' : ''}>${titles[name]}</a>`)
+  pages
+    .map(
+      ([name, { link }]) => `<a href="${folder}${name}"${name === current ? ' aria-current="page"' : ''}>${link}</a>`,
+    )
     .join(' ')
 
 /** @param page with comments where the title, the links and the content belong. */
-export function renderGuide(name: string, page: string): string {
+export function renderGuide(name: string, guide: Guide, page: string): string {
   const marked = new Marked({ renderer: { heading, link } })
   let tables = 0
   const content = marked
-    .parse(readFileSync(fileOf(name), 'utf8'), { async: false })
+    .parse(readGuide(guide), { async: false })
     // On a phone they are scrolled, also by keyboard.
     .replaceAll('<pre>', '<pre tabindex="0">')
     .replaceAll('<table>', () => `<div class="wide" role="region" aria-label="Table ${++tables}" tabindex="0"><table>`)
     .replaceAll('</table>', '</table></div>')
-  const parts: Record<string, string> = { title: titles[name] ?? name, guides: guideLinks('', name), content }
+  const parts: Record<string, string> = { title: guide.link ?? guide.title, guides: guideLinks('', name), content }
   return page.replace(/<!-- (title|guides|content) -->/g, (_, part: string) => parts[part] ?? '')
 }
 
@@ -54,5 +43,5 @@ function link(this: Renderer, { href, tokens }: Tokens.Link): string {
   const text = this.parser.parseInline(tokens)
   if (/^(https?:|#)/.test(href)) return `<a href="${href}">${text}</a>`
   const [, name = '', anchor = ''] = /^([\w-]+)\.md(#[\w-]+)?$/.exec(href) ?? []
-  return guides.includes(name) ? `<a href="${name}${anchor}">${text}</a>` : text
+  return pages.some(([page]) => page === name) ? `<a href="${name}${anchor}">${text}</a>` : text
 }
