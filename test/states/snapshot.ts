@@ -23,6 +23,7 @@ const tables = {
   attendee: 'attendees',
   payment: 'payments',
   check_in: 'check_ins',
+  waiting_list_entry: 'waiting_list_entries',
 } as const
 type Kind = keyof typeof tables
 

@@ -15,6 +15,7 @@ type Table =
   | 'check_ins'
   | 'api_keys'
   | 'webhook_endpoints'
+  | 'waiting_list_entries'
 
 /** What runs a statement: any connection, or one that is in a transaction. */
 export type Hand = Pick<pg.ClientBase, 'query'>
