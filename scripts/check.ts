@@ -48,14 +48,18 @@ const folder = useTemporaryFolder()
 const deleteFolder = () => rmSync(folder, { recursive: true, force: true })
 process.once('exit', deleteFolder)
 // Ctrl-C comes to the children as well, which end by themselves and are waited for.
+const interruption = new AbortController()
 process.once('SIGINT', () => {
   process.exitCode = 130
+  interruption.abort()
 })
 process.once('SIGTERM', () => process.exit(143))
+process.once('SIGHUP', () => process.exit(129))
 // One for all that need such a database, made before they begin.
 const pristine = join(folder, 'pristine')
 mkdirSync(pristine)
-await makePristine(pristine, new AbortController().signal)
+await makePristine(pristine, interruption.signal)
+if (interruption.signal.aborted) process.exit()
 Object.assign(environment, { TMPDIR: folder, [pristineVariable]: pristine })
 
 const [mode, ...testArguments] = process.argv.slice(2)

@@ -9,7 +9,7 @@ import { verifyMigrations } from './db-verify.ts'
 import { schemaFiles } from './project-databases.ts'
 
 /** @returns the path of the baseline */
-export function squashMigrations(projectDir: string): string {
+function squashMigrations(projectDir: string): string {
   const releases = execFileSync('git', ['tag', '--list', 'v*'], { cwd: projectDir, encoding: 'utf8' }).trim()
   if (releases !== '') {
     throw new StartError(

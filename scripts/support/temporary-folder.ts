@@ -2,15 +2,18 @@
 
 import { accessSync, chmodSync, constants, mkdtempSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 // Of Linux, a file system in memory. A run needs less than a tenth of this.
 const memory = '/dev/shm'
+const prefix = 'usher-test-'
 const enoughBytes = 4 * 1024 ** 3
 
 /** Makes it, in memory where there is room, for there a file takes a tenth of the CPU time; the processes of this one use it. */
 export function useTemporaryFolder(): string {
-  const folder = mkdtempSync(join(isRoomy(memory) ? memory : tmpdir(), 'usher-test-'))
+  // Within that of the process that started this one, so that it goes with it.
+  const isWithin = basename(tmpdir()).startsWith(prefix)
+  const folder = mkdtempSync(join(isRoomy(memory) && !isWithin ? memory : tmpdir(), prefix))
   // Postgres may run as another user.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder

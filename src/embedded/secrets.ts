@@ -45,7 +45,7 @@ export function readSecrets(directory: DataDirectory): Secrets | null {
   }
 }
 
-export function createSecrets(): Secrets {
+function createSecrets(): Secrets {
   return {
     superuserPassword: randomSecret(),
     postgresPassword: randomSecret(),

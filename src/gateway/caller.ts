@@ -13,7 +13,7 @@ export class Caller {
   confirmed: boolean
   readonly #principals: Principals
 
-  /** @param known the cached principal of the key; else `principal` was resolved just now. */
+  /** @param known whether `principal` is from the cache; else it was resolved just now. */
   constructor(key: string, source: Source, principal: Principal, known: boolean, principals: Principals) {
     this.key = key
     this.source = source

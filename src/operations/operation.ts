@@ -1,4 +1,4 @@
-// The type of an operation: one plain value from which REST routes (http/rest.ts), MCP tools (http/mcp.ts) and the OpenAPI
+// The type of an operation: one plain value from which REST routes (http/rest.ts), MCP tools (http/mcp/tools.ts) and the OpenAPI
 // document are made. Its name is the name of its SQL function in schema `api`.
 
 import * as z from 'zod'

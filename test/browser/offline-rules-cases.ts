@@ -1,4 +1,4 @@
-// Cases of a scan at the door: decided by the page in door-verdict.unit.test.ts, and by the database in door-verdict.test.ts.
+// Cases of a scan at the door: decided by the page in offline-rules.unit.test.ts, and by the database in offline-rules.test.ts.
 
 import type { Admission, Direction, Reason, Ticket } from '../../src/browser/door/offline-rules.ts'
 
@@ -118,5 +118,5 @@ export const cases: Case[] = [
 ]
 
 /** 21:30 UTC in winter, so that an hour and a half later a day begins in Berlin. */
-export const firstScan = Date.UTC(2026, 0, 15, 21, 30)
+const firstScan = Date.UTC(2026, 0, 15, 21, 30)
 export const timeOf = (hour: number): string => new Date(firstScan + hour * 3_600_000).toISOString()

@@ -1,4 +1,4 @@
-// What the door page decides by itself, from the list and from what it has scanned. The database decides the same: door-verdict.test.ts.
+// What the door page decides by itself, from the list and from what it has scanned. The database decides the same: offline-rules.test.ts.
 
 import { expect, test } from 'vitest'
 import {

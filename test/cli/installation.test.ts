@@ -16,7 +16,6 @@ import { cleanUp, temporaryFolder, usher } from './support.ts'
 
 afterAll(cleanUp)
 
-const timeout = 90_000
 const lines: string[] = []
 const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
 const config = (dataDir: string, environment: NodeJS.ProcessEnv = {}) =>
@@ -39,9 +38,7 @@ const mailsIn = (dataDir: string) =>
     ? readdirSync(join(dataDir, 'mail')).filter((name) => name.endsWith('.eml')).length
     : 0
 
-test('a data directory sends after a restart and a move, by any process; a copy holds until it is released', {
-  timeout,
-}, async () => {
+test('a data directory sends after a restart and a move, by any process; a copy holds until it is released', async () => {
   const folder = temporaryFolder()
   const [dataDir, moved, copy] = [join(folder, 'data'), join(folder, 'moved'), join(folder, 'copy')]
   await copyDataDirectory(dataDir)

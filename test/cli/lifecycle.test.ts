@@ -311,5 +311,6 @@ test.each([
   await waitFor(() => stderr().includes(moment))
   child.kill('SIGTERM')
   await ended
+  expect(stderr()).toContain('Interrupted')
   expect(processesOn(folder)).toEqual([])
 })

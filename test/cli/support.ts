@@ -153,7 +153,7 @@ function commandLines(): string[] {
 }
 
 /** Of proc(5), from the state on: plain Debian has no `ps`. */
-export function statOf(pid: number | string): string[] {
+function statOf(pid: number | string): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

@@ -293,7 +293,7 @@ function serve(args: string[], environment: Record<string, string>, folder?: str
   return { deno, url }
 }
 
-// All in one process, which takes half a second to start.
+// All in one process, which takes a tenth of a second or two to start.
 test('its webhooks reach no place that is private, however it is written, and over TLS that very host alone', async () => {
   // Without openssl there is no certificate to trust or to refuse.
   const [trusted, unknown] = [vouchedFor(), selfSigned(2)]

@@ -62,7 +62,7 @@ beforeAll(async () => {
   }
   const manyRows = readFileSync(join(import.meta.dirname, 'many-rows.sql'), 'utf8')
   await withClient(database.superuserUrl, (superuser) => superuser.query(manyRows))
-}, 120_000)
+})
 
 afterAll(async () => {
   await client?.end()

@@ -49,11 +49,16 @@ async function counted(serve = ownApp, atTheEnd = onTestFinished as (close: () =
   return { seen, ...(await serve({ dataApiUrl: dataApi.url })) }
 }
 
-const over = await counted(appOfThisFile, afterAll)
+const shared = await counted(appOfThisFile, afterAll)
+let overSince = Number.NEGATIVE_INFINITY
 
-/** An app for which the address of the tests is over its limit: for a minute, so each test sees to it. */
+/** An app for which the address of the tests is over its limit, and stays so: it is for a minute. */
 async function overLimit() {
-  if ((await rest(createKey(), over.url)('GET', '/me')).status !== 429) await guess(over.url, allowed)
+  const isFresh = overSince === Number.NEGATIVE_INFINITY
+  const isOver = performance.now() - overSince < 20_000
+  const over = isFresh || isOver ? shared : await counted(ownApp, onTestFinished)
+  if (isFresh) overSince = performance.now()
+  if (!isOver) await guess(over.url, allowed)
   Object.assign(over.seen, { resolved: 0, most: 0 })
   return over
 }

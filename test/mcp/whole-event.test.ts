@@ -1,5 +1,5 @@
 // A whole event run over MCP alone, from its first draft to its end, the way an assistant would: nothing but tools, and what
-// they answer. Once with each package of the official clients.
+// they answer: the whole of it with the v1 client, and a smaller one with the current client.
 
 import { expect, test } from 'vitest'
 import { connectV1, type McpCaller, negotiating } from '../support/mcp.ts'

@@ -2,6 +2,7 @@
 // share it and each makes its own organisation, so tenancy is tested by everything.
 
 import { execFile } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { appendFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -27,8 +28,9 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // What a test, or a worker that is ended, leaves behind goes with it.
   const folder = useTemporaryFolder()
+  // What a test, or a worker that is ended, leaves behind goes with it.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const [template, dataDir] = [join(folder, 'template'), join(folder, 'shared')]
   await makeTemplate(folder, template)
   await promisify(execFile)('cp', ['-a', template, dataDir])
@@ -48,7 +50,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return async () => {
     await app.close()
     await stack.stop()
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

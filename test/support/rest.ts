@@ -31,7 +31,7 @@ const shapes = operations.map((operation) => ({
   path: new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`),
 }))
 
-// Half the CPU time of `fetch`, whose connections it shares among the files of a worker.
+// Of its own, for `request`, which makes no web streams as `fetch` does. The files of a worker share its connections.
 const dispatcher = new Agent()
 
 /** `send('POST', '/check-ins', { … })` below /api/v1, as JSON. A body of type string is sent as it is. */

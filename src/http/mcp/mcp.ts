@@ -25,6 +25,7 @@ import { buildServer, type Context, createTools, type McpTools, serverInfo } fro
 // Revisions before 2025-06-18 allow batches; their clients do not name the revision with each request.
 const lastRevisionWithBatches = '2025-03-26'
 const maximumBatch = 20
+
 export function mcpRouter(operations: readonly Operation[], call: Call, rate: RequestHandler): Router {
   const tools = createTools(operations, call)
   const answerBySdk = sdkHandler(tools)

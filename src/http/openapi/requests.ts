@@ -50,7 +50,7 @@ export function requestOf(operation: Operation): Request {
   }
 }
 
-export const takesVersion = ({ input }: Operation): boolean => 'if_version' in input.shape
+const takesVersion = ({ input }: Operation): boolean => 'if_version' in input.shape
 
 /** Inputs in the path; the others are the query of a read, or else the body. */
 function parametersOf(operation: Operation): { path: Fields; query: Fields; rest: Fields } {

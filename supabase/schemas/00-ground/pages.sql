@@ -115,8 +115,9 @@ end
 $$;
 grant execute on function private.after_start_cursor to scope_events_read;
 
--- A list operation builds items until it has one more than fits the page, in number or in bytes; the surplus item shows that
--- there is more. Answers are json, not jsonb, throughout: the fields keep the order in which they are written.
+-- A list operation builds one item more than the page has; where items are large (events, orders, attendees, notifications), it stops
+-- at the first that is too much in bytes. The surplus item shows that there is more. Answers are json, not jsonb, throughout: the fields
+-- keep the order in which they are written.
 --
 -- Whoever does not continue after the id of the last item gives the cursor of each item.
 create function private.page(items json[], size integer, cursors text[] default null) returns json

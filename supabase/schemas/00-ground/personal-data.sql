@@ -1,6 +1,6 @@
 -- Personal data: each column that holds something of a person is declared here, by the file of its table, with what stands in its place
--- once the person is erased. Erasure, the purge and the audit trail read the declarations; test/database/personal-data.test.ts asks for a
--- decision about every column of a table of people.
+-- once the person is erased. Erasure and the purge read the declarations, for what the audit trail holds as well.
+-- test/database/60-attendees/personal-data.test.ts asks for a decision about every column of a table of people.
 
 create table private.personal_columns (
   table_name name not null,

@@ -1,5 +1,6 @@
--- One database role for each scope of API keys, and one for the courier. The gateway calls the database as the one role that an operation declares, so what a
--- key may do is written in grants and policies, never in the gateway.
+-- Roles, and the schemas that they may use. One role for each scope of API keys, one for what any key may do, one for the gateway before
+-- it knows the key, and one for the courier. The gateway calls the database as the one role that an operation declares, so what a key may
+-- do is written in grants and policies, never in the gateway.
 -- Roles are shared by all databases of a cluster, so each is created only where it is missing.
 
 do $$
@@ -66,3 +67,10 @@ begin
   return replace(substr(role, length('scope_') + 1), '_', ':')::public.api_scope;
 end
 $$;
+
+-- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
+-- has a million rows.
+alter role authenticator set enable_seqscan = off;
+-- Rows are read by key, so no plan gets better by knowing the values; without this each connection plans each statement five times, and
+-- some at every call.
+alter role authenticator set plan_cache_mode = force_generic_plan;

@@ -1,4 +1,4 @@
--- Generators, formats and validity of values: ids, codes, times, e-mail addresses and metadata. Reads no table.
+-- Generators, formats and validity of values: ids, codes, times, e-mail and web addresses, money and metadata. Reads no table.
 
 -- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of sub-millisecond precision (its method 3), then random bits.
 -- Ids sort by creation, also within one registration; keyset pages rely on it. PostgreSQL has its own from version 18 on.

@@ -193,12 +193,6 @@ comment on function private.check_request is 'PostgREST pre-request: refuses a r
 grant execute on function private.check_request to gateway, api_key, courier, authenticated, service_role;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
--- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
--- has a million rows.
-alter role authenticator set enable_seqscan = off;
--- Rows are read by key, so no plan gets better by knowing the values; without this each connection plans each statement five times, and
--- some at every call.
-alter role authenticator set plan_cache_mode = force_generic_plan;
 
 create function api.get_api_key() returns json
 language plpgsql stable set search_path = ''

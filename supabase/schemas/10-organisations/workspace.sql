@@ -1,5 +1,5 @@
--- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. And what is not
--- granted as a column: ticket codes. All security definer, because they write what members may not, and check the role themselves.
+-- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. All security
+-- definer, because they write what members may not, and check the role themselves.
 
 -- The organisation that a caller means: the one named, or the only one there is. Refuses one in which they have none of the roles.
 -- In the SQL editor every organisation may be meant.

@@ -1,4 +1,4 @@
--- What guests are told of a change of their event, when, and by whom.
+-- What guests are told of a change of their event, when, and by whom. What queues them is security definer: no role may write e-mails.
 
 -- What attendees are told of an event, and told again when it changes.
 create function private.announced(event public.events) returns jsonb

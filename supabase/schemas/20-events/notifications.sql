@@ -1,4 +1,4 @@
--- What is notified of an event: what happened to it, and that it is full.
+-- What is notified of an event: what happened to it, and that it is full. All security definer: no role may write the outbox.
 
 -- The event itself has become full: sold out are all of its ticket types on sale that had places left. The caller has the lock under
 -- which the places of an event are counted, so this costs registrations nothing more.

@@ -18,8 +18,8 @@ end
 $$;
 grant execute on function private.event_matches to scope_events_read;
 
--- Ids of the events of a page, newest first: see 00-ground/pages.sql. Dates, phase and search have no index: they are compared from the newest on
--- until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
+-- Ids of the events of a page, newest first: see 00-ground/pages.sql. Dates, phase and search have no index: they are compared from the
+-- newest on until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
 create function private.page_of_events(
   status public.event_status,
   starts_after timestamptz,

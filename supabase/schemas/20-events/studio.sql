@@ -1,4 +1,5 @@
--- The sales of each event, for Studio.
+-- The sales of each event: a view for organisers in Studio, and for members over the Data API. As all such views it runs with the rights of
+-- whoever reads it, so each person sees the rows of their own organisations, and shows no ticket code.
 
 create view public.event_sales with (security_invoker = true) as
 select
@@ -27,5 +28,4 @@ create trigger event_sales_100_read_only instead of insert or update or delete o
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.event_sales from anon, authenticated, service_role;
-
 grant select on public.event_sales to authenticated;

@@ -128,6 +128,22 @@ begin
 end
 $$;
 
+-- Checked for a new order, and for each place that is taken.
+create function private.assert_takes_registrations(event public.events) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if event.status <> 'published' then
+    perform private.refuse(
+      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
+    );
+  elsif event.ends_at <= now() then
+    perform private.refuse_ended('event_id', event.ends_at);
+  end if;
+end
+$$;
+
 -- The slug of a name, with six random characters appended where another event has it.
 create function private.free_event_slug(organisation_id uuid, name text) returns text
 language plpgsql volatile security definer set search_path = ''
@@ -262,6 +278,7 @@ begin
   return new;
 end
 $$;
+
 -- Deletes a draft with all that was set up for it. The row is locked, and a draft takes nobody, so no order is being made meanwhile.
 -- Security definer: whoever deletes an event may not read orders, nor delete what belongs to it.
 create function private.tg_events__delete() returns trigger
@@ -294,7 +311,7 @@ begin
   -- People who wait are taken off the list first, as anybody is.
   update public.waiting_list_entries w set status = 'cancelled' where w.event_id = old.id and w.status in ('waiting', 'offered');
   -- The audit trail forgets them, as when an entry is purged.
-  update public.audit_entries e set changes = e.changes - '{name,email,company,external_id,metadata}'::text[]
+  update public.audit_entries e set changes = e.changes - array(select jsonb_object_keys(private.erased_fields()))
   from public.waiting_list_entries w
   where w.event_id = old.id and e.object_id = w.id and e.changes is not null;
   delete from public.waiting_list_entries w where w.event_id = old.id;
@@ -304,6 +321,9 @@ begin
   return old;
 end
 $$;
+
+create trigger events_050_fill_organisation before insert on public.events
+  for each row execute function private.tg__fill_organisation();
 create trigger events_050_fixed before update of organisation_id on public.events
   for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger events_050_derived_insert before insert on public.events
@@ -447,6 +467,3 @@ begin
 end
 $$;
 grant execute on function private.event_json to scope_events_read, scope_events_write;
-
-create trigger events_050_fill_organisation before insert on public.events
-  for each row execute function private.tg__fill_organisation();

@@ -1,4 +1,4 @@
--- What is notified of a ticket type: that it is sold out.
+-- What is notified of a ticket type: that it is sold out. Security definer: no role may write the outbox.
 
 -- No place of a ticket type is left where there was one: the last was taken, or held for an offer of the waiting list, or the quantity
 -- lowered to what is taken. Where its event was full before, that was said then.

@@ -1,4 +1,4 @@
--- What the audit trail keeps of orders and money. A registration is one entry, of its order.
+-- What the audit trail keeps of orders and money.
 
 -- A registration is one entry, of its order: the attendees of a new order belong to it.
 create function private.tg_orders__audit_insert() returns trigger
@@ -15,7 +15,6 @@ begin
   return null;
 end
 $$;
-
 create trigger orders_700_audit_insert after insert on public.orders
   referencing new table as new_rows for each statement execute function private.tg_orders__audit_insert();
 select private.audit_changes('public.orders', 'order', events => '{update,delete}');

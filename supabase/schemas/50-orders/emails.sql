@@ -1,4 +1,4 @@
--- What the buyer is told: that the order was placed, paid, or has expired.
+-- What the buyer is told: that the order was placed, paid, or has expired. What queues them is security definer: no role may write e-mails.
 
 -- To the buyers of orders.
 create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
@@ -52,6 +52,18 @@ $$;
 create trigger payments_500_confirm after insert on public.payments
   for each row execute function private.tg_payments__confirm();
 
+create function private.tg_orders__tell_of_expiry() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.queue_order_emails('order_expired', array[new.id]);
+  return null;
+end
+$$;
+create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
+  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
+  execute function private.tg_orders__tell_of_expiry();
+
 -- What an order is for, a line for each ticket type and price.
 create function private.order_lines_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -72,15 +84,3 @@ begin
   );
 end
 $$;
-
-create function private.tg_orders__tell_of_expiry() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform private.queue_order_emails('order_expired', array[new.id]);
-  return null;
-end
-$$;
-create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
-  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
-  execute function private.tg_orders__tell_of_expiry();

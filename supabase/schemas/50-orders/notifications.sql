@@ -1,4 +1,4 @@
--- What is notified of orders, their payments, and the corrections of these.
+-- What is notified of orders, their payments, and the corrections of these. All security definer: no role may write the outbox.
 
 -- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
 -- deferred, so a statement that creates, completes or cancels orders leaves a row here, whose deferred trigger notifies of all of

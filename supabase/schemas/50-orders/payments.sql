@@ -253,7 +253,6 @@ end
 $$;
 create trigger refunds_100_guard before insert on public.refunds
   for each row execute function private.tg_refunds__guard();
-
 create trigger refunds_300_refunded_at before insert on public.refunds
   for each row when (new.refunded_at > now() + interval '1 day')
   execute function private.tg__refuse_value(

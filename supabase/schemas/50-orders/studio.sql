@@ -1,4 +1,4 @@
--- Orders that are not paid, for Studio.
+-- Orders that are not paid, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.unpaid_orders with (security_invoker = true) as
 select
@@ -27,5 +27,4 @@ create trigger unpaid_orders_100_read_only instead of insert or update or delete
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.unpaid_orders from anon, authenticated, service_role;
-
 grant select on public.unpaid_orders to authenticated;

@@ -102,13 +102,6 @@ comment on column public.orders.payment_remind_at is 'When the buyer is to be re
 comment on column public.orders.payment_reminded_at is 'When the buyer was reminded of payment_due_at. Kept by Usher.';
 comment on column public.orders.payment_check_at is 'When the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('orders', 'name', '"Erased"', 'name'),
-  ('orders', 'email', '"erased@erased.invalid"', 'email'),
-  ('orders', 'company', 'null', 'company'),
-  ('orders', 'external_id', 'null', 'external_id'),
-  ('orders', 'metadata', '{}', 'metadata');
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
@@ -118,6 +111,14 @@ create index orders_organisation_id_states_idx on public.orders (organisation_id
 create index orders_event_id_states_idx on public.orders (event_id, status, payment_status, id);
 create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower, id);
 create index orders_organisation_id_updated_at_idx on public.orders (organisation_id, updated_at, id);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('orders', 'name', '"Erased"', 'name'),
+  ('orders', 'email', '"erased@erased.invalid"', 'email'),
+  ('orders', 'company', 'null', 'company'),
+  ('orders', 'external_id', 'null', 'external_id'),
+  ('orders', 'metadata', '{}', 'metadata');
 
 -- Whether nothing is due. An order that is to be paid completes only once it has tickets.
 -- The generated column total has no value yet in a BEFORE trigger, hence the difference.

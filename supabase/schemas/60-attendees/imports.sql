@@ -211,7 +211,7 @@ $$;
 grant execute on function private.lock_guests to scope_attendees_write;
 
 -- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
--- attendees, before any ticket type: see 60-attendees/places.sql. Security definer: a key with attendees:write has no right to orders.
+-- attendees, before any ticket type: see 20-events/locks.sql. Security definer: a key with attendees:write has no right to orders.
 create function private.lock_attendees_of_import(event_id uuid, guests jsonb) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -232,6 +232,26 @@ begin
 end
 $$;
 grant execute on function private.lock_attendees_of_import to scope_attendees_write;
+
+-- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
+create function private.refused_guest(answer json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_detail json := answer #>> '{error,details}';
+  v_param text := v_detail ->> 'param';
+begin
+  return json_build_object('result', 'refused', 'error', json_build_object(
+    'code', v_detail -> 'code',
+    'message', answer #> '{error,message}',
+    -- The guest was sent as a group of one.
+    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
+    'details', v_detail -> 'details',
+    'hint', nullif(answer #>> '{error,hint}', '')
+  ));
+end
+$$;
+grant execute on function private.refused_guest to scope_attendees_write;
 
 -- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
 -- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
@@ -366,7 +386,7 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
 
-  -- Locks in the order of 60-attendees/places.sql.
+  -- Locks in the order of 20-events/locks.sql.
   perform private.limit_lock_waits();
   perform private.lock_guests(v_organisation_id, event_id, attendees);
   -- Whoever waited long does one part, and makes way.
@@ -429,23 +449,3 @@ $$;
 comment on function api.import_attendees is
   'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.import_attendees to scope_attendees_write;
-
--- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
-create function private.refused_guest(answer json) returns json
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_detail json := answer #>> '{error,details}';
-  v_param text := v_detail ->> 'param';
-begin
-  return json_build_object('result', 'refused', 'error', json_build_object(
-    'code', v_detail -> 'code',
-    'message', answer #> '{error,message}',
-    -- The guest was sent as a group of one.
-    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
-    'details', v_detail -> 'details',
-    'hint', nullif(answer #>> '{error,hint}', '')
-  ));
-end
-$$;
-grant execute on function private.refused_guest to scope_attendees_write;

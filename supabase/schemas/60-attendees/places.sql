@@ -1,6 +1,6 @@
 -- Places: an attendee who is not cancelled holds one place of the ticket type and of the event, and so does an offer of the waiting
--- list. Triggers on attendees count them, wherever a row is changed, and never exceed the limits. The locks of an event, under which
--- this holds, are here, too.
+-- list. Triggers on attendees count them, wherever a row is changed, and never exceed the limits. The locks of the event, under which
+-- this holds, are in 20-events/locks.sql; the counters in 30-ticket-types/places.sql.
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer, held integer);
 

@@ -2,22 +2,6 @@
 -- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
 -- row added in Studio meets the same ones.
 
--- Checked for a new order, and for each place that is taken.
-create function private.assert_takes_registrations(event public.events) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if event.status <> 'published' then
-    perform private.refuse(
-      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
-      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
-    );
-  elsif event.ends_at <= now() then
-    perform private.refuse_ended('event_id', event.ends_at);
-  end if;
-end
-$$;
-
 -- The external_ids that a registration gives to its order and its guests, with the key of the lock of each.
 create function private.external_ids_of(organisation_id uuid, order_external_id text, guests jsonb)
 returns table (kind text, external_id text, lock_key integer)

@@ -1,6 +1,8 @@
--- Tickets that did not arrive, and the codes of tickets, for Studio.
+-- The codes of tickets, and tickets that did not arrive, for organisers. The view has the rights of whoever reads it: see
+-- 20-events/studio.sql.
 
--- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them.
+-- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them. Security definer: it reads what
+-- members may not, and checks the role itself.
 create function public.ticket_codes(event_id uuid)
 returns table (
   attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text,
@@ -49,5 +51,4 @@ create trigger undelivered_tickets_100_read_only instead of insert or update or 
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.undelivered_tickets from anon, authenticated, service_role;
-
 grant select on public.undelivered_tickets to authenticated;

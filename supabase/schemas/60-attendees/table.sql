@@ -2,6 +2,7 @@
 -- (60-attendees/totals.sql) and holds a place (60-attendees/places.sql).
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
+-- Of the ticket e-mail of an attendee, and of each row of emails.
 create type public.email_status as enum (
   'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
 );
@@ -87,14 +88,6 @@ comment on column public.attendees.discount is 'Discount of the promo code on th
 comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('attendees', 'name', '"Erased"', 'name'),
-  ('attendees', 'email', '"erased@erased.invalid"', 'email'),
-  ('attendees', 'company', 'null', 'company'),
-  ('attendees', 'external_id', 'null', 'external_id'),
-  ('attendees', 'metadata', '{}', 'metadata'),
-  ('attendees', 'ticket_email_last_error', 'null', null);
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
@@ -113,6 +106,15 @@ create index attendees_organisation_id_updated_at_idx on public.attendees (organ
 -- delayed by some fifty entries.
 create index attendees_search_text_idx on public.attendees
   using gin (uuid_hash(organisation_id), search_text extensions.gin_trgm_ops) with (gin_pending_list_limit = 1024);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('attendees', 'name', '"Erased"', 'name'),
+  ('attendees', 'email', '"erased@erased.invalid"', 'email'),
+  ('attendees', 'company', 'null', 'company'),
+  ('attendees', 'external_id', 'null', 'external_id'),
+  ('attendees', 'metadata', '{}', 'metadata'),
+  ('attendees', 'ticket_email_last_error', 'null', null);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
 create function private.refuse_inactive_ticket(status public.attendee_status) returns void

@@ -7,6 +7,7 @@ begin
   return '/t/' || ticket_token;
 end
 $$;
+grant execute on function private.ticket_path to scope_attendees_read, scope_attendees_write;
 
 -- The database does not know where the API is: its tokens say so. Null in a session without one.
 create function private.ticket_url(ticket_token text) returns text
@@ -16,7 +17,6 @@ begin
   return private.claims() ->> 'public_url' || private.ticket_path(ticket_token);
 end
 $$;
-grant execute on function private.ticket_path to scope_attendees_read, scope_attendees_write;
 grant execute on function private.ticket_url to scope_attendees_read, scope_attendees_write;
 
 -- Null where no ticket has the token: it never existed, was replaced by a reissue, or its holder was erased. The ticket code is there only

@@ -1,6 +1,6 @@
 -- What is told to whoever is offered a place.
 
--- To people whom the waiting list offers a place.
+-- To people whom the waiting list offers a place. Security definer: no role may write e-mails.
 create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$

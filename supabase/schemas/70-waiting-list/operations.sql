@@ -1,4 +1,5 @@
--- Operations on the waiting list, what it notifies of, and what the courier does for it. The rules are in 70-waiting-list/table.sql.
+-- Operations on the waiting list. The rules are in the triggers of 70-waiting-list/table.sql and offers.sql, so that they hold for Studio
+-- as well.
 
 create function api.list_waiting_list_entries(
   event_id uuid,

@@ -65,13 +65,6 @@ comment on column public.waiting_list_entries.metadata is 'The organiser''s own 
 comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.created_at is 'When the row was added.';
 comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('waiting_list_entries', 'name', '"Erased"', 'name'),
-  ('waiting_list_entries', 'email', '"erased@erased.invalid"', 'email'),
-  ('waiting_list_entries', 'company', 'null', 'company'),
-  ('waiting_list_entries', 'external_id', 'null', 'external_id'),
-  ('waiting_list_entries', 'metadata', '{}', 'metadata');
 
 create unique index waiting_list_entries_organisation_id_external_id_key on public.waiting_list_entries (organisation_id, external_id)
   where external_id is not null;
@@ -84,6 +77,14 @@ create index waiting_list_entries_ticket_type_id_status_idx on public.waiting_li
 create index waiting_list_entries_offer_expires_at_idx on public.waiting_list_entries (offer_expires_at) where status = 'offered';
 -- For api.purge.
 create index waiting_list_entries_updated_at_idx on public.waiting_list_entries (updated_at) where status in ('expired', 'cancelled');
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('waiting_list_entries', 'name', '"Erased"', 'name'),
+  ('waiting_list_entries', 'email', '"erased@erased.invalid"', 'email'),
+  ('waiting_list_entries', 'company', 'null', 'company'),
+  ('waiting_list_entries', 'external_id', 'null', 'external_id'),
+  ('waiting_list_entries', 'metadata', '{}', 'metadata');
 
 alter table public.attendees add constraint attendees_waiting_list_entry_id_fkey
   foreign key (waiting_list_entry_id) references public.waiting_list_entries (id);

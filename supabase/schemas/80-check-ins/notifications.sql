@@ -1,4 +1,4 @@
--- What is notified of check-ins.
+-- What is notified of check-ins. All security definer: no role may write the outbox.
 
 -- An attendee with the scan that is notified of. Security definer: it reads what the role that scans may not.
 create function private.arrival_json(attendee public.attendees, check_in public.check_ins) returns json

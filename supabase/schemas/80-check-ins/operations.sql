@@ -73,10 +73,10 @@ declare
   v_items json[];
 begin
   v_items := array(
-    select c.item
+    select private.check_in_json(c.check_in)
     from unnest(v_ids) i (id)
     cross join lateral (
-      select c.event_id, c.id, c.result, private.check_in_json(c) as item
+      select c.event_id, c.id, c.result, c as check_in
       from public.check_ins c
       where c.id = i.id offset 0
     ) c

@@ -1,5 +1,5 @@
--- Check-in points: gates, days and workshops of an event, each of which admits a ticket by a rule of its own. What the rule means for
--- a scan is in 80-check-ins/table.sql.
+-- Check-in points, and the operations on them: gates, days and workshops of an event, each of which admits a ticket by a rule of its own.
+-- What the rule means for a scan is in 80-check-ins/table.sql.
 
 create type public.check_in_admission as enum ('once', 'once_per_day', 're_entry');
 create type public.check_in_point_status as enum ('active', 'archived');
@@ -80,6 +80,7 @@ begin
   return new;
 end
 $$;
+
 -- Acceptances are unique by a key that the admission determines. Scans hold the point `for key share` while they are judged.
 -- Security definer, as the guard.
 create function private.tg_check_in_points__assert_unused() returns trigger

@@ -1,4 +1,4 @@
--- Who is expected at the door, and who came when, for Studio.
+-- Who is expected at the door, and who came when, for organisers. With the rights of whoever reads them: see 20-events/studio.sql.
 
 create view public.door_list with (security_invoker = true) as
 select
@@ -55,9 +55,6 @@ create trigger arrivals_100_read_only instead of insert or update or delete on p
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.door_list from anon, authenticated, service_role;
-
 revoke all on public.arrivals from anon, authenticated, service_role;
-
 grant select on public.door_list to authenticated;
-
 grant select on public.arrivals to authenticated;

@@ -64,7 +64,6 @@ comment on column public.check_ins.code is 'The text that was scanned, even if n
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
-
 comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
 comment on column public.check_ins.direction is 'entry or exit.';
 comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';

@@ -49,9 +49,6 @@ comment on column public.webhook_deliveries.updated_at is 'When the row was last
 comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('webhook_deliveries', 'last_response_body', 'null', null);
 
 -- For private.page_of_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.
@@ -70,6 +67,10 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
   on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('webhook_deliveries', 'last_response_body', 'null', null);
 
 -- Nothing is sent to a disabled endpoint, nor of a type that it no longer subscribes to.
 create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void

@@ -93,10 +93,10 @@ begin
     v_before, v_size + 1
   );
   v_items := array(
-    select d.item
+    select private.webhook_delivery_json(d.delivery)
     from unnest(v_ids) i (id)
     cross join lateral (
-      select d.id, d.status, d.type, d.webhook_endpoint_id, private.webhook_delivery_json(d) as item
+      select d.id, d.status, d.type, d.webhook_endpoint_id, d as delivery
       from public.webhook_deliveries d
       where d.id = i.id offset 0
     ) d

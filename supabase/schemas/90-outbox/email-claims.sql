@@ -1,4 +1,4 @@
--- The courier's side of e-mails, of every kind, as 90-outbox/claims.sql for webhooks: claim, settle, and record later reports.
+-- The courier's side of e-mails, of every kind, as 90-outbox/webhook-claims.sql for webhooks: claim, settle, and record later reports.
 
 -- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are. Only
 -- one index has the order that is asked for.
@@ -38,9 +38,9 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
-    or exists (select from public.orders o where o.id = email.order_id and o.email = 'erased@erased.invalid')
+    or exists (select from public.orders o where o.id = email.order_id and o.email = private.erased_fields() ->> 'email')
     or exists (
-      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = 'erased@erased.invalid'
+      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = private.erased_fields() ->> 'email'
     );
 end
 $$;
@@ -143,7 +143,7 @@ $$;
 -- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One
 -- courier claims at a time: two would not count each other's claims. No backlog is read: of each organisation at most "limit"
 -- rows, and as many of a mailing.
--- Security definer, as 90-outbox/claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
+-- Security definer, as 90-outbox/webhook-claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan

@@ -68,10 +68,6 @@ comment on column public.emails.last_attempt_at is 'When it was last tried.';
 comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('emails', 'sent_to', 'null', null),
-  ('emails', 'last_error', 'null', null);
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
 create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
@@ -87,6 +83,11 @@ create index emails_organisation_id_idx on public.emails (organisation_id);
 create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
 create index emails_created_at_idx on public.emails (created_at);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('emails', 'sent_to', 'null', null),
+  ('emails', 'last_error', 'null', null);
 
 create trigger emails_900_updated_at before update on public.emails
   for each row execute function private.tg__set_updated_at();

@@ -195,6 +195,8 @@ begin
   return new;
 end
 $$;
+create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
+  for each row execute function private.tg__fill_organisation();
 create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
   for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
@@ -273,6 +275,3 @@ begin
 end
 $$;
 grant execute on function private.webhook_endpoint_json to scope_events_write;
-
-create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
-  for each row execute function private.tg__fill_organisation();

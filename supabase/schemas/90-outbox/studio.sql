@@ -1,4 +1,4 @@
--- Webhook endpoints that fail, for Studio.
+-- Webhook endpoints that fail, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
@@ -27,5 +27,4 @@ create trigger failing_webhook_endpoints_100_read_only instead of insert or upda
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
-
 grant select on public.failing_webhook_endpoints to authenticated;

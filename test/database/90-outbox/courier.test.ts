@@ -210,7 +210,9 @@ describe('a settlement', () => {
   test('of 200, 204 or 299 is delivered', async () => {
     const statuses = [200, 204, 299]
     await withCourier(statuses.length, async (courier) => {
-      for (const [i, pending] of (await courier.claim()).entries()) {
+      const claimed = await courier.claim()
+      expect(claimed).toHaveLength(3)
+      for (const [i, pending] of claimed.entries()) {
         await courier.settle(pending, { status: statuses[i], body: 'OK' })
         expect(await deliveryOf(courier, pending.id)).toEqual({
           status: 'delivered',
@@ -256,7 +258,9 @@ describe('a settlement', () => {
   test('of 302, 404 or no answer at all is such a failure', async () => {
     const failures = [{ status: 302 }, { status: 404 }, { error: 'Connection refused.' }]
     await withCourier(failures.length, async (courier) => {
-      for (const [i, pending] of (await courier.claim()).entries()) {
+      const claimed = await courier.claim()
+      expect(claimed).toHaveLength(3)
+      for (const [i, pending] of claimed.entries()) {
         await courier.settle(pending, failures[i] ?? {})
         const { status, attempts, wait } = await deliveryOf(courier, pending.id)
         expect([status, attempts]).toEqual(['pending', 1])
@@ -280,7 +284,9 @@ describe('a settlement', () => {
       [9_999_999, 86_400],
     ] as const
     await withCourier(asked.length, async (courier) => {
-      for (const [i, pending] of (await courier.claim()).entries()) {
+      const claimed = await courier.claim()
+      expect(claimed).toHaveLength(3)
+      for (const [i, pending] of claimed.entries()) {
         const [retryAfter, atLeast] = asked[i] ?? [0, 0]
         await courier.settle(pending, { status: 429, retryAfter })
         const { wait } = await deliveryOf(courier, pending.id)

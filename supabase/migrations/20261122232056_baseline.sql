@@ -6,8 +6,9 @@ set local statement_timeout = '60s';
 
 -- schemas/00-ground/roles.sql
 
--- One database role for each scope of API keys, and one for the courier. The gateway calls the database as the one role that an operation declares, so what a
--- key may do is written in grants and policies, never in the gateway.
+-- Roles, and the schemas that they may use. One role for each scope of API keys, one for what any key may do, one for the gateway before
+-- it knows the key, and one for the courier. The gateway calls the database as the one role that an operation declares, so what a key may
+-- do is written in grants and policies, never in the gateway.
 -- Roles are shared by all databases of a cluster, so each is created only where it is missing.
 
 do $$
@@ -75,6 +76,13 @@ begin
 end
 $$;
 
+-- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
+-- has a million rows.
+alter role authenticator set enable_seqscan = off;
+-- Rows are read by key, so no plan gets better by knowing the values; without this each connection plans each statement five times, and
+-- some at every call.
+alter role authenticator set plan_cache_mode = force_generic_plan;
+
 -- schemas/00-ground/claims.sql
 
 -- The caller of a request, read from the claims of its verified token.
@@ -121,7 +129,7 @@ grant execute on function private.current_source to api_key, authenticated;
 
 -- schemas/00-ground/values.sql
 
--- Generators, formats and validity of values: ids, codes, times, e-mail addresses and metadata. Reads no table.
+-- Generators, formats and validity of values: ids, codes, times, e-mail and web addresses, money and metadata. Reads no table.
 
 -- UUID version 7 (RFC 9562): 48 bits of milliseconds, 12 bits of sub-millisecond precision (its method 3), then random bits.
 -- Ids sort by creation, also within one registration; keyset pages rely on it. PostgreSQL has its own from version 18 on.
@@ -558,8 +566,9 @@ end
 $$;
 grant execute on function private.after_start_cursor to scope_events_read;
 
--- A list operation builds items until it has one more than fits the page, in number or in bytes; the surplus item shows that
--- there is more. Answers are json, not jsonb, throughout: the fields keep the order in which they are written.
+-- A list operation builds one item more than the page has; where items are large (events, orders, attendees, notifications), it stops
+-- at the first that is too much in bytes. The surplus item shows that there is more. Answers are json, not jsonb, throughout: the fields
+-- keep the order in which they are written.
 --
 -- Whoever does not continue after the id of the last item gives the cursor of each item.
 create function private.page(items json[], size integer, cursors text[] default null) returns json
@@ -848,8 +857,8 @@ $$;
 -- schemas/00-ground/personal-data.sql
 
 -- Personal data: each column that holds something of a person is declared here, by the file of its table, with what stands in its place
--- once the person is erased. Erasure, the purge and the audit trail read the declarations; test/database/personal-data.test.ts asks for a
--- decision about every column of a table of people.
+-- once the person is erased. Erasure and the purge read the declarations, for what the audit trail holds as well.
+-- test/database/60-attendees/personal-data.test.ts asks for a decision about every column of a table of people.
 
 create table private.personal_columns (
   table_name name not null,
@@ -1483,12 +1492,6 @@ comment on function private.check_request is 'PostgREST pre-request: refuses a r
 grant execute on function private.check_request to gateway, api_key, courier, authenticated, service_role;
 
 alter role authenticator set pgrst.db_pre_request = 'private.check_request';
--- Plans are cached for the life of a connection. One that reads the whole of a table while it is small would still do so when it
--- has a million rows.
-alter role authenticator set enable_seqscan = off;
--- Rows are read by key, so no plan gets better by knowing the values; without this each connection plans each statement five times, and
--- some at every call.
-alter role authenticator set plan_cache_mode = force_generic_plan;
 
 create function api.get_api_key() returns json
 language plpgsql stable set search_path = ''
@@ -1720,6 +1723,22 @@ begin
 end
 $$;
 
+-- Checked for a new order, and for each place that is taken.
+create function private.assert_takes_registrations(event public.events) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if event.status <> 'published' then
+    perform private.refuse(
+      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
+      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
+    );
+  elsif event.ends_at <= now() then
+    perform private.refuse_ended('event_id', event.ends_at);
+  end if;
+end
+$$;
+
 -- The slug of a name, with six random characters appended where another event has it.
 create function private.free_event_slug(organisation_id uuid, name text) returns text
 language plpgsql volatile security definer set search_path = ''
@@ -1854,6 +1873,7 @@ begin
   return new;
 end
 $$;
+
 -- Deletes a draft with all that was set up for it. The row is locked, and a draft takes nobody, so no order is being made meanwhile.
 -- Security definer: whoever deletes an event may not read orders, nor delete what belongs to it.
 create function private.tg_events__delete() returns trigger
@@ -1886,7 +1906,7 @@ begin
   -- People who wait are taken off the list first, as anybody is.
   update public.waiting_list_entries w set status = 'cancelled' where w.event_id = old.id and w.status in ('waiting', 'offered');
   -- The audit trail forgets them, as when an entry is purged.
-  update public.audit_entries e set changes = e.changes - '{name,email,company,external_id,metadata}'::text[]
+  update public.audit_entries e set changes = e.changes - array(select jsonb_object_keys(private.erased_fields()))
   from public.waiting_list_entries w
   where w.event_id = old.id and e.object_id = w.id and e.changes is not null;
   delete from public.waiting_list_entries w where w.event_id = old.id;
@@ -1896,6 +1916,9 @@ begin
   return old;
 end
 $$;
+
+create trigger events_050_fill_organisation before insert on public.events
+  for each row execute function private.tg__fill_organisation();
 create trigger events_050_fixed before update of organisation_id on public.events
   for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger events_050_derived_insert before insert on public.events
@@ -2039,9 +2062,6 @@ begin
 end
 $$;
 grant execute on function private.event_json to scope_events_read, scope_events_write;
-
-create trigger events_050_fill_organisation before insert on public.events
-  for each row execute function private.tg__fill_organisation();
 
 -- schemas/20-events/locks.sql
 
@@ -2773,13 +2793,6 @@ comment on column public.orders.payment_remind_at is 'When the buyer is to be re
 comment on column public.orders.payment_reminded_at is 'When the buyer was reminded of payment_due_at. Kept by Usher.';
 comment on column public.orders.payment_check_at is 'When the courier next looks at the deadline: to remind, then to cancel. Kept by Usher.';
 comment on column public.orders.promo_code is 'The code that the buyer gave; case does not matter. Needs a payment method.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('orders', 'name', '"Erased"', 'name'),
-  ('orders', 'email', '"erased@erased.invalid"', 'email'),
-  ('orders', 'company', 'null', 'company'),
-  ('orders', 'external_id', 'null', 'external_id'),
-  ('orders', 'metadata', '{}', 'metadata');
 
 create unique index orders_organisation_id_external_id_key on public.orders (organisation_id, external_id)
   where external_id is not null;
@@ -2789,6 +2802,14 @@ create index orders_organisation_id_states_idx on public.orders (organisation_id
 create index orders_event_id_states_idx on public.orders (event_id, status, payment_status, id);
 create index orders_organisation_id_email_lower_idx on public.orders (organisation_id, email_lower, id);
 create index orders_organisation_id_updated_at_idx on public.orders (organisation_id, updated_at, id);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('orders', 'name', '"Erased"', 'name'),
+  ('orders', 'email', '"erased@erased.invalid"', 'email'),
+  ('orders', 'company', 'null', 'company'),
+  ('orders', 'external_id', 'null', 'external_id'),
+  ('orders', 'metadata', '{}', 'metadata');
 
 -- Whether nothing is due. An order that is to be paid completes only once it has tickets.
 -- The generated column total has no value yet in a BEFORE trigger, hence the difference.
@@ -3080,6 +3101,7 @@ grant execute on function private.order_json to scope_attendees_write, scope_ord
 -- (60-attendees/totals.sql) and holds a place (60-attendees/places.sql).
 
 create type public.attendee_status as enum ('active', 'awaiting_payment', 'cancelled');
+-- Of the ticket e-mail of an attendee, and of each row of emails.
 create type public.email_status as enum (
   'not_requested', 'waiting', 'queued', 'sent', 'delivered', 'bounced', 'failed', 'cancelled'
 );
@@ -3165,14 +3187,6 @@ comment on column public.attendees.discount is 'Discount of the promo code on th
 comment on column public.attendees.search_text is 'What searches look at, kept by Usher: what the door may see, a tab, the rest of the attendee, and on a second line the contact of the order where it differs.';
 comment on column public.attendees.erased_at is 'When what identified the person was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.checked_in_at is 'Time of the accepted check-in. Derived from check_ins, not edited.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('attendees', 'name', '"Erased"', 'name'),
-  ('attendees', 'email', '"erased@erased.invalid"', 'email'),
-  ('attendees', 'company', 'null', 'company'),
-  ('attendees', 'external_id', 'null', 'external_id'),
-  ('attendees', 'metadata', '{}', 'metadata'),
-  ('attendees', 'ticket_email_last_error', 'null', null);
 
 create unique index attendees_organisation_id_external_id_key on public.attendees (organisation_id, external_id)
   where external_id is not null;
@@ -3191,6 +3205,15 @@ create index attendees_organisation_id_updated_at_idx on public.attendees (organ
 -- delayed by some fifty entries.
 create index attendees_search_text_idx on public.attendees
   using gin (uuid_hash(organisation_id), search_text extensions.gin_trgm_ops) with (gin_pending_list_limit = 1024);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('attendees', 'name', '"Erased"', 'name'),
+  ('attendees', 'email', '"erased@erased.invalid"', 'email'),
+  ('attendees', 'company', 'null', 'company'),
+  ('attendees', 'external_id', 'null', 'external_id'),
+  ('attendees', 'metadata', '{}', 'metadata'),
+  ('attendees', 'ticket_email_last_error', 'null', null);
 
 -- Check-in accepts active tickets only, so a QR code or an e-mail of any other ticket is refused.
 create function private.refuse_inactive_ticket(status public.attendee_status) returns void
@@ -3777,7 +3800,6 @@ end
 $$;
 create trigger refunds_100_guard before insert on public.refunds
   for each row execute function private.tg_refunds__guard();
-
 create trigger refunds_300_refunded_at before insert on public.refunds
   for each row when (new.refunded_at > now() + interval '1 day')
   execute function private.tg__refuse_value(
@@ -3891,8 +3913,8 @@ grant execute on function private.order_refunds_json to scope_orders_read, scope
 
 -- schemas/80-check-ins/points.sql
 
--- Check-in points: gates, days and workshops of an event, each of which admits a ticket by a rule of its own. What the rule means for
--- a scan is in 80-check-ins/table.sql.
+-- Check-in points, and the operations on them: gates, days and workshops of an event, each of which admits a ticket by a rule of its own.
+-- What the rule means for a scan is in 80-check-ins/table.sql.
 
 create type public.check_in_admission as enum ('once', 'once_per_day', 're_entry');
 create type public.check_in_point_status as enum ('active', 'archived');
@@ -3973,6 +3995,7 @@ begin
   return new;
 end
 $$;
+
 -- Acceptances are unique by a key that the admission determines. Scans hold the point `for key share` while they are judged.
 -- Security definer, as the guard.
 create function private.tg_check_in_points__assert_unused() returns trigger
@@ -4290,7 +4313,6 @@ comment on column public.check_ins.code is 'The text that was scanned, even if n
 comment on column public.check_ins.attendee_id is 'Whose ticket it is. Empty where no ticket has the code, or no attendee the id that was named.';
 comment on column public.check_ins.scan_id is 'Identifier given by an offline scanner, so that a scan sent twice counts once.';
 comment on column public.check_ins.reason is 'Why it was rejected. Empty when accepted.';
-
 comment on column public.check_ins.check_in_point_id is 'The check-in point where it was scanned. Empty: the event as such.';
 comment on column public.check_ins.direction is 'entry or exit.';
 comment on column public.check_ins.admitted is 'What an offline scanner said: whether it let the person in.';
@@ -4819,6 +4841,8 @@ begin
   return new;
 end
 $$;
+create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
+  for each row execute function private.tg__fill_organisation();
 create trigger webhook_endpoints_050_fixed before update of organisation_id on public.webhook_endpoints
   for each row execute function private.tg__assert_unchanged('organisation_id');
 create trigger webhook_endpoints_050_derived before update of version, created_at, updated_at on public.webhook_endpoints
@@ -4897,9 +4921,6 @@ begin
 end
 $$;
 grant execute on function private.webhook_endpoint_json to scope_events_write;
-
-create trigger webhook_endpoints_050_fill_organisation before insert on public.webhook_endpoints
-  for each row execute function private.tg__fill_organisation();
 
 -- schemas/90-outbox/notifications.sql
 
@@ -5496,9 +5517,6 @@ comment on column public.webhook_deliveries.updated_at is 'When the row was last
 comment on column public.webhook_deliveries.claim is 'Identifies the claim under which it is being sent; a result under another claim is ignored.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.last_response_body is 'The first 1024 characters of the response.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('webhook_deliveries', 'last_response_body', 'null', null);
 
 -- For private.page_of_webhook_deliveries. The type before the status: with the endpoint and the status alone, the claim of what is
 -- pending would at times be planned with it.
@@ -5517,6 +5535,10 @@ create index webhook_deliveries_webhook_endpoint_id_claimed_idx
   on public.webhook_deliveries (webhook_endpoint_id) where claimed_until is not null;
 -- For api.purge.
 create index webhook_deliveries_created_at_idx on public.webhook_deliveries (created_at);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('webhook_deliveries', 'last_response_body', 'null', null);
 
 -- Nothing is sent to a disabled endpoint, nor of a type that it no longer subscribes to.
 create function private.assert_sendable(webhook_endpoint_id uuid, type public.notification_type) returns void
@@ -5811,10 +5833,6 @@ comment on column public.emails.last_attempt_at is 'When it was last tried.';
 comment on column public.emails.sent_to is 'The address that it went to, as of when it was claimed.';
 comment on column public.emails.sent_code is 'Of a ticket: the code when it was claimed: if the code changed while the e-mail was in flight, another one follows.';
 comment on column public.emails.message_id is 'Its identifier at the mail service.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('emails', 'sent_to', 'null', null),
-  ('emails', 'last_error', 'null', null);
 
 -- No index on next_attempt_at alone: see webhook_deliveries.
 create index emails_organisation_id_next_attempt_at_idx on public.emails (organisation_id, is_mailing, next_attempt_at)
@@ -5830,6 +5848,11 @@ create index emails_organisation_id_idx on public.emails (organisation_id);
 create index emails_message_id_idx on public.emails (message_id) where message_id is not null;
 -- For api.purge.
 create index emails_created_at_idx on public.emails (created_at);
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('emails', 'sent_to', 'null', null),
+  ('emails', 'last_error', 'null', null);
 
 create trigger emails_900_updated_at before update on public.emails
   for each row execute function private.tg__set_updated_at();
@@ -5957,13 +5980,6 @@ comment on column public.waiting_list_entries.metadata is 'The organiser''s own 
 comment on column public.waiting_list_entries.version is 'Number of edits. Kept by Usher.';
 comment on column public.waiting_list_entries.created_at is 'When the row was added.';
 comment on column public.waiting_list_entries.updated_at is 'When the row was last changed. Kept by Usher.';
-insert into private.personal_columns (table_name, column_name, erased_as, field)
-values
-  ('waiting_list_entries', 'name', '"Erased"', 'name'),
-  ('waiting_list_entries', 'email', '"erased@erased.invalid"', 'email'),
-  ('waiting_list_entries', 'company', 'null', 'company'),
-  ('waiting_list_entries', 'external_id', 'null', 'external_id'),
-  ('waiting_list_entries', 'metadata', '{}', 'metadata');
 
 create unique index waiting_list_entries_organisation_id_external_id_key on public.waiting_list_entries (organisation_id, external_id)
   where external_id is not null;
@@ -5976,6 +5992,14 @@ create index waiting_list_entries_ticket_type_id_status_idx on public.waiting_li
 create index waiting_list_entries_offer_expires_at_idx on public.waiting_list_entries (offer_expires_at) where status = 'offered';
 -- For api.purge.
 create index waiting_list_entries_updated_at_idx on public.waiting_list_entries (updated_at) where status in ('expired', 'cancelled');
+
+insert into private.personal_columns (table_name, column_name, erased_as, field)
+values
+  ('waiting_list_entries', 'name', '"Erased"', 'name'),
+  ('waiting_list_entries', 'email', '"erased@erased.invalid"', 'email'),
+  ('waiting_list_entries', 'company', 'null', 'company'),
+  ('waiting_list_entries', 'external_id', 'null', 'external_id'),
+  ('waiting_list_entries', 'metadata', '{}', 'metadata');
 
 alter table public.attendees add constraint attendees_waiting_list_entry_id_fkey
   foreign key (waiting_list_entry_id) references public.waiting_list_entries (id);
@@ -6870,8 +6894,8 @@ create trigger attendees_400_add_up_update after update on public.attendees
 -- schemas/60-attendees/places.sql
 
 -- Places: an attendee who is not cancelled holds one place of the ticket type and of the event, and so does an offer of the waiting
--- list. Triggers on attendees count them, wherever a row is changed, and never exceed the limits. The locks of an event, under which
--- this holds, are here, too.
+-- list. Triggers on attendees count them, wherever a row is changed, and never exceed the limits. The locks of the event, under which
+-- this holds, are in 20-events/locks.sql; the counters in 30-ticket-types/places.sql.
 
 create type private.place_move as (event_id uuid, ticket_type_id uuid, places integer, held integer);
 
@@ -7273,7 +7297,7 @@ grant execute on function api.enforce_payment_deadlines to courier;
 
 -- schemas/20-events/notifications.sql
 
--- What is notified of an event: what happened to it, and that it is full.
+-- What is notified of an event: what happened to it, and that it is full. All security definer: no role may write the outbox.
 
 -- The event itself has become full: sold out are all of its ticket types on sale that had places left. The caller has the lock under
 -- which the places of an event are counted, so this costs registrations nothing more.
@@ -7336,7 +7360,7 @@ create trigger events_600_notify after update on public.events
 
 -- schemas/30-ticket-types/notifications.sql
 
--- What is notified of a ticket type: that it is sold out.
+-- What is notified of a ticket type: that it is sold out. Security definer: no role may write the outbox.
 
 -- No place of a ticket type is left where there was one: the last was taken, or held for an offer of the waiting list, or the quantity
 -- lowered to what is taken. Where its event was full before, that was said then.
@@ -7366,7 +7390,7 @@ create trigger ticket_types_600_notify_sold_out after update of quantity, quanti
 
 -- schemas/50-orders/notifications.sql
 
--- What is notified of orders, their payments, and the corrections of these.
+-- What is notified of orders, their payments, and the corrections of these. All security definer: no role may write the outbox.
 
 -- Orders notify at the end of the transaction: only then are their attendees and payments complete. Triggers on statements cannot be
 -- deferred, so a statement that creates, completes or cancels orders leaves a row here, whose deferred trigger notifies of all of
@@ -7631,7 +7655,7 @@ create constraint trigger waiting_list_entries_600_notify_accepted after update 
 
 -- schemas/80-check-ins/notifications.sql
 
--- What is notified of check-ins.
+-- What is notified of check-ins. All security definer: no role may write the outbox.
 
 -- An attendee with the scan that is notified of. Security definer: it reads what the role that scans may not.
 create function private.arrival_json(attendee public.attendees, check_in public.check_ins) returns json
@@ -7688,7 +7712,7 @@ create trigger check_ins_600_notify_undo after update on public.check_ins
 
 -- schemas/20-events/emails.sql
 
--- What guests are told of a change of their event, when, and by whom.
+-- What guests are told of a change of their event, when, and by whom. What queues them is security definer: no role may write e-mails.
 
 -- What attendees are told of an event, and told again when it changes.
 create function private.announced(event public.events) returns jsonb
@@ -7832,7 +7856,7 @@ grant execute on function public.notify_attendees to authenticated;
 
 -- schemas/50-orders/emails.sql
 
--- What the buyer is told: that the order was placed, paid, or has expired.
+-- What the buyer is told: that the order was placed, paid, or has expired. What queues them is security definer: no role may write e-mails.
 
 -- To the buyers of orders.
 create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
@@ -7886,6 +7910,18 @@ $$;
 create trigger payments_500_confirm after insert on public.payments
   for each row execute function private.tg_payments__confirm();
 
+create function private.tg_orders__tell_of_expiry() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.queue_order_emails('order_expired', array[new.id]);
+  return null;
+end
+$$;
+create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
+  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
+  execute function private.tg_orders__tell_of_expiry();
+
 -- What an order is for, a line for each ticket type and price.
 create function private.order_lines_json(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -7906,18 +7942,6 @@ begin
   );
 end
 $$;
-
-create function private.tg_orders__tell_of_expiry() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  perform private.queue_order_emails('order_expired', array[new.id]);
-  return null;
-end
-$$;
-create trigger orders_500_tell_of_expiry after update of cancellation_reason on public.orders
-  for each row when (new.cancellation_reason = 'expired' and old.status = 'pending')
-  execute function private.tg_orders__tell_of_expiry();
 
 -- schemas/60-attendees/emails.sql
 
@@ -8006,7 +8030,7 @@ grant execute on function private.notify_of_cancelled_tickets to scope_orders_wr
 
 -- What is told to whoever is offered a place.
 
--- To people whom the waiting list offers a place.
+-- To people whom the waiting list offers a place. Security definer: no role may write e-mails.
 create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -8058,7 +8082,7 @@ select private.audit_changes('public.promo_codes', 'promo_code');
 
 -- schemas/50-orders/audit.sql
 
--- What the audit trail keeps of orders and money. A registration is one entry, of its order.
+-- What the audit trail keeps of orders and money.
 
 -- A registration is one entry, of its order: the attendees of a new order belong to it.
 create function private.tg_orders__audit_insert() returns trigger
@@ -8075,7 +8099,6 @@ begin
   return null;
 end
 $$;
-
 create trigger orders_700_audit_insert after insert on public.orders
   referencing new table as new_rows for each statement execute function private.tg_orders__audit_insert();
 select private.audit_changes('public.orders', 'order', events => '{update,delete}');
@@ -8317,8 +8340,8 @@ grant execute on function api.get_logo to courier, gateway;
 
 -- schemas/10-organisations/workspace.sql
 
--- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. And what is not
--- granted as a column: ticket codes. All security definer, because they write what members may not, and check the role themselves.
+-- The workspace settings, for an owner who is signed in and for the SQL editor: organisations, members and API keys. All security
+-- definer, because they write what members may not, and check the role themselves.
 
 -- The organisation that a caller means: the one named, or the only one there is. Refuses one in which they have none of the roles.
 -- In the SQL editor every organisation may be meant.
@@ -8561,8 +8584,8 @@ end
 $$;
 grant execute on function private.event_matches to scope_events_read;
 
--- Ids of the events of a page, newest first: see 00-ground/pages.sql. Dates, phase and search have no index: they are compared from the newest on
--- until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
+-- Ids of the events of a page, newest first: see 00-ground/pages.sql. Dates, phase and search have no index: they are compared from the
+-- newest on until the page is full, and an organisation has hundreds of events, not hundreds of thousands.
 create function private.page_of_events(
   status public.event_status,
   starts_after timestamptz,
@@ -9050,7 +9073,8 @@ grant execute on function api.delete_event to scope_events_write;
 
 -- schemas/20-events/studio.sql
 
--- The sales of each event, for Studio.
+-- The sales of each event: a view for organisers in Studio, and for members over the Data API. As all such views it runs with the rights of
+-- whoever reads it, so each person sees the rows of their own organisations, and shows no ticket code.
 
 create view public.event_sales with (security_invoker = true) as
 select
@@ -9079,7 +9103,6 @@ create trigger event_sales_100_read_only instead of insert or update or delete o
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.event_sales from anon, authenticated, service_role;
-
 grant select on public.event_sales to authenticated;
 
 -- schemas/20-events/summary.sql
@@ -10099,7 +10122,7 @@ grant execute on function api.update_order to scope_orders_write;
 
 -- schemas/50-orders/studio.sql
 
--- Orders that are not paid, for Studio.
+-- Orders that are not paid, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.unpaid_orders with (security_invoker = true) as
 select
@@ -10128,7 +10151,6 @@ create trigger unpaid_orders_100_read_only instead of insert or update or delete
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.unpaid_orders from anon, authenticated, service_role;
-
 grant select on public.unpaid_orders to authenticated;
 
 -- schemas/60-attendees/erasure.sql
@@ -10583,7 +10605,7 @@ $$;
 grant execute on function private.lock_guests to scope_attendees_write;
 
 -- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
--- attendees, before any ticket type: see 60-attendees/places.sql. Security definer: a key with attendees:write has no right to orders.
+-- attendees, before any ticket type: see 20-events/locks.sql. Security definer: a key with attendees:write has no right to orders.
 create function private.lock_attendees_of_import(event_id uuid, guests jsonb) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -10604,6 +10626,26 @@ begin
 end
 $$;
 grant execute on function private.lock_attendees_of_import to scope_attendees_write;
+
+-- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
+create function private.refused_guest(answer json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_detail json := answer #>> '{error,details}';
+  v_param text := v_detail ->> 'param';
+begin
+  return json_build_object('result', 'refused', 'error', json_build_object(
+    'code', v_detail -> 'code',
+    'message', answer #> '{error,message}',
+    -- The guest was sent as a group of one.
+    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
+    'details', v_detail -> 'details',
+    'hint', nullif(answer #>> '{error,hint}', '')
+  ));
+end
+$$;
+grant execute on function private.refused_guest to scope_attendees_write;
 
 -- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
 -- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
@@ -10738,7 +10780,7 @@ begin
     perform private.refuse_not_found('event_id');
   end if;
 
-  -- Locks in the order of 60-attendees/places.sql.
+  -- Locks in the order of 20-events/locks.sql.
   perform private.limit_lock_waits();
   perform private.lock_guests(v_organisation_id, event_id, attendees);
   -- Whoever waited long does one part, and makes way.
@@ -10801,26 +10843,6 @@ $$;
 comment on function api.import_attendees is
   'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.import_attendees to scope_attendees_write;
-
--- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
-create function private.refused_guest(answer json) returns json
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_detail json := answer #>> '{error,details}';
-  v_param text := v_detail ->> 'param';
-begin
-  return json_build_object('result', 'refused', 'error', json_build_object(
-    'code', v_detail -> 'code',
-    'message', answer #> '{error,message}',
-    -- The guest was sent as a group of one.
-    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
-    'details', v_detail -> 'details',
-    'hint', nullif(answer #>> '{error,hint}', '')
-  ));
-end
-$$;
-grant execute on function private.refused_guest to scope_attendees_write;
 
 -- schemas/60-attendees/operations.sql
 
@@ -11267,22 +11289,6 @@ grant execute on function api.resend_ticket to scope_attendees_write;
 -- The rules (event published, places left, sale open, promo code valid) are in the triggers of orders and attendees, so that a
 -- row added in Studio meets the same ones.
 
--- Checked for a new order, and for each place that is taken.
-create function private.assert_takes_registrations(event public.events) returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  if event.status <> 'published' then
-    perform private.refuse(
-      409, 'event_not_published', 'People can be registered only while the event is published.', 'event_id',
-      jsonb_build_object('status', event.status), 'Publish the event first; a cancelled or completed event stays closed.'
-    );
-  elsif event.ends_at <= now() then
-    perform private.refuse_ended('event_id', event.ends_at);
-  end if;
-end
-$$;
-
 -- The external_ids that a registration gives to its order and its guests, with the key of the lock of each.
 create function private.external_ids_of(organisation_id uuid, order_external_id text, guests jsonb)
 returns table (kind text, external_id text, lock_key integer)
@@ -11655,9 +11661,11 @@ grant execute on function private.register_attendee_calls to scope_attendees_wri
 
 -- schemas/60-attendees/studio.sql
 
--- Tickets that did not arrive, and the codes of tickets, for Studio.
+-- The codes of tickets, and tickets that did not arrive, for organisers. The view has the rights of whoever reads it: see
+-- 20-events/studio.sql.
 
--- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them.
+-- Ticket codes admit their holders, so no column of them is granted to members: viewers must not see them. Security definer: it reads what
+-- members may not, and checks the role itself.
 create function public.ticket_codes(event_id uuid)
 returns table (
   attendee_id uuid, name text, company text, ticket_type text, status public.attendee_status, checked_in_at timestamptz, ticket_code text,
@@ -11706,7 +11714,6 @@ create trigger undelivered_tickets_100_read_only instead of insert or update or 
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.undelivered_tickets from anon, authenticated, service_role;
-
 grant select on public.undelivered_tickets to authenticated;
 
 -- schemas/60-attendees/ticket-page.sql
@@ -11720,6 +11727,7 @@ begin
   return '/t/' || ticket_token;
 end
 $$;
+grant execute on function private.ticket_path to scope_attendees_read, scope_attendees_write;
 
 -- The database does not know where the API is: its tokens say so. Null in a session without one.
 create function private.ticket_url(ticket_token text) returns text
@@ -11729,7 +11737,6 @@ begin
   return private.claims() ->> 'public_url' || private.ticket_path(ticket_token);
 end
 $$;
-grant execute on function private.ticket_path to scope_attendees_read, scope_attendees_write;
 grant execute on function private.ticket_url to scope_attendees_read, scope_attendees_write;
 
 -- Null where no ticket has the token: it never existed, was replaced by a reissue, or its holder was erased. The ticket code is there only
@@ -11800,7 +11807,8 @@ $$;
 
 -- schemas/70-waiting-list/operations.sql
 
--- Operations on the waiting list, what it notifies of, and what the courier does for it. The rules are in 70-waiting-list/table.sql.
+-- Operations on the waiting list. The rules are in the triggers of 70-waiting-list/table.sql and offers.sql, so that they hold for Studio
+-- as well.
 
 create function api.list_waiting_list_entries(
   event_id uuid,
@@ -12345,10 +12353,10 @@ declare
   v_items json[];
 begin
   v_items := array(
-    select c.item
+    select private.check_in_json(c.check_in)
     from unnest(v_ids) i (id)
     cross join lateral (
-      select c.event_id, c.id, c.result, private.check_in_json(c) as item
+      select c.event_id, c.id, c.result, c as check_in
       from public.check_ins c
       where c.id = i.id offset 0
     ) c
@@ -12827,7 +12835,7 @@ $$;
 
 -- schemas/80-check-ins/studio.sql
 
--- Who is expected at the door, and who came when, for Studio.
+-- Who is expected at the door, and who came when, for organisers. With the rights of whoever reads them: see 20-events/studio.sql.
 
 create view public.door_list with (security_invoker = true) as
 select
@@ -12884,14 +12892,11 @@ create trigger arrivals_100_read_only instead of insert or update or delete on p
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.door_list from anon, authenticated, service_role;
-
 revoke all on public.arrivals from anon, authenticated, service_role;
-
 grant select on public.door_list to authenticated;
-
 grant select on public.arrivals to authenticated;
 
--- schemas/90-outbox/claims.sql
+-- schemas/90-outbox/webhook-claims.sql
 
 -- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
 -- courier claims the row, and a result under the old claim is ignored. When to retry is decided here. All security definer: the
@@ -13335,10 +13340,10 @@ begin
     v_before, v_size + 1
   );
   v_items := array(
-    select d.item
+    select private.webhook_delivery_json(d.delivery)
     from unnest(v_ids) i (id)
     cross join lateral (
-      select d.id, d.status, d.type, d.webhook_endpoint_id, private.webhook_delivery_json(d) as item
+      select d.id, d.status, d.type, d.webhook_endpoint_id, d as delivery
       from public.webhook_deliveries d
       where d.id = i.id offset 0
     ) d
@@ -13582,7 +13587,7 @@ grant execute on function api.outbox_depth to courier;
 
 -- schemas/90-outbox/email-claims.sql
 
--- The courier's side of e-mails, of every kind, as 90-outbox/claims.sql for webhooks: claim, settle, and record later reports.
+-- The courier's side of e-mails, of every kind, as 90-outbox/webhook-claims.sql for webhooks: claim, settle, and record later reports.
 
 -- Organisations with queued e-mails, by a loose index scan: one look-up each, however many e-mails there are. Only
 -- one index has the order that is asked for.
@@ -13622,9 +13627,9 @@ language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return exists (select from public.attendees a where a.id = email.attendee_id and a.erased_at is not null)
-    or exists (select from public.orders o where o.id = email.order_id and o.email = 'erased@erased.invalid')
+    or exists (select from public.orders o where o.id = email.order_id and o.email = private.erased_fields() ->> 'email')
     or exists (
-      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = 'erased@erased.invalid'
+      select from public.waiting_list_entries w where w.id = email.waiting_list_entry_id and w.email = private.erased_fields() ->> 'email'
     );
 end
 $$;
@@ -13727,7 +13732,7 @@ $$;
 -- the one served longest ago, and of each its oldest e-mail; a mailing waits for the others, so that a ticket does not. One
 -- courier claims at a time: two would not count each other's claims. No backlog is read: of each organisation at most "limit"
 -- rows, and as many of a mailing.
--- Security definer, as 90-outbox/claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
+-- Security definer, as 90-outbox/webhook-claims.sql. The plan uses the indexes whatever the statistics say: a mailing arrives between two of
 -- their updates, and reading and sorting what is estimated as few rows then takes minutes.
 create function api.claim_emails("limit" integer, lease_seconds integer default 600) returns json
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_custom_plan
@@ -14422,7 +14427,7 @@ $$;
 
 -- schemas/90-outbox/studio.sql
 
--- Webhook endpoints that fail, for Studio.
+-- Webhook endpoints that fail, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
@@ -14451,5 +14456,4 @@ create trigger failing_webhook_endpoints_100_read_only instead of insert or upda
   for each row execute function private.tg__refuse_write();
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
-
 grant select on public.failing_webhook_endpoints to authenticated;
