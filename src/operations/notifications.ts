@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import { AttendeeSchema } from './attendees.ts'
 import { directions } from './check-ins.ts'
+import { emailKinds } from './email-kinds.ts'
 import { EventSchema } from './events.ts'
 import { id, listOf, nextPage, one, oneOf, paging, timestamp, timestampInput } from './fields.ts'
 import type { Operation } from './operation.ts'
@@ -15,18 +16,6 @@ import { notificationTypes, unknownType, WebhookEndpointSchema } from './webhook
 const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
 const typeFilter = z.enum(notificationTypes, unknownType).optional().describe('Only this type.')
-
-const emailKinds = [
-  'ticket',
-  'order_confirmation',
-  'payment_received',
-  'payment_reminder',
-  'order_expired',
-  'event_changed',
-  'event_cancelled',
-  'ticket_cancelled',
-  'waiting_list_offer',
-] as const
 
 /** The data of email.bounced. */
 export const BouncedEmailSchema = z.strictObject({

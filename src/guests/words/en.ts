@@ -51,7 +51,8 @@ export const en = {
   calendarOrder: 'Order: {reference}',
   calendarCode: 'Your QR code is in the ticket e-mail.',
 
-  // Each kind of e-mail: its subject, what its text part begins with, and what it says.
+  // Each kind of e-mail: its subject, what its text part begins with, and what it says. The keys are the list of kinds, from which those of
+  // SQL and of the API are written: test/guests/email-kinds.unit.test.ts.
   kinds: {
     ticket: { subject: 'Your ticket: {event}', title: 'Your ticket for' },
     order_confirmation: {

@@ -1,11 +1,6 @@
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
 -- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
 
-create type public.email_kind as enum (
-  'ticket', 'order_confirmation', 'payment_received', 'payment_reminder', 'order_expired', 'event_changed', 'event_cancelled',
-  'ticket_cancelled', 'waiting_list_offer'
-);
-
 create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,

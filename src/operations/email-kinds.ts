@@ -1,0 +1,16 @@
+// The kinds of e-mail: the keys of `kinds` in src/guests/words/en.ts, written by
+// `npx vitest run test/guests/email-kinds.unit.test.ts -u`.
+
+export const emailKinds = [
+  'ticket',
+  'order_confirmation',
+  'payment_received',
+  'payment_reminder',
+  'order_expired',
+  'event_changed',
+  'event_cancelled',
+  'ticket_cancelled',
+  'waiting_list_offer',
+] as const
+
+export type EmailKind = (typeof emailKinds)[number]

@@ -1,0 +1,14 @@
+-- The kinds of e-mail: the keys of `kinds` in src/guests/words/en.ts, written by
+-- `npx vitest run test/guests/email-kinds.unit.test.ts -u`.
+
+create type public.email_kind as enum (
+  'ticket',
+  'order_confirmation',
+  'payment_received',
+  'payment_reminder',
+  'order_expired',
+  'event_changed',
+  'event_cancelled',
+  'ticket_cancelled',
+  'waiting_list_offer'
+);
