@@ -1,6 +1,7 @@
 // What `api.claim_emails` returns: an e-mail of any kind, with everything that it shows.
 
 import type * as z from 'zod'
+import type { EmailKind } from '../operations/email-kinds.ts'
 import type { EventSchema } from '../operations/events.ts'
 import type { OrderSchema, PaymentSchema } from '../operations/orders.ts'
 
@@ -32,7 +33,7 @@ export type PendingAttendee = {
   name: string
   email: string
   company: string | null
-  /** Of the page of the ticket; null where the courier has no PUBLIC_URL. */
+  /** Of the page of the ticket; null where the courier has no PUBLIC_URL, and of a cancellation. */
   ticket_url: string | null
   /** Whether the mailbox holds another ticket of the event that is not cancelled. */
   has_another_ticket: boolean
@@ -54,10 +55,10 @@ export type Announced = Pick<Event, 'name' | 'starts_at' | 'ends_at' | 'timezone
 
 export type PendingTicket = ToAttendee & { kind: 'ticket'; attendee: { ticket_code: string } }
 
-export type PendingEmail =
+/** Those that show something of their own. */
+type Particular =
   | PendingTicket
   | (ToAttendee & { kind: 'event_changed'; previous: Announced })
-  | (ToAttendee & { kind: 'event_cancelled' | 'ticket_cancelled' })
   | (ToBuyer & { kind: 'order_confirmation' | 'payment_reminder' | 'order_expired' })
   | (ToBuyer & { kind: 'payment_received'; payment: z.infer<typeof PaymentSchema> })
   | (Common & {
@@ -72,6 +73,14 @@ export type PendingEmail =
       }
     })
 
+/** A kind that is not named above says one thing to attendees, and shows event and ticket. */
+type Notice<Kind = Exclude<EmailKind, Particular['kind']>> = Kind extends EmailKind
+  ? ToAttendee & { kind: Kind }
+  : never
+
+export type PendingNotice = Notice
+export type PendingEmail = Particular | PendingNotice
+
 export type PendingToAttendee = Extract<PendingEmail, { attendee: PendingAttendee }>
 export type PendingToBuyer = Extract<PendingEmail, { lines: OrderLine[] }>
 
@@ -83,4 +92,6 @@ export const isToBuyer = (pending: PendingEmail): pending is PendingToBuyer => b
 export const isToAttendee = (pending: PendingEmail): pending is PendingToAttendee =>
   !isToBuyer(pending) && pending.kind !== 'waiting_list_offer'
 
-export type EmailKind = PendingEmail['kind']
+/** Whether it takes the event out of the calendar. */
+export const isCancellation = ({ kind }: PendingEmail): boolean =>
+  kind === 'event_cancelled' || kind === 'ticket_cancelled'

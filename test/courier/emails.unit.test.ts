@@ -3,15 +3,15 @@
 import ICAL from 'ical.js'
 import { describe, expect, test } from 'vitest'
 import { composeEmail } from '../../src/courier/emails/compose.ts'
-import type { EmailKind, PendingEmail } from '../../src/guests/pending.ts'
+import type { PendingEmail } from '../../src/guests/pending.ts'
 import { fill, languages } from '../../src/guests/words/index.ts'
+import { emailKinds as kinds } from '../../src/operations/email-kinds.ts'
 import { locales } from '../../src/operations/locales.ts'
 import { hostileNames, structureOf, visibleText } from './hostile.ts'
 import { pendingEmails } from './pending-emails.ts'
 import { pendingTicket, sender } from './pending-ticket.ts'
 
 const seen = (text: string) => text.replace(/\s+/g, ' ')
-const kinds = Object.keys(pendingEmails()) as EmailKind[]
 
 /** Every text of a language by its path, as the placeholders in it. */
 function placeholdersOf(words: object, path = ''): Record<string, string[]> {

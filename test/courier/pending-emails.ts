@@ -1,7 +1,8 @@
 // An e-mail of each kind as the database hands it to the courier. All tell of the same evening in Cologne.
 
 import { randomUUID } from 'node:crypto'
-import type { EmailKind, PendingEmail } from '../../src/guests/pending.ts'
+import type { PendingEmail, PendingNotice } from '../../src/guests/pending.ts'
+import { type EmailKind, emailKinds } from '../../src/operations/email-kinds.ts'
 import { pendingTicket } from './pending-ticket.ts'
 
 const ticket_url = 'https://tickets.example/t/5f0c2a'
@@ -93,7 +94,13 @@ export function pendingEmails(
     payment: null,
     waiting_list_entry: null,
   }
+  // Of a kind that has nothing of its own below.
+  const notices = Object.fromEntries(emailKinds.map((kind) => [kind, { ...toAttendee, kind }])) as unknown as {
+    [Kind in PendingNotice['kind']]: PendingNotice & { kind: Kind }
+  }
+  const cancelled = { ...toAttendee, attendee: { ...toAttendee.attendee, ticket_url: null } }
   const all: { [Kind in EmailKind]: PendingEmail & { kind: Kind } } = {
+    ...notices,
     ticket,
     event_changed: {
       ...toAttendee,
@@ -106,8 +113,8 @@ export function pendingEmails(
         venue: null,
       },
     },
-    event_cancelled: { ...toAttendee, kind: 'event_cancelled' },
-    ticket_cancelled: { ...toAttendee, kind: 'ticket_cancelled' },
+    event_cancelled: { ...cancelled, kind: 'event_cancelled' },
+    ticket_cancelled: { ...cancelled, kind: 'ticket_cancelled' },
     order_confirmation: { ...toBuyer, kind: 'order_confirmation' },
     payment_reminder: { ...toBuyer, kind: 'payment_reminder' },
     order_expired: {

@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer'
 import { calendarOf } from '../../guests/calendar.ts'
 import { type Facts, factsOf } from '../../guests/facts.ts'
-import { isToAttendee, isToBuyer, type Logo, type PendingEmail } from '../../guests/pending.ts'
+import { isCancellation, isToAttendee, isToBuyer, type Logo, type PendingEmail } from '../../guests/pending.ts'
 import { clip, oneLine } from '../../guests/plain-text.ts'
 import { qrPictures } from '../../operations/ticket-qr.ts'
 import type { Attachment, Email } from '../email.ts'
@@ -69,7 +69,7 @@ function logoFile(logo: Logo | undefined, cid: string): Attachment[] {
 
 function calendarFile(pending: PendingEmail, facts: Facts, from: string): Attachment[] {
   if (!isToAttendee(pending)) return []
-  const method = pending.kind === 'event_cancelled' || pending.kind === 'ticket_cancelled' ? 'CANCEL' : 'PUBLISH'
+  const method = isCancellation(pending) ? 'CANCEL' : 'PUBLISH'
   // The entry stays in the calendar for the other ticket.
   if (method === 'CANCEL' && pending.attendee.has_another_ticket) return []
   const calendar = calendarOf(pending, facts, from, method)

@@ -11,15 +11,17 @@ import {
   whereLines,
 } from '../../guests/facts.ts'
 import {
-  type EmailKind,
+  isCancellation,
   isToBuyer,
   type PendingEmail,
+  type PendingNotice,
   type PendingTicket,
   type PendingToAttendee,
   type PendingToBuyer,
 } from '../../guests/pending.ts'
 import { linesOf, oneLine } from '../../guests/plain-text.ts'
 import { fill } from '../../guests/words/index.ts'
+import type { EmailKind } from '../../operations/email-kinds.ts'
 
 /** Lines under a label; the first one is set off. */
 export type Detail = { label: string; lines: string[]; link?: string | undefined }
@@ -67,9 +69,6 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return ticket(pending, facts)
     case 'event_changed':
       return eventChanged(pending, facts)
-    case 'event_cancelled':
-    case 'ticket_cancelled':
-      return cancelled(pending, facts)
     case 'order_confirmation':
       return orderConfirmation(pending, facts)
     case 'payment_received':
@@ -80,6 +79,8 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return orderExpired(pending, facts)
     case 'waiting_list_offer':
       return waitingListOffer(pending, facts)
+    default:
+      return notice(pending, facts)
   }
 }
 
@@ -128,16 +129,23 @@ function eventChanged(pending: Of<'event_changed'>, facts: Facts): Body {
   }
 }
 
-function cancelled(pending: Of<'event_cancelled' | 'ticket_cancelled'>, facts: Facts): Body {
+function notice(pending: PendingNotice, facts: Facts): Body {
   const { words } = facts
   return {
     blocks: [
-      sentences(words.kinds[pending.kind].invalid),
+      sentences(words.kinds[pending.kind].notice),
       whenAndWhere(facts),
+      ...ticketLink(pending, facts),
       ticketAndOrder(pending.ticket_type.name, facts),
     ],
-    closing: [...(facts.time && !pending.attendee.has_another_ticket ? [words.calendarRemoves] : []), contact(facts)],
+    closing: [...calendarSentence(pending, facts), contact(facts)],
   }
+}
+
+function calendarSentence(pending: PendingNotice, { time, words }: Facts): string[] {
+  if (time === undefined) return []
+  if (!isCancellation(pending)) return [words.calendarUpdates]
+  return pending.attendee.has_another_ticket ? [] : [words.calendarRemoves]
 }
 
 function waitingListOffer({ waiting_list_entry: entry, event }: Of<'waiting_list_offer'>, facts: Facts): Body {

@@ -86,12 +86,12 @@ export const de: Words = {
     event_cancelled: {
       subject: 'Abgesagt: {event}',
       title: 'Diese Veranstaltung wurde abgesagt:',
-      invalid: 'Die Veranstaltung findet nicht statt. Ihr Ticket ist nicht mehr gültig.',
+      notice: 'Die Veranstaltung findet nicht statt. Ihr Ticket ist nicht mehr gültig.',
     },
     ticket_cancelled: {
       subject: 'Ihr Ticket wurde storniert: {event}',
       title: 'Ihr Ticket wurde storniert:',
-      invalid: 'Ihr Ticket ist nicht mehr gültig: Sie kommen damit nicht hinein.',
+      notice: 'Ihr Ticket ist nicht mehr gültig: Sie kommen damit nicht hinein.',
     },
     waiting_list_offer: {
       subject: 'Ein Platz für Sie: {event}',

@@ -52,7 +52,7 @@ export const en = {
   calendarCode: 'Your QR code is in the ticket e-mail.',
 
   // Each kind of e-mail: its subject, what its text part begins with, and what it says. The keys are the list of kinds, from which those of
-  // SQL and of the API are written: test/guests/email-kinds.unit.test.ts.
+  // SQL and of the API are written: test/guests/email-kinds.unit.test.ts. One that only says `notice` needs no code of its own.
   kinds: {
     ticket: { subject: 'Your ticket: {event}', title: 'Your ticket for' },
     order_confirmation: {
@@ -93,12 +93,12 @@ export const en = {
     event_cancelled: {
       subject: 'Cancelled: {event}',
       title: 'This event was cancelled:',
-      invalid: 'The event does not take place. Your ticket is no longer valid.',
+      notice: 'The event does not take place. Your ticket is no longer valid.',
     },
     ticket_cancelled: {
       subject: 'Your ticket was cancelled: {event}',
       title: 'Your ticket was cancelled:',
-      invalid: 'Your ticket is no longer valid: it does not let you in.',
+      notice: 'Your ticket is no longer valid: it does not let you in.',
     },
     waiting_list_offer: {
       subject: 'A place for you: {event}',

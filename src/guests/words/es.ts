@@ -86,12 +86,12 @@ export const es: Words = {
     event_cancelled: {
       subject: 'Cancelado: {event}',
       title: 'Este evento se ha cancelado:',
-      invalid: 'El evento no se celebra. Tu entrada ya no es válida.',
+      notice: 'El evento no se celebra. Tu entrada ya no es válida.',
     },
     ticket_cancelled: {
       subject: 'Tu entrada se ha cancelado: {event}',
       title: 'Tu entrada se ha cancelado:',
-      invalid: 'Tu entrada ya no es válida: no permite entrar.',
+      notice: 'Tu entrada ya no es válida: no permite entrar.',
     },
     waiting_list_offer: {
       subject: 'Una plaza para ti: {event}',

@@ -86,12 +86,12 @@ export const fr: Words = {
     event_cancelled: {
       subject: 'Annulé : {event}',
       title: 'Cet événement a été annulé :',
-      invalid: 'L’événement n’a pas lieu. Votre billet n’est plus valable.',
+      notice: 'L’événement n’a pas lieu. Votre billet n’est plus valable.',
     },
     ticket_cancelled: {
       subject: 'Votre billet a été annulé : {event}',
       title: 'Votre billet a été annulé :',
-      invalid: 'Votre billet n’est plus valable : il ne permet plus d’entrer.',
+      notice: 'Votre billet n’est plus valable : il ne permet plus d’entrer.',
     },
     waiting_list_offer: {
       subject: 'Une place pour vous : {event}',

@@ -86,12 +86,12 @@ export const nl: Words = {
     event_cancelled: {
       subject: 'Afgelast: {event}',
       title: 'Dit evenement is afgelast:',
-      invalid: 'Het evenement gaat niet door. Je ticket is niet meer geldig.',
+      notice: 'Het evenement gaat niet door. Je ticket is niet meer geldig.',
     },
     ticket_cancelled: {
       subject: 'Je ticket is geannuleerd: {event}',
       title: 'Je ticket is geannuleerd:',
-      invalid: 'Je ticket is niet meer geldig: je komt er niet mee binnen.',
+      notice: 'Je ticket is niet meer geldig: je komt er niet mee binnen.',
     },
     waiting_list_offer: {
       subject: 'Een plaats voor jou: {event}',
