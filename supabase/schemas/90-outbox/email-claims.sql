@@ -77,7 +77,11 @@ begin
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
     )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
-    else false
+    when 'event_cancelled' then false
+    -- Of any other kind: who has no good ticket of a published event is told nothing of it.
+    else v_attendee.id is not null and (
+      v_attendee.status <> 'active' or (select e.status <> 'published' from public.events e where e.id = v_attendee.event_id)
+    )
   end;
 end
 $$;
@@ -122,7 +126,7 @@ begin
       'email', v_attendee.email,
       'company', v_attendee.company,
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
-      'ticket_url', case when email.kind in ('ticket', 'event_changed') then private.ticket_url(v_attendee.ticket_token) end,
+      'ticket_url', case when email.kind not in ('event_cancelled', 'ticket_cancelled') then private.ticket_url(v_attendee.ticket_token) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a

@@ -6,7 +6,7 @@ create table public.emails (
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
   is_mailing boolean not null generated always as (
-    kind in ('event_changed', 'event_cancelled', 'payment_reminder', 'order_expired')
+    kind not in ('ticket', 'order_confirmation', 'payment_received', 'ticket_cancelled', 'waiting_list_offer')
   ) stored,
   attendee_id uuid,
   order_id uuid,

@@ -5761,22 +5761,34 @@ begin
 end
 $$;
 
+-- schemas/90-outbox/email-kinds.sql
+
+-- The kinds of e-mail: the keys of `kinds` in src/guests/words/en.ts, written by
+-- `npx vitest run test/guests/email-kinds.unit.test.ts -u`.
+
+create type public.email_kind as enum (
+  'ticket',
+  'order_confirmation',
+  'payment_received',
+  'payment_reminder',
+  'order_expired',
+  'event_changed',
+  'event_cancelled',
+  'ticket_cancelled',
+  'waiting_list_offer'
+);
+
 -- schemas/90-outbox/emails.sql
 
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
 -- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
-
-create type public.email_kind as enum (
-  'ticket', 'order_confirmation', 'payment_received', 'payment_reminder', 'order_expired', 'event_changed', 'event_cancelled',
-  'ticket_cancelled', 'waiting_list_offer'
-);
 
 create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
   is_mailing boolean not null generated always as (
-    kind in ('event_changed', 'event_cancelled', 'payment_reminder', 'order_expired')
+    kind not in ('ticket', 'order_confirmation', 'payment_received', 'ticket_cancelled', 'waiting_list_offer')
   ) stored,
   attendee_id uuid,
   order_id uuid,
@@ -13666,7 +13678,11 @@ begin
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
     )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
-    else false
+    when 'event_cancelled' then false
+    -- Of any other kind: who has no good ticket of a published event is told nothing of it.
+    else v_attendee.id is not null and (
+      v_attendee.status <> 'active' or (select e.status <> 'published' from public.events e where e.id = v_attendee.event_id)
+    )
   end;
 end
 $$;
@@ -13711,7 +13727,7 @@ begin
       'email', v_attendee.email,
       'company', v_attendee.company,
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
-      'ticket_url', case when email.kind in ('ticket', 'event_changed') then private.ticket_url(v_attendee.ticket_token) end,
+      'ticket_url', case when email.kind not in ('event_cancelled', 'ticket_cancelled') then private.ticket_url(v_attendee.ticket_token) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a
