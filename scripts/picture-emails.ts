@@ -1,15 +1,17 @@
-// Takes the pictures of e-mails for the documentation: `npm run picture`. Composes one of each kind, as the courier does, and takes a
-// screenshot of it as wide as a telephone.
+// Takes the pictures of e-mails for the documentation: `npm run picture`, or `npm run picture KIND`. Composes one of each kind, as the
+// courier does, and takes a screenshot of it as wide as a telephone.
 
 import { join } from 'node:path'
 import { composeEmail } from '../src/courier/emails/compose.ts'
 import { pendingEmails } from '../test/courier/pending-emails.ts'
 import { openBrowser } from './support/browser.ts'
 
+const only = process.argv.slice(2)
 const browser = await openBrowser()
 try {
   const page = await browser.newPage({ viewport: { width: 420, height: 700 } })
   for (const [kind, pending] of Object.entries(pendingEmails())) {
+    if (only.length > 0 && !only.includes(kind)) continue
     const { html, attachments } = await composeEmail(pending, 'tickets@usher.example')
     const shown = attachments.reduce(
       (text, { cid, contentType, content }) =>
