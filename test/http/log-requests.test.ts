@@ -166,7 +166,6 @@ test.each([
   ['GET', '/docs', { path: '/docs' }],
   ['GET', '/openapi.json?email=x', { path: '/openapi.json' }],
   ['GET', `/mail/${email}`, { path: '/mail/{name}' }],
-  ['GET', `/outbox/${email}`, { path: '/outbox/{name}' }],
   ['POST', `/webhooks/postmark?secret=${email}`, { path: '/webhooks/postmark' }],
   ['POST', `/webhooks/postmark/${email}`, {}],
   ['PROPFIND', `/api/v1/orders/${email}`, { method: 'other', path: '/api/v1/orders/{order_id}' }],

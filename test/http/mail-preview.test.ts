@@ -25,7 +25,6 @@ async function mailPreview() {
   const { url } = await ownApp({ mailFolder: directory })
   return {
     url: `${url}/mail`,
-    former: `${url}/outbox`,
     html: async () => (await fetch(`${url}/mail`)).text(),
     /** A ticket as the courier writes it. */
     ticket: async (name: string, event: string, email = 'ada@engines.example') =>
@@ -158,16 +157,6 @@ test('the mail preview loads nothing, runs nothing, and is kept by nobody', asyn
   )
   expect(headers.get('cache-control')).toBe('no-store')
 })
-
-test.each(['', '/one.eml', '/one.eml/source', '/%20%2F%2Fexample.com'])(
-  '/outbox%s redirects to the same below /mail',
-  async (path) => {
-    const { url, former } = await mailPreview()
-    const { status, headers } = await fetch(former + path, { redirect: 'manual' })
-    expect(status).toBe(301)
-    expect(new URL(headers.get('location') ?? '', url).href).toBe(url + path)
-  },
-)
 
 test.each([
   ['http://127.0.0.1:3000', 'http://127.0.0.1:3000/mail'],

@@ -15,7 +15,7 @@ const maximumListed = 100
 
 export function mailPreviewRouter(directory: string): Router {
   const router = Router()
-  router.use(['/mail', '/outbox'], forThisMachine, restrictPage)
+  router.use('/mail', forThisMachine, restrictPage)
 
   router.get('/mail', async (_req, res) => {
     const names = await emailsIn(directory)
@@ -34,10 +34,6 @@ export function mailPreviewRouter(directory: string): Router {
       .attachment(name)
       .send(await readFile(join(directory, name)))
   })
-  // The former address.
-  for (const path of ['/outbox', '/outbox/:name', '/outbox/:name/source']) {
-    router.get(path, (req, res) => res.redirect(301, req.path.replace(/^\/outbox/i, '/mail')))
-  }
   return router
 }
 
