@@ -71,8 +71,10 @@ const refusal = {
 async function expectRunningAgain(name: string): Promise<void> {
   expect(await statusOf('/health')).toBe(200)
   await expect.poll(() => statusOf('/ready')).toBe(200)
-  expect(logged).toContain(`"msg":"${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …"`)
-  expect(logged).toContain(`"msg":"${name} runs again."`)
+  await expect
+    .poll(() => logged)
+    .toContain(`"msg":"${name} ended unexpectedly (signal SIGKILL). Starting it again (attempt 1) …"`)
+  await expect.poll(() => logged).toContain(`"msg":"${name} runs again."`)
   expect(await Promise.race([usher.failed, 'it goes on'])).toBe('it goes on')
 }
 

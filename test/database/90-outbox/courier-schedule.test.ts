@@ -53,6 +53,9 @@ test('the function is called when something is due, and every ten minutes', asyn
     // Nothing else becomes pending or settled meanwhile.
     await lockOutbox(client, 'public.orders')
     await client.query('update public.orders set payment_due_at = null where payment_check_at <= now()')
+    await client.query(
+      "update public.waiting_list_entries set offer_expires_at = now() + interval '1 day' where status = 'offered'",
+    )
     await client.query('delete from private.notification_queue')
     await client.query(extensions)
     const jobs = async () =>
