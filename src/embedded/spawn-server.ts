@@ -36,8 +36,9 @@ export async function spawnServer(file: string, args: string[], options: ServerO
   const child = spawn(file, args, { ...rest, detached: true, windowsHide: true, stdio: ['ignore', log, log] })
   closeSync(log)
   const ended = ending(child)
-  const identity = child.pid === undefined ? null : identify(child.pid)
-  if (identity === null) throw new StartError(`${file} cannot be run here (${await ended}).`)
+  if (child.pid === undefined) throw new StartError(`${file} cannot be run here (${await ended}).`)
+  // One that has ended already, as Postgres does beside the remains of another, is for the caller to judge: by its log.
+  const identity = identify(child.pid) ?? { pid: child.pid, started: 'ended' }
 
   try {
     onSpawn(identity)
