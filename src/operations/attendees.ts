@@ -42,6 +42,15 @@ const ticketEmailStatuses = [
   'cancelled',
 ] as const
 
+/** What a guest is registered with, and what may be changed of an attendee. Only the first two are needed. */
+export const guestFields = {
+  name: line(200).describe('Name of the attendee.'),
+  email: emailAddress,
+  company: line(200).nullable().describe('Company of the attendee.'),
+  external_id: externalIdInput,
+  metadata: metadataInput,
+}
+
 export const AttendeeSchema = z.strictObject({
   object: z.literal('attendee'),
   id: id('attendee'),
@@ -165,11 +174,7 @@ export const updateAttendee = {
   input: z.strictObject({
     attendee_id: id('attendee'),
     changes: changesOf({
-      name: line(200).describe('Name of the attendee.'),
-      email: emailAddress,
-      company: line(200).nullable().describe('Company of the attendee.'),
-      external_id: externalIdInput,
-      metadata: metadataInput,
+      ...guestFields,
       reissue_ticket: z
         .boolean('must be true or false')
         .describe('true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.'),
