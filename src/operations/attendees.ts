@@ -235,7 +235,7 @@ export const eraseAttendee = {
   title: 'Erase a person',
   summary: 'Erase what identifies an attendee, here and in every copy; figures and money stay.',
   description:
-    'Erases name, e-mail address, company and metadata of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay; cancel it first with cancel_attendee if they do not come. Answers a receipt. Call it with dry_run first, and only after the person confirmed.',
+    'Erases name, e-mail address and all other personal fields of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay; cancel it first with cancel_attendee if they do not come. Answers a receipt. Call it with dry_run first, and only after the person confirmed.',
   method: 'POST',
   path: '/attendees/{attendee_id}/erase',
   errors: ['not_found', 'attendee_erased'],
