@@ -17,7 +17,10 @@ import { catalogueQueries, ours } from './catalogue-queries.ts'
 /** Object, such as `policy orders_select on public.orders`, to the lines that define it. */
 export type Snapshot = Map<string, string>
 
-export type Catalogue = { facts: FactBase; snapshot: Snapshot }
+/** A row that a fresh database has: its table, what is compared of it, and the statement that adds it, if one can. */
+type ReferenceRow = { table: string; line: string; insert: string | null }
+
+export type Catalogue = { facts: FactBase; snapshot: Snapshot; rows: ReferenceRow[] }
 
 /** Those of a project's two databases. */
 export const readCatalogues = async (databases: { schemas: string; migrations: string }) => {
@@ -35,12 +38,13 @@ export async function readCatalogue(databaseUrl: string): Promise<Catalogue> {
   try {
     const { factBase, diagnostics } = await extract(pool)
     refuseUncompared(diagnostics)
-    const facts = withoutBookkeeping(factBase)
     const client = await pool.connect()
     try {
+      const facts = withPlainChecks(withoutBookkeeping(factBase), await takeChecks(client))
       const rest = await takeRest(client)
       const rows = await takeReferenceRows(client)
-      return { facts, snapshot: new Map([...toSnapshot([...definitionsOf(facts), ...rest]), ...rows]) }
+      const snapshot = new Map([...toSnapshot([...definitionsOf(facts), ...rest]), ...rowsOfTables(rows)])
+      return { facts, snapshot, rows }
     } finally {
       client.release()
     }
@@ -55,6 +59,28 @@ function withoutBookkeeping(facts: FactBase): FactBase {
     facts.facts().filter(({ id }) => !/[:.(]supabase_migrations\b/.test(encodeId(id))),
     [...facts.edges],
   )
+}
+
+/** The checks of tables without the brackets that they do not need: `between` has some, which are lost when it is written out. */
+async function takeChecks(client: PoolClient): Promise<Map<string, string>> {
+  // Empty, so that every name is qualified.
+  await client.query("set search_path = ''")
+  const { rows } = await client.query<{ name: string; check: string }>(`
+    select concat_ws(' ', n.nspname, t.relname, c.conname) as name, pg_get_constraintdef(c.oid, true) as check
+    from pg_constraint c
+    join pg_class t on t.oid = c.conrelid
+    join pg_namespace n on n.oid = t.relnamespace
+    where c.contype = 'c'`)
+  return new Map(rows.map(({ name, check }) => [name, check]))
+}
+
+function withPlainChecks(facts: FactBase, checks: Map<string, string>): FactBase {
+  const plain = facts.facts().map((fact) => {
+    const { id, payload } = fact
+    const def = id.kind === 'constraint' ? checks.get(`${id.schema} ${id.table} ${id.name}`) : undefined
+    return def === undefined ? fact : { ...fact, payload: { ...payload, def } }
+  })
+  return buildFactBase(plain, [...facts.edges])
 }
 
 type Definition = [object: string, lines: string]
@@ -195,24 +221,39 @@ async function takeRest(client: PoolClient): Promise<Definition[]> {
  * The rows a fresh database already has (plans, defaults), for each table that has any. Columns that a default fills anew each
  * time, such as ids and timestamps, are left out.
  */
-async function takeReferenceRows(client: PoolClient): Promise<Snapshot> {
-  const { rows: tables } = await client.query<{ name: string; columns: string }>(`
+async function takeReferenceRows(client: PoolClient): Promise<ReferenceRow[]> {
+  const { rows: tables } = await client.query<{ name: string; columns: string; insert: string }>(`
     select format('%I.%I', n.nspname, c.relname) as name,
-      string_agg(format('%L, t.%I', a.attname, a.attname), ', ' order by a.attnum) as columns
+      string_agg(format('%L, t.%I', a.attname, a.attname), ', ' order by a.attnum) as columns,
+      -- What is generated cannot be given.
+      case when not bool_or(a.attidentity <> '' or a.attgenerated <> '') then format(
+        'format(%L, %s)',
+        format('insert into %I.%I (%s) values (%s);', n.nspname, c.relname,
+          string_agg(quote_ident(a.attname), ', ' order by a.attnum), string_agg('%L', ', ' order by a.attnum)),
+        string_agg(format('t.%I', a.attname), ', ' order by a.attnum)
+      ) else 'null' end as insert
     from pg_class c
     join pg_namespace n on n.oid = c.relnamespace
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
     where c.relkind = 'r' and ${ours('n')}
       and coalesce(pg_get_expr(d.adbin, d.adrelid), '') !~ '\\('
-    group by 1
+    group by 1, n.nspname, c.relname
     order by 1`)
-  const entries: [string, string][] = []
-  for (const { name, columns } of tables) {
-    const { rows } = await client.query<{ line: string }>(
-      `select jsonb_build_object(${columns})::text as line from ${name} as t order by 1`,
+  const all: ReferenceRow[] = []
+  for (const { name, columns, insert } of tables) {
+    const { rows } = await client.query<Omit<ReferenceRow, 'table'>>(
+      `select jsonb_build_object(${columns})::text as line, ${insert} as insert from ${name} as t order by 1`,
     )
-    if (rows.length > 0) entries.push([`rows of ${name}`, rows.map((row) => row.line).join('\n')])
+    all.push(...rows.map((row) => ({ table: name, ...row })))
   }
-  return new Map(entries)
+  return all
 }
+
+const rowsOfTables = (rows: ReferenceRow[]): Snapshot =>
+  new Map(
+    [...Map.groupBy(rows, ({ table }) => table)].map(([table, ofTable]) => [
+      `rows of ${table}`,
+      ofTable.map(({ line }) => line).join('\n'),
+    ]),
+  )

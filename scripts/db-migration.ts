@@ -70,7 +70,7 @@ export async function writeMigrationFrom(
   if (before === '') return { files: [], warnings: [], differences: '' }
   const steps = planSteps(migrations, schemas, renames)
   const keywords = await readKeywords(databases.migrations)
-  const files = writeFiles(projectDir, name, steps.actions, keywords)
+  const files = writeFiles(projectDir, name, steps.actions, keywords, newRows(migrations, schemas))
   await applyWritten(files, () => applyMigrations(databases.migrations, { projectDir, signal: databases.signal }))
   const differences = diffCatalogues(schemas, await readCatalogue(databases.migrations))
   return { files, warnings: warningsOf(steps, keywords), differences }
@@ -97,12 +97,29 @@ function planSteps(migrations: Catalogue, schemas: Catalogue, renames: boolean):
   }
 }
 
-function writeFiles(projectDir: string, name: string, actions: Action[], keywords: Set<string>): string[] {
+/** Statements that add the reference rows which only the schemas have. A table of which some were taken out or changed is for a person. */
+function newRows(migrations: Catalogue, schemas: Catalogue): string[] {
+  const linesOf = ({ rows }: Catalogue, table: string) =>
+    new Set(rows.filter((row) => row.table === table).map(({ line }) => line))
+  return schemas.rows.flatMap(({ table, line, insert }) => {
+    const before = linesOf(migrations, table)
+    const onlyAdded = before.isSubsetOf(linesOf(schemas, table))
+    return insert !== null && onlyAdded && !before.has(line) ? [insert] : []
+  })
+}
+
+function writeFiles(
+  projectDir: string,
+  name: string,
+  actions: Action[],
+  keywords: Set<string>,
+  rows: string[],
+): string[] {
   const folder = join(projectDir, 'supabase', 'migrations')
   const first = nextVersion(folder)
-  return inTransactions(name, actions).map(([title, transaction], index) => {
+  return inTransactions(name, actions).map(([title, transaction], index, { length }) => {
     const path = join(folder, `${formatVersion(first + index * 1000)}_${title}.sql`)
-    writeFileSync(path, migrationText(title, transaction, keywords), { flag: 'wx' })
+    writeFileSync(path, migrationText(title, transaction, keywords, index === length - 1 ? rows : []), { flag: 'wx' })
     return path
   })
 }
@@ -140,7 +157,7 @@ function formatVersion(time: number): string {
   return new Date(time).toISOString().replace(/\D/g, '').slice(0, 14)
 }
 
-function migrationText(name: string, actions: Action[], keywords: Set<string>): string {
+function migrationText(name: string, actions: Action[], keywords: Set<string>, rows: string[]): string {
   const head = [
     `-- ${name.replaceAll('_', ' ')}. Written by \`npm run db:migration\` from supabase/schemas.`,
     '',
@@ -155,7 +172,7 @@ function migrationText(name: string, actions: Action[], keywords: Set<string>): 
     const sql = toReadableSql(action.sql, keywords)
     return action.dataLoss === 'destructive' ? `-- This loses data.\n${sql}` : sql
   })
-  return `${[head, ...statements].join('\n\n')}\n`
+  return `${[head, ...statements, ...rows].join('\n\n')}\n`
 }
 
 function warningsOf({ actions, renameCandidates }: Plan, keywords: Set<string>): string[] {

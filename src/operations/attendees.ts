@@ -42,6 +42,15 @@ const ticketEmailStatuses = [
   'cancelled',
 ] as const
 
+/** What a guest is registered with, and what may be changed of an attendee. Only the first two are needed. */
+export const guestFields = {
+  name: line(200).describe('Name of the attendee.'),
+  email: emailAddress,
+  company: line(200).nullable().describe('Company of the attendee.'),
+  external_id: externalIdInput,
+  metadata: metadataInput,
+}
+
 export const AttendeeSchema = z.strictObject({
   object: z.literal('attendee'),
   id: id('attendee'),
@@ -165,11 +174,7 @@ export const updateAttendee = {
   input: z.strictObject({
     attendee_id: id('attendee'),
     changes: changesOf({
-      name: line(200).describe('Name of the attendee.'),
-      email: emailAddress,
-      company: line(200).nullable().describe('Company of the attendee.'),
-      external_id: externalIdInput,
-      metadata: metadataInput,
+      ...guestFields,
       reissue_ticket: z
         .boolean('must be true or false')
         .describe('true: issue a new ticket code, e-mailed if the old one was to be; the old one stops working.'),
@@ -230,7 +235,7 @@ export const eraseAttendee = {
   title: 'Erase a person',
   summary: 'Erase what identifies an attendee, here and in every copy; figures and money stay.',
   description:
-    'Erases name, e-mail address, company and metadata of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay; cancel it first with cancel_attendee if they do not come. Answers a receipt. Call it with dry_run first, and only after the person confirmed.',
+    'Erases name, e-mail address and all other personal fields of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay; cancel it first with cancel_attendee if they do not come. Answers a receipt. Call it with dry_run first, and only after the person confirmed.',
   method: 'POST',
   path: '/attendees/{attendee_id}/erase',
   errors: ['not_found', 'attendee_erased'],

@@ -2,28 +2,25 @@
 // SQL: supabase/schemas/60-attendees/registrations.sql and 60-attendees/imports.sql; the rules are in 50-orders/table.sql to 60-attendees/places.sql.
 
 import * as z from 'zod'
-import { attendeeStatuses } from './attendees.ts'
+import { attendeeStatuses, guestFields } from './attendees.ts'
 import { emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
 import type { Operation } from './operation.ts'
 import { OrderSchema, paymentMethods } from './orders.ts'
 
-const company = line(200).nullish()
-
-const Guest = z.strictObject({
-  ticket_type_id: id('ticket type; default: the ticket_type_id beside the list').optional(),
-  name: line(200).describe('Name of the attendee.'),
-  email: emailAddress,
-  company: company.describe('Company of the attendee.'),
-  external_id: externalIdInput.optional(),
-  metadata: metadataInput.optional(),
-})
+const Guest = z
+  .strictObject({
+    ticket_type_id: id('ticket type; default: the ticket_type_id beside the list'),
+    ...guestFields,
+  })
+  .partial()
+  .required({ name: true, email: true })
 
 const Registration = z.strictObject({
   event_id: id('event'),
   ticket_type_id: id('ticket type, which must be one of the event').optional(),
   name: line(200).optional().describe('Name of the attendee, or of the buyer of a group.'),
   email: emailAddress.optional(),
-  company: company.describe('Company of the attendee, or of the buyer of a group.'),
+  company: line(200).nullish().describe('Company of the attendee, or of the buyer of a group.'),
   attendees: z
     .array(Guest)
     .min(1, 'must name at least one attendee')

@@ -44,6 +44,9 @@ end
 $$;
 grant execute on function private.count_toys() to courier;
 comment on function private.count_toys() is 'How many toys there are.';
+
+create table private.toy_makers (name text not null, toys jsonb not null, since text);
+insert into private.toy_makers (name, toys) values ('Bob', '["bear"]');
 `
 
 const changedToys = [
@@ -73,9 +76,11 @@ create view public.sleepy_toys with (security_invoker = true) as select t.id, t.
 revoke all on public.sleepy_toys from anon, authenticated, service_role;
 grant select on public.sleepy_toys to courier;
 comment on view public.sleepy_toys is 'Toys that are not to be woken.';
+alter table public.toys add constraint toys_colour_is_short check (length(colour) between 1 and 50 and colour <> 'none');
+insert into private.toy_makers (name, toys) values ('Ann''s', 'null');
 `
 
-test('db:migration writes what db:verify accepts: a body, arguments, a column, an enum value, a policy, a view', async () => {
+test('db:migration writes what db:verify accepts: a body, arguments, a column, an enum value, a policy, a view, a check, a row', async () => {
   const { project, schemas } = toyProject(base + toys, ['config.toml'])
   writeFileSync(schemas, base + changedToys + newObjects)
   const { files, warnings, differences } = await writeMigration(project, 'toys_at_rest')
@@ -101,6 +106,8 @@ test('db:migration writes what db:verify accepts: a body, arguments, a column, a
   expect(whole).toContain('grant execute on function private.count_toys(public.toy_mood) to courier;')
   expect(whole).toContain('create policy toys_update on public.toys')
   expect(whole).toContain("comment on view public.sleepy_toys is 'Toys that are not to be woken.';")
+  expect(whole).toContain("insert into private.toy_makers (name, toys, since) values ('Ann''s', 'null', NULL);")
+  expect(whole).not.toContain("'Bob'")
   expect(warnings).toEqual(['drops: drop function private.count_toys();'])
 
   // From the start, which is what db:verify does with them.

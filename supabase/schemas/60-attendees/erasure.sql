@@ -216,7 +216,7 @@ begin
 end
 $$;
 comment on function public.erase_attendee is
-  'Erases what identifies an attendee: name, e-mail address, company and metadata, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
+  'Erases what identifies an attendee: name, e-mail address and all other personal fields, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
 revoke all on function public.erase_attendee from public, anon, service_role;
 grant execute on function public.erase_attendee to authenticated;
 

@@ -2,21 +2,14 @@
 -- e-mail address and name within the event.
 
 -- Attendees whose given fields differ are changed in one statement; a refusal divides the list, as for a batch of calls. Each
--- call is { attendee_id, name, email, company, metadata }, already complete.
+-- call is a change of private.change_attendees.
 create function private.update_attendee_calls(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcomes json[];
 begin
-  with changed as (
-    update public.attendees a
-    set name = c.name, email = c.email, company = c.company, metadata = c.metadata
-    from unnest(calls) u (call)
-    cross join lateral jsonb_to_record(u.call) c (attendee_id uuid, name text, email text, company text, metadata jsonb)
-    where a.id = c.attendee_id
-    returning a.id, a.order_id, a.status
-  )
+  with changed as materialized (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
   select array_agg(
     json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
     order by u.place
@@ -68,6 +61,7 @@ create function private.error_of_guest(guest jsonb) returns json
 language plpgsql immutable set search_path = ''
 as $$
 declare
+  v_known jsonb := to_jsonb(jsonb_populate_record(null::private.guest, '{}')) - 'waiting_list_entry_id';
   v_fields jsonb := '[]';
 begin
   if jsonb_typeof(guest) <> 'object' then
@@ -79,12 +73,13 @@ begin
     if jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
       v_fields := v_fields || '{"param": "email", "message": "This is not an e-mail address."}'::jsonb;
     end if;
-    if guest ->> 'company' is not null and not private.is_line(guest -> 'company', 200) then
-      v_fields := v_fields || '{"param": "company", "message": "A company is one line of 1 to 200 characters."}'::jsonb;
-    end if;
-    if guest ->> 'external_id' is not null and not private.is_line(guest -> 'external_id', 255) then
-      v_fields := v_fields || '{"param": "external_id", "message": "An external_id is one line of 1 to 255 characters."}'::jsonb;
-    end if;
+    v_fields := v_fields || (
+      select coalesce(jsonb_agg(jsonb_build_object('param', l.field, 'message', format(
+        '%s %s is one line of 1 to %s characters.', case when l.field ~ '^[aeiou]' then 'An' else 'A' end, l.field, l.characters
+      ))), '[]')
+      from json_each_text(private.lines_of_guest()) l (field, characters)
+      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters::integer)
+    );
     if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
       v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
     end if;
@@ -93,17 +88,15 @@ begin
     ) is not true then
       v_fields := v_fields || '{"param": "ticket_type_id", "message": "This is not the id of a ticket type."}'::jsonb;
     end if;
-    if guest - '{name,email,company,external_id,metadata,ticket_type_id}'::text[] <> '{}' then
-      v_fields := v_fields || (
-        select jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.'))
-        from (
-          select n.name from jsonb_object_keys(guest) n (name)
-          where n.name <> all ('{name,email,company,external_id,metadata,ticket_type_id}')
-          order by n.name
-          limit 10
-        ) f
-      );
-    end if;
+    v_fields := v_fields || (
+      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.')), '[]')
+      from (
+        select n.name from jsonb_object_keys(guest) n (name)
+        where not v_known ? n.name
+        order by n.name
+        limit 10
+      ) f
+    );
   end if;
   if v_fields = '[]' then
     return null;
@@ -263,6 +256,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_guest record;
+  v_changes jsonb;
   v_error json;
   v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
   v_added bigint[] := '{}';
@@ -273,16 +267,17 @@ declare
   v_answer json;
 begin
   for v_guest in
-    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.name, a.email, a.company, a.metadata
+    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.attendee
     from unnest(guests) with ordinality g (guest, place)
     left join lateral (
-      select a.* from public.attendees a
+      select a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a as attendee from public.attendees a
       where a.id = private.attendee_of_guest(import_guests.organisation_id, import_guests.event_id, g.guest)
       offset 0
     ) a on true
     order by g.place
   loop
     v_error := errors[v_guest.place];
+    v_changes := case when v_error is null then v_guest.guest - '{ticket_type_id,external_id}'::text[] end;
     if v_error is not null then
       v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', v_error);
     elsif v_guest.id is null and coalesce(v_guest.guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
@@ -315,21 +310,13 @@ begin
         'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
         'hint', 'Cancel the attendee, and register the person again.'
       ));
-    elsif (v_guest.name, v_guest.email, v_guest.company, v_guest.metadata) is not distinct from (
-      coalesce(v_guest.guest ->> 'name', v_guest.name),
-      coalesce(v_guest.guest ->> 'email', v_guest.email),
-      case when v_guest.guest ? 'company' then v_guest.guest ->> 'company' else v_guest.company end,
-      coalesce(v_guest.guest -> 'metadata', v_guest.metadata)
-    ) then
+    elsif jsonb_populate_record(v_guest.attendee, v_changes) is not distinct from v_guest.attendee then
       v_verdicts[v_guest.place] := json_build_object(
         'result', 'unchanged', 'attendee_id', v_guest.id, 'order_id', v_guest.order_id, 'status', v_guest.status
       );
     else
       v_changed := v_changed || v_guest.place;
-      v_changed_calls := v_changed_calls || (jsonb_build_object(
-        'attendee_id', v_guest.id, 'name', v_guest.name, 'email', v_guest.email, 'company', v_guest.company,
-        'metadata', v_guest.metadata
-      ) || (v_guest.guest - 'ticket_type_id' - 'external_id'));
+      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_guest.id));
     end if;
   end loop;
 

@@ -45,7 +45,7 @@ create function private.tg_attendees__notify_update() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
-  -- Every change of these columns increments the version; a check-in, for example, leaves nothing to compare.
+  -- Every edit increments the version; a check-in, for example, is none.
   if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
     return null;
   end if;
@@ -66,9 +66,7 @@ begin
     )
   from new_rows n
   join old_rows o on o.id = n.id
-  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata, n.erased_at)
-    is distinct from
-    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata, o.erased_at)
+  where n.version <> o.version
     -- An attendee who is as new as what announces the order is in there as they are at the end.
     and not (
       n.created_at = now()

@@ -302,7 +302,6 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
-  v_new public.attendees;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -314,16 +313,8 @@ begin
   end if;
   perform private.assert_version(v_attendee.version, if_version);
 
-  v_new := jsonb_populate_record(v_attendee, changes);
-  update public.attendees a set
-    name = v_new.name,
-    email = v_new.email,
-    company = v_new.company,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata,
-    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
-  where a.id = v_attendee.id
-  returning * into v_attendee;
+  select c.* into v_attendee
+  from private.change_attendees(array[changes || jsonb_build_object('attendee_id', v_attendee.id)]) c;
 
   return private.record_outcome(
     idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))

@@ -46,6 +46,27 @@ end
 $$;
 grant execute on function private.lock_external_ids to scope_attendees_write;
 
+-- A guest of a registration, of an import or of the waiting list, as JSON has one.
+create type private.guest as (
+  ticket_type_id uuid,
+  waiting_list_entry_id uuid,
+  name text,
+  email text,
+  company text,
+  external_id text,
+  metadata jsonb
+);
+
+-- Fields of a guest that are one line, if they are given, with the most characters of each. For imports: the API checks all others.
+create function private.lines_of_guest() returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return '{"company": 200, "external_id": 255}';
+end
+$$;
+grant execute on function private.lines_of_guest to scope_attendees_write;
+
 -- The arguments of a call of register_attendee, with the id of its order, and its guests in one form.
 create type private.registration as (
   order_id uuid,
@@ -99,9 +120,7 @@ begin
       r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
       coalesce(g.metadata, '{}')
     from unnest(registrations) r
-    cross join lateral jsonb_to_recordset(r.guests) g (
-      ticket_type_id uuid, waiting_list_entry_id uuid, name text, email text, company text, external_id text, metadata jsonb
-    )
+    cross join lateral jsonb_populate_recordset(null::private.guest, r.guests) g
     returning *
   )
   select array_agg(row(a.*)::public.attendees) into v_attendees from added a;
@@ -133,8 +152,7 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
 
--- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
--- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
+-- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
 -- and company are the buyer's; without them the first guest is the buyer.
 create function api.register_attendee(
   event_id uuid,

@@ -373,13 +373,28 @@ grant select (
 ) on public.attendees to scope_checkin_write;
 grant insert (
   organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
-) on public.attendees to scope_attendees_write;
+) on public.attendees to scope_attendees_write, authenticated;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
-  to scope_attendees_write;
-grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
-) on public.attendees to authenticated;
-grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees to authenticated;
+  to scope_attendees_write, authenticated;
+
+-- Changes the fields that people edit, of any number of attendees in one statement. A change is { attendee_id } and the fields to change;
+-- reissue_ticket clears the ticket code.
+create function private.change_attendees(changes jsonb[]) returns setof public.attendees
+language plpgsql volatile set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return query
+  update public.attendees a set
+    (name, email, company, external_id, metadata) = (
+      select n.name, n.email, n.company, n.external_id, n.metadata from jsonb_populate_record(a, c.change) n
+    ),
+    ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+  from unnest(changes) c (change)
+  where a.id = (c.change ->> 'attendee_id')::uuid
+  returning a.*;
+end
+$$;
+grant execute on function private.change_attendees to scope_attendees_write;
 
 -- What an attendee's ticket type and order are called. Security definer: whoever reads an attendee may know this much of them.
 create function private.names_of(attendee public.attendees, out ticket_type_name text, out reference text)

@@ -3472,13 +3472,28 @@ grant select (
 ) on public.attendees to scope_checkin_write;
 grant insert (
   organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
-) on public.attendees to scope_attendees_write;
+) on public.attendees to scope_attendees_write, authenticated;
 grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees
-  to scope_attendees_write;
-grant insert (
-  organisation_id, event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
-) on public.attendees to authenticated;
-grant update (name, email, company, status, ticket_code, ticket_email_status, external_id, metadata) on public.attendees to authenticated;
+  to scope_attendees_write, authenticated;
+
+-- Changes the fields that people edit, of any number of attendees in one statement. A change is { attendee_id } and the fields to change;
+-- reissue_ticket clears the ticket code.
+create function private.change_attendees(changes jsonb[]) returns setof public.attendees
+language plpgsql volatile set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return query
+  update public.attendees a set
+    (name, email, company, external_id, metadata) = (
+      select n.name, n.email, n.company, n.external_id, n.metadata from jsonb_populate_record(a, c.change) n
+    ),
+    ticket_code = case when (c.change ->> 'reissue_ticket')::boolean then null else a.ticket_code end
+  from unnest(changes) c (change)
+  where a.id = (c.change ->> 'attendee_id')::uuid
+  returning a.*;
+end
+$$;
+grant execute on function private.change_attendees to scope_attendees_write;
 
 -- What an attendee's ticket type and order are called. Security definer: whoever reads an attendee may know this much of them.
 create function private.names_of(attendee public.attendees, out ticket_type_name text, out reference text)
@@ -7576,7 +7591,7 @@ create function private.tg_attendees__notify_update() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 begin
-  -- Every change of these columns increments the version; a check-in, for example, leaves nothing to compare.
+  -- Every edit increments the version; a check-in, for example, is none.
   if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
     return null;
   end if;
@@ -7597,9 +7612,7 @@ begin
     )
   from new_rows n
   join old_rows o on o.id = n.id
-  where (n.name, n.email, n.company, n.status, n.ticket_type_id, n.ticket_code, n.external_id, n.metadata, n.erased_at)
-    is distinct from
-    (o.name, o.email, o.company, o.status, o.ticket_type_id, o.ticket_code, o.external_id, o.metadata, o.erased_at)
+  where n.version <> o.version
     -- An attendee who is as new as what announces the order is in there as they are at the end.
     and not (
       n.created_at = now()
@@ -10385,7 +10398,7 @@ begin
 end
 $$;
 comment on function public.erase_attendee is
-  'Erases what identifies an attendee: name, e-mail address, company and metadata, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
+  'Erases what identifies an attendee: name, e-mail address and all other personal fields, also in the order where they are its contact, and in every log. Answers a receipt. Figures, money and the ticket stay.';
 revoke all on function public.erase_attendee from public, anon, service_role;
 grant execute on function public.erase_attendee to authenticated;
 
@@ -10408,21 +10421,14 @@ grant execute on function api.erased_emails to courier;
 -- e-mail address and name within the event.
 
 -- Attendees whose given fields differ are changed in one statement; a refusal divides the list, as for a batch of calls. Each
--- call is { attendee_id, name, email, company, metadata }, already complete.
+-- call is a change of private.change_attendees.
 create function private.update_attendee_calls(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcomes json[];
 begin
-  with changed as (
-    update public.attendees a
-    set name = c.name, email = c.email, company = c.company, metadata = c.metadata
-    from unnest(calls) u (call)
-    cross join lateral jsonb_to_record(u.call) c (attendee_id uuid, name text, email text, company text, metadata jsonb)
-    where a.id = c.attendee_id
-    returning a.id, a.order_id, a.status
-  )
+  with changed as materialized (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
   select array_agg(
     json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
     order by u.place
@@ -10474,6 +10480,7 @@ create function private.error_of_guest(guest jsonb) returns json
 language plpgsql immutable set search_path = ''
 as $$
 declare
+  v_known jsonb := to_jsonb(jsonb_populate_record(null::private.guest, '{}')) - 'waiting_list_entry_id';
   v_fields jsonb := '[]';
 begin
   if jsonb_typeof(guest) <> 'object' then
@@ -10485,12 +10492,13 @@ begin
     if jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
       v_fields := v_fields || '{"param": "email", "message": "This is not an e-mail address."}'::jsonb;
     end if;
-    if guest ->> 'company' is not null and not private.is_line(guest -> 'company', 200) then
-      v_fields := v_fields || '{"param": "company", "message": "A company is one line of 1 to 200 characters."}'::jsonb;
-    end if;
-    if guest ->> 'external_id' is not null and not private.is_line(guest -> 'external_id', 255) then
-      v_fields := v_fields || '{"param": "external_id", "message": "An external_id is one line of 1 to 255 characters."}'::jsonb;
-    end if;
+    v_fields := v_fields || (
+      select coalesce(jsonb_agg(jsonb_build_object('param', l.field, 'message', format(
+        '%s %s is one line of 1 to %s characters.', case when l.field ~ '^[aeiou]' then 'An' else 'A' end, l.field, l.characters
+      ))), '[]')
+      from json_each_text(private.lines_of_guest()) l (field, characters)
+      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters::integer)
+    );
     if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
       v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
     end if;
@@ -10499,17 +10507,15 @@ begin
     ) is not true then
       v_fields := v_fields || '{"param": "ticket_type_id", "message": "This is not the id of a ticket type."}'::jsonb;
     end if;
-    if guest - '{name,email,company,external_id,metadata,ticket_type_id}'::text[] <> '{}' then
-      v_fields := v_fields || (
-        select jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.'))
-        from (
-          select n.name from jsonb_object_keys(guest) n (name)
-          where n.name <> all ('{name,email,company,external_id,metadata,ticket_type_id}')
-          order by n.name
-          limit 10
-        ) f
-      );
-    end if;
+    v_fields := v_fields || (
+      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.')), '[]')
+      from (
+        select n.name from jsonb_object_keys(guest) n (name)
+        where not v_known ? n.name
+        order by n.name
+        limit 10
+      ) f
+    );
   end if;
   if v_fields = '[]' then
     return null;
@@ -10669,6 +10675,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_guest record;
+  v_changes jsonb;
   v_error json;
   v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
   v_added bigint[] := '{}';
@@ -10679,16 +10686,17 @@ declare
   v_answer json;
 begin
   for v_guest in
-    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.name, a.email, a.company, a.metadata
+    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.attendee
     from unnest(guests) with ordinality g (guest, place)
     left join lateral (
-      select a.* from public.attendees a
+      select a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a as attendee from public.attendees a
       where a.id = private.attendee_of_guest(import_guests.organisation_id, import_guests.event_id, g.guest)
       offset 0
     ) a on true
     order by g.place
   loop
     v_error := errors[v_guest.place];
+    v_changes := case when v_error is null then v_guest.guest - '{ticket_type_id,external_id}'::text[] end;
     if v_error is not null then
       v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', v_error);
     elsif v_guest.id is null and coalesce(v_guest.guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
@@ -10721,21 +10729,13 @@ begin
         'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
         'hint', 'Cancel the attendee, and register the person again.'
       ));
-    elsif (v_guest.name, v_guest.email, v_guest.company, v_guest.metadata) is not distinct from (
-      coalesce(v_guest.guest ->> 'name', v_guest.name),
-      coalesce(v_guest.guest ->> 'email', v_guest.email),
-      case when v_guest.guest ? 'company' then v_guest.guest ->> 'company' else v_guest.company end,
-      coalesce(v_guest.guest -> 'metadata', v_guest.metadata)
-    ) then
+    elsif jsonb_populate_record(v_guest.attendee, v_changes) is not distinct from v_guest.attendee then
       v_verdicts[v_guest.place] := json_build_object(
         'result', 'unchanged', 'attendee_id', v_guest.id, 'order_id', v_guest.order_id, 'status', v_guest.status
       );
     else
       v_changed := v_changed || v_guest.place;
-      v_changed_calls := v_changed_calls || (jsonb_build_object(
-        'attendee_id', v_guest.id, 'name', v_guest.name, 'email', v_guest.email, 'company', v_guest.company,
-        'metadata', v_guest.metadata
-      ) || (v_guest.guest - 'ticket_type_id' - 'external_id'));
+      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_guest.id));
     end if;
   end loop;
 
@@ -11162,7 +11162,6 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
-  v_new public.attendees;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -11174,16 +11173,8 @@ begin
   end if;
   perform private.assert_version(v_attendee.version, if_version);
 
-  v_new := jsonb_populate_record(v_attendee, changes);
-  update public.attendees a set
-    name = v_new.name,
-    email = v_new.email,
-    company = v_new.company,
-    external_id = v_new.external_id,
-    metadata = v_new.metadata,
-    ticket_code = case when (changes ->> 'reissue_ticket')::boolean then null else a.ticket_code end
-  where a.id = v_attendee.id
-  returning * into v_attendee;
+  select c.* into v_attendee
+  from private.change_attendees(array[changes || jsonb_build_object('attendee_id', v_attendee.id)]) c;
 
   return private.record_outcome(
     idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.attendee_json(v_attendee))
@@ -11345,6 +11336,27 @@ end
 $$;
 grant execute on function private.lock_external_ids to scope_attendees_write;
 
+-- A guest of a registration, of an import or of the waiting list, as JSON has one.
+create type private.guest as (
+  ticket_type_id uuid,
+  waiting_list_entry_id uuid,
+  name text,
+  email text,
+  company text,
+  external_id text,
+  metadata jsonb
+);
+
+-- Fields of a guest that are one line, if they are given, with the most characters of each. For imports: the API checks all others.
+create function private.lines_of_guest() returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return '{"company": 200, "external_id": 255}';
+end
+$$;
+grant execute on function private.lines_of_guest to scope_attendees_write;
+
 -- The arguments of a call of register_attendee, with the id of its order, and its guests in one form.
 create type private.registration as (
   order_id uuid,
@@ -11398,9 +11410,7 @@ begin
       r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
       coalesce(g.metadata, '{}')
     from unnest(registrations) r
-    cross join lateral jsonb_to_recordset(r.guests) g (
-      ticket_type_id uuid, waiting_list_entry_id uuid, name text, email text, company text, external_id text, metadata jsonb
-    )
+    cross join lateral jsonb_populate_recordset(null::private.guest, r.guests) g
     returning *
   )
   select array_agg(row(a.*)::public.attendees) into v_attendees from added a;
@@ -11432,8 +11442,7 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
 
--- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none: [{ ticket_type_id, name, email, company,
--- external_id, metadata }]. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
+-- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
 -- and company are the buyer's; without them the first guest is the buyer.
 create function api.register_attendee(
   event_id uuid,
