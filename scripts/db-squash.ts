@@ -22,8 +22,8 @@ function squashMigrations(projectDir: string): string {
   const migrations = globSync('migrations/*.sql', { cwd: folder }).sort()
   const version = new Date().toISOString().replace(/\D/g, '').slice(0, 14)
   const path = join(folder, 'migrations', `${version}_baseline.sql`)
-  for (const migration of migrations) rmSync(join(folder, migration))
   writeFileSync(path, `${head}\n${text}\n`, { flag: 'wx' })
+  for (const migration of migrations) rmSync(join(folder, migration))
   return path
 }
 
