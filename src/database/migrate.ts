@@ -19,9 +19,7 @@ type MigrateOptions = {
 
 export async function applyMigrations(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
   const { projectDir = projectRoot, progress, signal } = options
-  const { pending, unknown } = await compareMigrations(databaseUrl, projectDir)
-  // The first file is the baseline, which replaced what is older.
-  const [baseline = ''] = migrationVersions(projectDir).sort()
+  const { pending, unknown, baseline } = await compareMigrations(databaseUrl, projectDir)
   if (unknown.some((version) => version < baseline)) {
     throw new StartError(
       'The database was made by a version of Usher from before its first release, and cannot be upgraded to this one. ' +
@@ -40,16 +38,21 @@ export async function applyMigrations(databaseUrl: string, options: MigrateOptio
   await push(databaseUrl, projectDir, signal)
 }
 
-/** Versions that only the files have (`pending`), and that only the database has (`unknown`); both sorted. */
+/**
+ * Versions that only the files have (`pending`), and that only the database has (`unknown`), both sorted; and that of the first file, the
+ * `baseline`, which replaced what is older.
+ */
 export async function compareMigrations(
   databaseUrl: string,
   projectDir = projectRoot,
-): Promise<{ pending: string[]; unknown: string[] }> {
-  const files = new Set(migrationVersions(projectDir))
+): Promise<{ pending: string[]; unknown: string[]; baseline: string }> {
+  const versions = migrationVersions(projectDir).sort()
+  const files = new Set(versions)
   const applied = new Set(await appliedVersions(databaseUrl))
   return {
-    pending: [...files.difference(applied)].sort(),
+    pending: [...files.difference(applied)],
     unknown: [...applied.difference(files)].sort(),
+    baseline: versions[0] ?? '',
   }
 }
 
