@@ -3,24 +3,16 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import packageJson from '../package.json' with { type: 'json' }
-import { makePristine, pristineVariable } from '../src/embedded/scratch.ts'
+import { sharePristine } from '../src/embedded/scratch.ts'
 import { useTemporaryFolder } from './support/temporary-folder.ts'
 
 const checks = ['types', 'lint', 'lint:sql', 'lint:openapi', 'db:verify'] as const
 
 const root = join(import.meta.dirname, '..')
-const environment = {
-  ...process.env,
-  // As npm has it, which is left out: it takes as long as some of the checks.
-  PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
-  // Of tsc: memory is collected less often, which is a quarter of its time.
-  GOGC: '400',
-}
-
 async function passes(script: (typeof checks)[number]): Promise<boolean> {
   const startedAt = performance.now()
   // One pipe for both outputs, so that lines stay in their order.
@@ -56,11 +48,16 @@ process.once('SIGINT', () => {
 process.once('SIGTERM', () => process.exit(143))
 process.once('SIGHUP', () => process.exit(129))
 // One for all that need such a database, made before they begin.
-const pristine = join(folder, 'pristine')
-mkdirSync(pristine)
-await makePristine(pristine, interruption.signal)
+await sharePristine(folder, interruption.signal)
 if (interruption.signal.aborted) process.exit()
-Object.assign(environment, { TMPDIR: folder, [pristineVariable]: pristine })
+
+const environment = {
+  ...process.env,
+  // As npm has it, which is left out: it takes as long as some of the checks.
+  PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
+  // Of tsc: memory is collected less often, which is a quarter of its time.
+  GOGC: '400',
+}
 
 const [mode, ...testArguments] = process.argv.slice(2)
 const testing = mode === '--test' ? [testsPass(testArguments)] : []

@@ -2,7 +2,7 @@
 // of their own, since roles belong to a cluster and not to a database.
 
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -22,7 +22,7 @@ export type ScratchDatabase = {
   remove: () => Promise<void>
 }
 
-/** Names a data directory that `makePristine` has made: processes that are given it copy it, and each spares an initdb. */
+/** Names a data directory that `sharePristine` has made: processes that are given it copy it, and each spares an initdb. */
 export const pristineVariable = 'USHER_PRISTINE_DATABASE'
 
 // Made once in a process, and copied, which takes a fifth of the time.
@@ -35,8 +35,16 @@ async function makeOwnPristine(signal: AbortSignal): Promise<string> {
   return path
 }
 
+/** Makes one in a folder, for this process and those that it starts. */
+export async function sharePristine(folder: string, signal: AbortSignal): Promise<void> {
+  const path = join(folder, 'pristine')
+  mkdirSync(path)
+  await makePristine(path, signal)
+  process.env[pristineVariable] = path
+}
+
 /** Makes a data directory whose database is bootstrapped, without a migration and with as few files as possible. */
-export async function makePristine(path: string, signal: AbortSignal): Promise<void> {
+async function makePristine(path: string, signal: AbortSignal): Promise<void> {
   const { secrets, server } = await startOn(path, signal)
   try {
     await withClient(databaseUrlFor(superuser, secrets.superuserPassword, server.port), async (client) => {

@@ -10,7 +10,7 @@ import type { TestProject } from 'vitest/node'
 import { serveApp } from '../../scripts/support/serve-app.ts'
 import { useTemporaryFolder } from '../../scripts/support/temporary-folder.ts'
 import { applyMigrations } from '../../src/database/migrate.ts'
-import { makePristine, pristineVariable, startScratchDatabase } from '../../src/embedded/scratch.ts'
+import { pristineVariable, sharePristine, startScratchDatabase } from '../../src/embedded/scratch.ts'
 import { startEmbeddedStack } from '../../src/embedded/stack.ts'
 import { createLog } from '../../src/process/log.ts'
 
@@ -57,12 +57,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
  * to outlive a killed process does so without. */
 async function makeTemplate(folder: string, dataDir: string): Promise<void> {
   const { signal } = new AbortController()
-  if (process.env[pristineVariable] === undefined) {
-    const pristine = join(folder, 'pristine')
-    await mkdir(pristine)
-    await makePristine(pristine, signal)
-    process.env[pristineVariable] = pristine
-  }
+  if (process.env[pristineVariable] === undefined) await sharePristine(folder, signal)
   await mkdir(dataDir)
   const database = await startScratchDatabase(signal, dataDir)
   await applyMigrations(database.databaseUrl)
