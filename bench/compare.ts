@@ -12,7 +12,13 @@ export type Round = Load & { cpu: { node: number; postgrest: number; postgres: n
 export type Row = { subject: SubjectName; connections: number; rounds: Round[] }
 export type Comparison = { rows: Row[]; faults?: Faults }
 
-export type Effort = { rounds: number; seconds: number; connections?: number[] }
+export type Effort = {
+  rounds: number
+  seconds: number
+  connections?: number[]
+  /** A stack of another checkout, to compare with. */
+  base?: Stack
+}
 
 export type Plan = {
   subjects: SubjectName[]

@@ -32,3 +32,16 @@ export function memoryMb(pid: number): number {
     return Number.NaN
   }
 }
+
+/** CPU time of the processes that Postgres has now, in microseconds, from the scheduler. */
+export function backendsCpuUs(pid: number): number {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    return children.reduce(
+      (sum, child) => sum + Number(readFileSync(`/proc/${child}/schedstat`, 'utf8').split(' ')[0]) / 1_000,
+      0,
+    )
+  } catch {
+    return Number.NaN
+  }
+}

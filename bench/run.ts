@@ -3,7 +3,9 @@
 
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { profile } from './profile.ts'
 import { printTargets } from './report.ts'
 import { scenarios } from './scenarios.ts'
 import { startStack, stopAll } from './stack.ts'
@@ -15,8 +17,14 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '5' },
     connections: { type: 'string' },
     json: { type: 'string' },
+    base: { type: 'string' },
+    profile: { type: 'boolean' },
   },
 })
+if (options.profile) {
+  await profile()
+  process.exit()
+}
 const listed = (text: string) => text.split(',').map((part) => part.trim())
 const chosen = options.scenario === undefined ? scenarios.map(({ name }) => name) : listed(options.scenario)
 const unknown = chosen.filter((name) => !scenarios.some((scenario) => scenario.name === name))
@@ -47,7 +55,8 @@ for (const scenario of scenarios.filter(({ name }) => chosen.includes(name))) {
   console.log(`\n${scenario.name}: ${scenario.about}`)
   const stack = await startStack()
   try {
-    const outcome = await Promise.race([scenario.run(stack, effort), interrupted])
+    const base = options.base === undefined ? undefined : await startStack(undefined, resolve(options.base))
+    const outcome = await Promise.race([scenario.run(stack, { ...effort, ...(base && { base }) }), interrupted])
     printTargets(outcome.targets)
     if (outcome.faults) {
       const counts = Object.entries(outcome.faults)

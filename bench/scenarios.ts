@@ -5,6 +5,7 @@ import { drainWebhooks, startReceiver, subscribe, untilDelivered } from './couri
 import { memory, neverAnalysed, startUp } from './growth.ts'
 import { lists } from './lists.ts'
 import { figureOf, fixed, judged, type Outcome, printComparison, ratio, type Target, times } from './report.ts'
+import { singleCalls } from './single-call.ts'
 import { type Organiser, registerInBulk, type Stack } from './stack.ts'
 import { type Call, registration, type SubjectName } from './subjects.ts'
 
@@ -190,6 +191,11 @@ export const scenarios: Scenario[] = [
     },
     [{ figure: 'rate', at: 64, against: 'postgrest', atLeast: 2 }, onSale(64)],
   ),
+  {
+    name: 'single-call',
+    about: 'CPU of Postgres for calls one by one, beside another checkout with --base FOLDER',
+    run: singleCalls,
+  },
   comparing('me', 'GET /me, a single row', { subjects: baselines, connections: [1, 64], call: me }, [
     { figure: 'rate', at: 64, against: 'postgrest', atLeast: 0.8 },
     { figure: 'p50', at: 1, against: 'postgrest', atMost: 1.4 },

@@ -30,13 +30,15 @@ const running = new Set<Stack>()
 /** Also after a signal in the middle of a scenario. */
 export const stopAll = () => Promise.all([...running].map((stack) => stack.stop()))
 
-export async function startStack(given?: string): Promise<Stack> {
+const ownFolder = join(import.meta.dirname, '..')
+
+export async function startStack(given?: string, folder = ownFolder, env: NodeJS.ProcessEnv = {}): Promise<Stack> {
   const dataDir = given ?? (await mkdtemp(join(tmpdir(), 'usher-bench-')))
   const began = performance.now()
   // One log line a request, as in production.
   const usher = spawn(process.execPath, ['bin/usher.js', 'start'], {
-    cwd: join(import.meta.dirname, '..'),
-    env: { ...process.env, USHER_DATA_DIR: dataDir, PORT: '0', LOG_FORMAT: 'json', METRICS_PORT: '' },
+    cwd: folder,
+    env: { ...process.env, ...env, USHER_DATA_DIR: dataDir, PORT: '0', LOG_FORMAT: 'json', METRICS_PORT: '' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const ended = once(usher, 'exit')

@@ -1,0 +1,147 @@
+// What one call costs Postgres when nothing is shared: PostgREST called directly, one call at a time. With `--base`, each call takes turns
+// with the same one on the stack of another checkout.
+
+import type { Effort } from './compare.ts'
+import { backendsCpuUs } from './processes.ts'
+import { fixed, judged, type Outcome, spread, times } from './report.ts'
+import { addOrganiser, type Organiser, registerInBulk, type Stack } from './stack.ts'
+import { type Call, registration, subjects } from './subjects.ts'
+
+export type Kind = {
+  name: string
+  perSecond: number
+  target: number
+  prepare?: ((side: Side, calls: number) => Promise<void>) | undefined
+  call(side: Side): Call
+}
+
+export type Side = {
+  stack: Stack
+  organiser: Organiser
+  nth: number
+  ids: string[]
+  send(call: Call): Promise<{ data: { id: string } }>
+}
+
+export const kinds: Kind[] = [
+  {
+    name: 'registration',
+    perSecond: 80,
+    target: 0.5,
+    call: ({ organiser, nth }) => registration(organiser, nth, { send_email: true }),
+  },
+  {
+    name: 'check-in',
+    perSecond: 150,
+    target: 0.5,
+    async prepare(side, calls) {
+      await registerInBulk(side.stack, side.organiser, Math.ceil(calls / 50) * 50, 50)
+      const { rows } = await side.stack.database.query(
+        'select ticket_code from public.attendees where organisation_id = $1 and checked_in_at is null limit $2',
+        [side.organiser.holder.organisation_id, calls],
+      )
+      side.ids = rows.map((row) => row.ticket_code)
+    },
+    call: ({ organiser, ids }) => ({
+      operation: 'check_in',
+      args: { event_id: organiser.eventId, code: ids.pop() ?? 'NONE' },
+    }),
+  },
+  {
+    name: 'invoice payment',
+    perSecond: 60,
+    target: 0.5,
+    async prepare(side, calls) {
+      side.ids = []
+      for (let i = 0; i < calls; i++) {
+        const order = await side.send(registration(side.organiser, side.nth++, { payment_method: 'invoice' }))
+        side.ids.push(order.data.id)
+      }
+    },
+    call: ({ ids }) => ({
+      operation: 'record_invoice_payment',
+      args: { order_id: ids.pop(), method: 'bank_transfer', amount: 10_000, currency: 'EUR' },
+    }),
+  },
+  {
+    name: 'import of 1,000',
+    perSecond: 0.5,
+    target: 0.5,
+    call: ({ organiser, nth }) => ({
+      operation: 'import_attendees',
+      args: {
+        event_id: organiser.eventId,
+        ticket_type_id: organiser.ticketTypeIds[0],
+        send_email: false,
+        attendees: Array.from({ length: 1000 }, (_, i) => ({
+          name: `Guest ${nth} ${i}`,
+          email: `guest-${nth}-${i}@example.com`,
+          external_id: `import-${nth}-${i}`,
+        })),
+      },
+    }),
+  },
+]
+
+export async function singleCalls(stack: Stack, { rounds, seconds, base }: Effort): Promise<Outcome> {
+  const sides = await Promise.all([stack, ...(base ? [base] : [])].map(openSide))
+  const figures: Record<string, number[][]> = {}
+  const targets = []
+  for (const kind of kinds) {
+    const calls = Math.max(1, Math.round(kind.perSecond * seconds))
+    const costs: number[][] = sides.map(() => [])
+    for (const side of sides) await costOf(kind, side, Math.ceil(calls / 4))
+    for (let round = 0; round < rounds; round++) {
+      for (const [i, side] of round % 2 ? [...sides.entries()].reverse() : sides.entries()) {
+        costs[i]?.push(await costOf(kind, side, calls))
+      }
+    }
+    figures[kind.name] = costs
+    const [own = [], before] = costs
+    const shown = [own, ...(before ? [before] : [])].map((all) => `${fixed(spread(all).median)} ms`).join(', before ')
+    console.log(`  ${kind.name}: ${shown} of Postgres`)
+    if (before !== undefined) {
+      const ratio = spread(own.map((ms, i) => ms / (before[i] ?? Number.NaN)))
+      targets.push(
+        judged(`CPU of Postgres of one ${kind.name} ≤ ${kind.target}× before`, times(ratio), ratio.median, {
+          atMost: kind.target,
+        }),
+      )
+    }
+  }
+  return { figures, targets }
+}
+
+export async function openSide(stack: Stack): Promise<Side> {
+  const organiser = await addOrganiser(stack, { price: 10_000 })
+  const postgrest = await subjects.postgrest(stack)
+  const request = await postgrest.open(organiser)
+  return {
+    stack,
+    organiser,
+    nth: 0,
+    ids: [],
+    async send(call) {
+      const { method, path, headers, body } = request(call)
+      const answer = await fetch(postgrest.url + path, { method, headers, body: body ?? null })
+      const text = await answer.text()
+      if (!answer.ok) throw new Error(`${call.operation}: ${answer.status} ${text}`)
+      return JSON.parse(text)
+    },
+  }
+}
+
+export async function callsOneByOne(kind: Kind, side: Side, calls: number): Promise<void> {
+  for (let i = 0; i < calls; i++) {
+    await side.send(kind.call(side))
+    side.nth++
+  }
+}
+
+/** In milliseconds for each call. */
+async function costOf(kind: Kind, side: Side, calls: number): Promise<number> {
+  await kind.prepare?.(side, calls)
+  const before = backendsCpuUs(side.stack.pids.postgres)
+  await callsOneByOne(kind, side, calls)
+  return (backendsCpuUs(side.stack.pids.postgres) - before) / 1_000 / calls
+}
