@@ -14,7 +14,7 @@ create function private.current_organisation_id() returns uuid
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (private.claims() ->> 'organisation_id')::uuid;
+  return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'organisation_id')::uuid;
 end
 $$;
 grant execute on function private.current_organisation_id to api_key;
@@ -23,7 +23,7 @@ create function private.current_api_key_id() returns uuid
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (private.claims() ->> 'api_key_id')::uuid;
+  return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid;
 end
 $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
@@ -35,7 +35,7 @@ create function private.current_source() returns public.request_source
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
+  return coalesce(nullif(current_setting('request.jwt.claims', true), '')::json ->> 'source', 'studio')::public.request_source;
 end
 $$;
 grant execute on function private.current_source to api_key, authenticated;

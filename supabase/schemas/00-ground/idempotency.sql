@@ -48,10 +48,14 @@ create function private.replay_outcome(idempotency_key text, request_fingerprint
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_family_id uuid := (private.claims() ->> 'family_id')::uuid;
+  v_family_id uuid;
   v_record private.idempotency_records;
 begin
-  if idempotency_key is null or v_family_id is null then
+  if idempotency_key is null then
+    return null;
+  end if;
+  v_family_id := (private.claims() ->> 'family_id')::uuid;
+  if v_family_id is null then
     return null;
   end if;
 

@@ -104,15 +104,13 @@ end
 $$;
 grant execute on function private.assert_valid_name to api_key, authenticated;
 
--- For the guards of orders and attendees.
-create function private.assert_valid_contact(name text, email text) returns void
+-- For a name and an address of which private.is_contact is not true.
+create function private.refuse_contact(name text, email text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.assert_valid_name(name);
-  if email is null or not private.is_email_address(email) then
-    perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
-  end if;
+  perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
 end
 $$;
 

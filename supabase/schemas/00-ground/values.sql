@@ -20,19 +20,16 @@ end
 $$;
 grant execute on function private.uuid_v7 to api_key, authenticated;
 
--- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken
--- from the sha256 of one random UUID (122 bits): safe up to 24 characters.
+-- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken from the sha256 of
+-- one random UUID (122 bits): safe up to 24 characters. In base 64, folded to upper case, a letter is twice as likely as any other
+-- character; these become the digits in pairs, and the letters that are left out the other digits, so that all are equally likely.
 create function private.random_code(length integer) returns text
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_bytes bytea := sha256(uuid_send(gen_random_uuid()));
-  v_code text := '';
 begin
-  for i in 0..length - 1 loop
-    v_code := v_code || substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(v_bytes, i) & 31), 1);
-  end loop;
-  return v_code;
+  return translate(
+    upper(left(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), length) collate "C"), 'ILOU0123456789+/', '0123445566778899'
+  );
 end
 $$;
 
@@ -66,6 +63,24 @@ begin
 end
 $$;
 grant execute on function private.is_email_address to api_key, authenticated;
+
+create function private.is_company(company text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]';
+end
+$$;
+grant execute on function private.is_company to api_key, authenticated;
+
+-- Whom orders, attendees and entries of the waiting list are for.
+create function private.is_contact(name text, email text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return coalesce(length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]' and private.is_email_address(email), false);
+end
+$$;
 
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
 create function private.is_courier_url(url text) returns boolean

@@ -62,8 +62,16 @@ end
 $$;
 grant execute on function private.current_scopes to api_key;
 
--- Raises 401 when the key is unknown, revoked or expired.
-create function private.assert_usable_key(key public.api_keys) returns void
+create function private.is_usable_key(key public.api_keys) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true);
+end
+$$;
+
+-- 401 for a key that is unknown, revoked or expired.
+create function private.refuse_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -71,9 +79,8 @@ begin
     perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
   elsif key.revoked_at is not null then
     perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
-  elsif key.expires_at <= now() then
-    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
   end if;
+  perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
 end
 $$;
 
@@ -128,7 +135,9 @@ begin
   join public.api_keys k on k.id = h.api_key_id
   where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
 
-  perform private.assert_usable_key(v_key);
+  if not private.is_usable_key(v_key) then
+    perform private.refuse_key(v_key);
+  end if;
 
   update public.api_keys k set last_used_at = now()
   where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
@@ -160,7 +169,8 @@ as $$
 declare
   v_claims jsonb := private.claims();
   v_role text := v_claims ->> 'role';
-  v_headers jsonb;
+  v_scope public.api_scope;
+  v_headers json;
   v_key public.api_keys;
 begin
   if v_role <> 'api_key' and v_role not like 'scope\_%' then
@@ -178,14 +188,19 @@ begin
   from public.api_keys k
   where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
 
-  perform private.assert_usable_key(v_key);
+  if not private.is_usable_key(v_key) then
+    perform private.refuse_key(v_key);
+  end if;
 
-  if v_role <> 'api_key' and not (private.scope_of_role(v_role) = any (v_key.scopes)) then
-    perform private.refuse(
-      403, 'missing_scope', 'The API key lacks the scope this operation needs.',
-      details => jsonb_build_object('scope', private.scope_of_role(v_role)),
-      hint => 'Use a key that has the scope, or add the scope to this key.'
-    );
+  if v_role <> 'api_key' then
+    v_scope := private.scope_of_role(v_role);
+    if v_scope <> all (v_key.scopes) then
+      perform private.refuse(
+        403, 'missing_scope', 'The API key lacks the scope this operation needs.',
+        details => jsonb_build_object('scope', v_scope),
+        hint => 'Use a key that has the scope, or add the scope to this key.'
+      );
+    end if;
   end if;
 end
 $$;
@@ -275,7 +290,9 @@ begin
   if not found then
     perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
   end if;
-  perform private.assert_usable_key(v_old);
+  if not private.is_usable_key(v_old) then
+    perform private.refuse_key(v_old);
+  end if;
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
       409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',

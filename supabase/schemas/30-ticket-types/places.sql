@@ -1,6 +1,16 @@
 -- Places of a ticket type: whether it is on sale, and the counters that no registration exceeds.
 
-create function private.assert_on_sale(ticket_type public.ticket_types) returns void
+create function private.is_on_sale(ticket_type public.ticket_types) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return ticket_type.status = 'active'
+    and now() >= coalesce(ticket_type.sales_start_at, '-infinity')
+    and now() < coalesce(ticket_type.sales_end_at, 'infinity');
+end
+$$;
+
+create function private.refuse_not_on_sale(ticket_type public.ticket_types) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -15,12 +25,11 @@ begin
       409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_start_at', private.rfc3339(ticket_type.sales_start_at))
     );
-  elsif now() >= ticket_type.sales_end_at then
-    perform private.refuse(
-      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
-      jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
-    );
   end if;
+  perform private.refuse(
+    409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+    jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
+  );
 end
 $$;
 
@@ -53,8 +62,8 @@ begin
       end
     );
   end if;
-  if places > 0 then
-    perform private.assert_on_sale(v_ticket_type);
+  if places > 0 and not private.is_on_sale(v_ticket_type) then
+    perform private.refuse_not_on_sale(v_ticket_type);
   end if;
 end
 $$;

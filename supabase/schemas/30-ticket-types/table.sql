@@ -28,23 +28,31 @@ create table public.ticket_types (
   constraint ticket_types_pkey primary key (id),
   constraint ticket_types_id_event_id_key unique (id, event_id),
   constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
-    references public.events (id, organisation_id),
-  constraint ticket_types_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
-  constraint ticket_types_description_is_bounded check (length(description) <= 20000),
-  constraint ticket_types_price_is_bounded check (price between 0 and 100000000000),
-  constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
-  constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
-  constraint ticket_types_quantity_held_is_not_negative check (quantity_held >= 0),
-  constraint ticket_types_are_not_oversold check (quantity_sold + quantity_held <= quantity),
-  constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
-  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
-    sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-  ),
-  constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
-  constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+    references public.events (id, organisation_id)
 );
+
+-- What holds for every ticket type, whoever writes it. One function: Postgres plans each check constraint anew for every statement.
+create function private.is_sound_ticket_type(ticket_type public.ticket_types) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return
+    length(btrim(ticket_type.name)) between 1 and 200 and ticket_type.name !~ '[[:cntrl:]]'
+    and length(ticket_type.description) <= 20000
+    and ticket_type.price between 0 and 100000000000
+    and ticket_type.quantity >= 0
+    and ticket_type.quantity_sold >= 0
+    and ticket_type.quantity_held >= 0
+    and ticket_type.quantity_sold + ticket_type.quantity_held <= ticket_type.quantity
+    and ticket_type.min_per_order >= 1 and ticket_type.max_per_order >= ticket_type.min_per_order
+    and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ticket_type.sales_end_at > ticket_type.sales_start_at
+    and length(ticket_type.external_id) between 1 and 255
+    and (ticket_type.metadata = '{}' or private.is_metadata(ticket_type.metadata));
+end
+$$;
+grant execute on function private.is_sound_ticket_type to api_key, authenticated;
+alter table public.ticket_types add constraint ticket_types_are_sound check (private.is_sound_ticket_type(ticket_types));
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
@@ -114,8 +122,11 @@ create trigger ticket_types_100_in_use before delete on public.ticket_types
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
-create trigger ticket_types_100_guard before insert or update on public.ticket_types
+create trigger ticket_types_100_guard before insert on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
+-- Not for the counters, which triggers move.
+create trigger ticket_types_100_guard_update before update on public.ticket_types
+  for each row when (pg_trigger_depth() = 0) execute function private.tg_ticket_types__guard();
 create trigger ticket_types_300_name before insert or update of name on public.ticket_types
   for each row execute function private.tg__assert_name();
 create trigger ticket_types_300_price before insert or update of price on public.ticket_types
@@ -140,7 +151,11 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
 create trigger ticket_types_900_updated_at before update on public.ticket_types
   for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 -- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
-create trigger ticket_types_900_version before update on public.ticket_types
+create trigger ticket_types_900_version
+  before update of
+    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at, visibility, status, position, external_id,
+    metadata
+  on public.ticket_types
   for each row when (
     new.name is distinct from old.name or new.description is distinct from old.description
     or new.price is distinct from old.price or new.quantity is distinct from old.quantity

@@ -1,6 +1,18 @@
 -- Payments: what was received for an order, one row each. The sum of those that are not voided is amount_paid of the order, which
 -- completes when nothing is due. Append-only: a wrong payment is voided, money that was returned is a refund, each by a row.
 
+-- What holds for every payment: one function, as of orders.
+create function private.is_sound_payment(amount bigint, received_at timestamptz, external_reference text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return amount > 0
+    and received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]';
+end
+$$;
+grant execute on function private.is_sound_payment to api_key, authenticated;
+
 create table public.payments (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -18,13 +30,7 @@ create table public.payments (
   constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
   constraint payments_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
-  constraint payments_amount_is_positive check (amount > 0),
-  constraint payments_received_at_is_finite check (
-    received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-  ),
-  constraint payments_external_reference_is_one_line check (
-    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
-  )
+  constraint payments_are_sound check (private.is_sound_payment(amount, received_at, external_reference))
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
 comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
@@ -52,7 +58,9 @@ declare
   v_due bigint;
 begin
   select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);
@@ -194,7 +202,9 @@ begin
   from public.orders o
   where o.id = (select p.order_id from public.payments p where p.id = new.payment_id)
   for no key update;
-  perform private.assert_not_foreign(v_order.organisation_id, 'payment_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('payment_id');
+  end if;
   select p.amount into v_amount from public.payments p where p.id = new.payment_id;
   if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
     perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
@@ -224,7 +234,9 @@ declare
   v_left bigint;
 begin
   select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);
@@ -317,14 +329,16 @@ end
 $$;
 grant execute on function private.payment_json to scope_orders_read, scope_orders_write;
 
+-- Security definer, as that of refunds: notifications and answers have it, and a query that meets row level security is planned anew
+-- whenever the role changes.
 create function private.order_payments_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
     select coalesce(json_agg(private.payment_json(p) order by p.id), '[]')
     from public.payments p
-    where p.order_id = order_payments_json.order_id
+    where p.order_id = order_payments_json.order_id and not private.is_foreign(p.organisation_id)
   );
 end
 $$;
@@ -352,13 +366,13 @@ $$;
 grant execute on function private.refund_json to scope_orders_read, scope_orders_write;
 
 create function private.order_refunds_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
     select coalesce(json_agg(private.refund_json(r) order by r.id), '[]')
     from public.refunds r
-    where r.order_id = order_refunds_json.order_id
+    where r.order_id = order_refunds_json.order_id and not private.is_foreign(r.organisation_id)
   );
 end
 $$;

@@ -19,5 +19,6 @@ begin
 end
 $$;
 create trigger attendees_700_audit_insert after insert on public.attendees
-  referencing new table as new_rows for each statement execute function private.tg_attendees__audit_insert();
+  referencing new table as new_rows for each statement when (current_setting('usher.adds_to_order', true) = 'on')
+  execute function private.tg_attendees__audit_insert();
 select private.audit_changes('public.attendees', 'attendee', events => '{update,delete}');

@@ -11,8 +11,7 @@ begin
   if tg_op = 'INSERT' then
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
-  elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
-    or exists (select from old_rows o where o.ticket_email_status = 'queued') then
+  else
     -- Not joins of the two transition tables: see tg_attendees__add_up.
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
@@ -36,7 +35,8 @@ create trigger attendees_340_queue_ticket_email_insert after insert on public.at
   for each statement execute function private.tg_attendees__queue_ticket_email();
 create trigger attendees_340_queue_ticket_email_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__queue_ticket_email();
+  for each statement when (current_setting('usher.queues_tickets', true) = 'on')
+  execute function private.tg_attendees__queue_ticket_email();
 
 -- To attendees, one for each address of an event; returns how many. Security definer, like all that follows: no role may write e-mails.
 create function private.queue_attendee_emails(

@@ -22,6 +22,44 @@ end
 $$;
 grant execute on function private.update_attendee_calls to scope_attendees_write;
 
+-- Guests who are no attendee yet, one order each. Like private.register_attendee_calls, but of each attendee only what a verdict needs.
+create function private.import_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_registrations private.registration[];
+begin
+  if cardinality(calls) = 1 then
+    return private.register_attendee_calls(calls);
+  end if;
+  v_registrations := private.registrations_of_calls(calls);
+  perform private.assert_known_ticket_types(v_registrations);
+  perform private.add_registrations(v_registrations);
+  return private.new_attendees_json(array(select r.order_id from unnest(v_registrations) with ordinality r order by r.ordinality));
+end
+$$;
+grant execute on function private.import_attendee_calls to scope_attendees_write;
+
+-- The attendees of orders that this transaction has added for the calling key, one of each. Security definer, as private.new_orders_json.
+create function private.new_attendees_json(order_ids uuid[]) returns json[]
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return array(
+    select json_build_object('status', 201, 'data', json_build_object(
+      'attendees', json_build_array(json_build_object('id', a.id, 'order_id', a.order_id, 'status', a.status))
+    ))
+    from unnest(order_ids) with ordinality i (id, place)
+    cross join lateral (select a.* from public.attendees a where a.order_id = i.id offset 0) a
+    where a.organisation_id = v_organisation_id and a.created_at = now()
+    order by i.place
+  );
+end
+$$;
+grant execute on function private.new_attendees_json to scope_attendees_write;
+
 -- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
 -- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
 create function private.import_calls(operation text, calls jsonb[]) returns json[]
@@ -61,9 +99,18 @@ create function private.error_of_guest(guest jsonb) returns json
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_known jsonb := to_jsonb(jsonb_populate_record(null::private.guest, '{}')) - 'waiting_list_entry_id';
+  v_known jsonb;
   v_fields jsonb := '[]';
 begin
+  -- Most guests have these fields alone, in form.
+  if jsonb_typeof(guest) = 'object' then
+    if guest - '{name,email,external_id}'::text[] = '{}' and private.is_line(guest -> 'name', 200)
+      and jsonb_typeof(guest -> 'email') = 'string' and private.is_email_address(guest ->> 'email')
+      and (guest -> 'external_id' is null or private.is_line(guest -> 'external_id', 255)) then
+      return null;
+    end if;
+  end if;
+  v_known := to_jsonb(jsonb_populate_record(null::private.guest, '{}')) - 'waiting_list_entry_id';
   if jsonb_typeof(guest) <> 'object' then
     v_fields := '[{"param": null, "message": "A guest is an object with a name and an email."}]';
   else
@@ -151,32 +198,36 @@ end
 $$;
 grant execute on function private.errors_of_guests to scope_attendees_write;
 
--- The attendee that a guest of a list is, by external_id anywhere in the organisation, or else by e-mail address and name at the event: by
--- key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest.
-create function private.attendee_of_guest(organisation_id uuid, event_id uuid, guest jsonb) returns uuid
-language plpgsql stable set search_path = '' set enable_seqscan = off
+-- The attendee of the calling key's organisation that a guest of a list is, by external_id, or else by e-mail address and name at the event:
+-- by key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest. Security definer: under row level
+-- security the planner may read the whole organisation for each guest.
+create function private.attendee_of_guest(event_id uuid, guest jsonb) returns public.attendees
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
+  v_organisation_id uuid := private.current_organisation_id();
   v_external_id text := guest ->> 'external_id';
-  v_email text := lower(guest ->> 'email');
-  v_name text := lower(btrim(guest ->> 'name'));
-  v_id uuid;
+  v_email text;
+  v_name text;
+  v_attendee public.attendees;
 begin
   if v_external_id is not null then
-    select a.id into v_id
+    select a.* into v_attendee
     from public.attendees a
-    where a.organisation_id = attendee_of_guest.organisation_id and a.external_id = v_external_id;
+    where a.organisation_id = v_organisation_id and a.external_id = v_external_id;
   else
-    select a.id into v_id
+    v_email := lower(guest ->> 'email');
+    v_name := lower(btrim(guest ->> 'name'));
+    select a.* into v_attendee
     from public.attendees a
-    where a.organisation_id = attendee_of_guest.organisation_id
+    where a.organisation_id = v_organisation_id
       and a.email_lower = v_email
       and a.event_id = attendee_of_guest.event_id
       and lower(a.name) = v_name
     order by a.status = 'cancelled', a.id
     limit 1;
   end if;
-  return v_id;
+  return v_attendee;
 end
 $$;
 grant execute on function private.attendee_of_guest to scope_attendees_write;
@@ -209,13 +260,18 @@ create function private.lock_attendees_of_import(event_id uuid, guests jsonb) re
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_organisation_id uuid := private.current_organisation_id();
   v_ids uuid[];
 begin
   perform private.lock_event_shared(event_id);
   v_ids := array(
-    select private.attendee_of_guest(v_organisation_id, lock_attendees_of_import.event_id, g.guest) from jsonb_array_elements(guests) g (guest)
+    select a.id
+    from jsonb_array_elements(guests) g (guest)
+    cross join lateral private.attendee_of_guest(lock_attendees_of_import.event_id, g.guest) a
+    where a.id is not null
   );
+  if v_ids = '{}' then
+    return;
+  end if;
   perform 1
   from public.orders o
   where o.id = any (array(select a.order_id from public.attendees a where a.id = any (v_ids)))
@@ -250,73 +306,67 @@ grant execute on function private.refused_guest to scope_attendees_write;
 -- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
 -- What is refused leaves the others as they are.
 create function private.import_guests(
-  organisation_id uuid, event_id uuid, ticket_type_id uuid, send_email boolean, guests jsonb[], errors json[]
+  event_id uuid, ticket_type_id uuid, send_email boolean, guests jsonb[], errors json[]
 ) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
-  v_guest record;
+  v_guest jsonb;
+  v_attendee public.attendees;
   v_changes jsonb;
   v_error json;
   v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
-  v_added bigint[] := '{}';
+  v_added integer[] := '{}';
   v_added_calls jsonb[] := '{}';
-  v_changed bigint[] := '{}';
+  v_changed integer[] := '{}';
   v_changed_calls jsonb[] := '{}';
   v_answers json[];
   v_answer json;
 begin
-  for v_guest in
-    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.attendee
-    from unnest(guests) with ordinality g (guest, place)
-    left join lateral (
-      select a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a as attendee from public.attendees a
-      where a.id = private.attendee_of_guest(import_guests.organisation_id, import_guests.event_id, g.guest)
-      offset 0
-    ) a on true
-    order by g.place
-  loop
-    v_error := errors[v_guest.place];
-    v_changes := case when v_error is null then v_guest.guest - '{ticket_type_id,external_id}'::text[] end;
+  for v_place in 1..cardinality(guests) loop
+    v_guest := guests[v_place];
+    v_attendee := private.attendee_of_guest(import_guests.event_id, v_guest);
+    v_error := errors[v_place];
+    v_changes := case when v_error is null then v_guest - '{ticket_type_id,external_id}'::text[] end;
     if v_error is not null then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', v_error);
-    elsif v_guest.id is null and coalesce(v_guest.guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', v_error);
+    elsif v_attendee.id is null and coalesce(v_guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
         'code', 'validation_failed', 'message', 'A new attendee needs a ticket type.', 'param', 'ticket_type_id',
         'hint', 'Give each new attendee a ticket_type_id, or one beside the list.'
       ));
-    elsif v_guest.id is null then
-      v_added := v_added || v_guest.place;
+    elsif v_attendee.id is null then
+      v_added := v_added || v_place;
       v_added_calls := v_added_calls || jsonb_build_object(
         'event_id', import_guests.event_id,
         'ticket_type_id', import_guests.ticket_type_id,
         'send_email', coalesce(import_guests.send_email, false),
-        'attendees', jsonb_build_array(v_guest.guest)
+        'attendees', jsonb_build_array(v_guest)
       );
-    elsif v_guest.event_id <> import_guests.event_id then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
+    elsif v_attendee.event_id <> import_guests.event_id then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
         'code', 'already_exists', 'message', 'An attendee of another event has this external_id.', 'param', 'external_id',
-        'details', json_build_object('id', v_guest.id), 'hint', 'Use one external_id for each person and event.'
+        'details', json_build_object('id', v_attendee.id), 'hint', 'Use one external_id for each person and event.'
       ));
-    elsif v_guest.status = 'cancelled' then
+    elsif v_attendee.status = 'cancelled' then
       -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'attendee_id', v_guest.id, 'error', json_build_object(
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
         'code', 'cancelled', 'message', 'The ticket of this guest was cancelled.',
-        'param', case when v_guest.guest ->> 'external_id' is null then 'email' else 'external_id' end,
+        'param', case when v_guest ->> 'external_id' is null then 'email' else 'external_id' end,
         'hint', 'If they come after all, register them with register_attendee, which takes the same external_id.'
       ));
-    elsif v_guest.ticket_type_id <> (v_guest.guest ->> 'ticket_type_id')::uuid then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'attendee_id', v_guest.id, 'error', json_build_object(
+    elsif v_attendee.ticket_type_id <> (v_guest ->> 'ticket_type_id')::uuid then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
         'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
         'hint', 'Cancel the attendee, and register the person again.'
       ));
-    elsif jsonb_populate_record(v_guest.attendee, v_changes) is not distinct from v_guest.attendee then
-      v_verdicts[v_guest.place] := json_build_object(
-        'result', 'unchanged', 'attendee_id', v_guest.id, 'order_id', v_guest.order_id, 'status', v_guest.status
+    elsif jsonb_populate_record(v_attendee, v_changes) is not distinct from v_attendee then
+      v_verdicts[v_place] := json_build_object(
+        'result', 'unchanged', 'attendee_id', v_attendee.id, 'order_id', v_attendee.order_id, 'status', v_attendee.status
       );
     else
-      v_changed := v_changed || v_guest.place;
-      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_guest.id));
+      v_changed := v_changed || v_place;
+      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_attendee.id));
     end if;
   end loop;
 
@@ -328,7 +378,7 @@ begin
     ) end;
   end loop;
 
-  v_answers := private.import_calls('register_attendee_calls', v_added_calls);
+  v_answers := private.import_calls('import_attendee_calls', v_added_calls);
   for i in 1..cardinality(v_added) loop
     v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
     v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
@@ -389,7 +439,7 @@ begin
     perform private.limit_lock_waits();
     begin
       v_verdicts := v_verdicts || private.import_guests(
-        v_organisation_id, event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
+        event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
         v_errors[v_judged + 1:v_judged + c_part]
       );
     exception

@@ -37,7 +37,8 @@ end
 $$;
 create trigger attendees_350_notify_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement execute function private.tg_attendees__notify_insert();
+  for each statement when (current_setting('usher.adds_to_order', true) = 'on')
+  execute function private.tg_attendees__notify_insert();
 
 -- The plan is cached, and made for the one row of the first call: without nested loops it serves the 25,000 rows of a cancelled
 -- event as well.

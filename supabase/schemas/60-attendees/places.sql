@@ -10,56 +10,53 @@ create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_moves private.place_move[] := '{}';
-  v_event_id uuid;
+  v_moves private.place_move[];
+  v_move private.place_move;
   v_event public.events;
+  v_event_id uuid;
   v_taken bigint;
   v_limited public.events[] := '{}';
   v_given_back uuid[] := '{}';
-  v_move record;
 begin
-  if tg_op = 'UPDATE' then
-    v_moves := v_moves || array(
-      select row(o.event_id, o.ticket_type_id, -1, 0)::private.place_move from old_rows o where o.status <> 'cancelled'
+  -- In the order in which everybody takes the locks: events, and in each its ticket types.
+  if tg_op = 'INSERT' then
+    v_moves := array(
+      select row(n.event_id, n.ticket_type_id, count(*), -count(n.waiting_list_entry_id))::private.place_move
+      from new_rows n
+      group by n.event_id, n.ticket_type_id
+      order by n.event_id, n.ticket_type_id
+    );
+  else
+    v_moves := array(
+      select row(m.event_id, m.ticket_type_id, sum(m.places), 0)::private.place_move
+      from (
+        select o.event_id, o.ticket_type_id, -1 as places from old_rows o where o.status <> 'cancelled'
+        union all
+        select n.event_id, n.ticket_type_id, 1 from new_rows n where n.status <> 'cancelled'
+      ) m
+      group by m.event_id, m.ticket_type_id
+      having sum(m.places) <> 0
+      order by m.event_id, m.ticket_type_id
     );
   end if;
-  v_moves := v_moves || array(
-    select row(
-      n.event_id, n.ticket_type_id, 1, case when tg_op = 'INSERT' and n.waiting_list_entry_id is not null then -1 else 0 end
-    )::private.place_move
-    from new_rows n
-    where n.status <> 'cancelled'
-  );
-  v_moves := array(
-    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer, sum(m.held)::integer)::private.place_move
-    from unnest(v_moves) m
-    group by m.event_id, m.ticket_type_id
-    having sum(m.places) <> 0
-  );
 
-  for v_move in
-    select m.event_id, bool_or(m.places > 0) as takes, bool_or(m.places < 0) as gives_back
-    from unnest(v_moves) m
-    group by m.event_id
-    order by m.event_id
-  loop
-    v_event := null;
-    if v_move.takes then
+  foreach v_move in array v_moves loop
+    if v_move.places > 0 and v_event.id is distinct from v_move.event_id then
       v_event := private.lock_event_shared(v_move.event_id);
       perform private.assert_takes_registrations(v_event);
       if v_event.capacity is not null then
         v_limited := v_limited || v_event;
       end if;
-    end if;
-    if v_move.gives_back then
+    elsif v_move.places < 0 and v_move.event_id <> all (v_given_back) then
       v_given_back := v_given_back || v_move.event_id;
     end if;
-    if v_move.gives_back or v_event.capacity is not null then
-      perform private.lock_event_capacity(v_move.event_id);
-    end if;
   end loop;
+  if v_limited <> '{}' or v_given_back <> '{}' then
+    perform private.lock_event_capacity(e.id)
+    from (select l.id from unnest(v_limited) l union select g.id from unnest(v_given_back) g (id) order by 1) e;
+  end if;
 
-  for v_move in select m.* from unnest(v_moves) m order by m.ticket_type_id loop
+  foreach v_move in array v_moves loop
     perform private.move_places(v_move.ticket_type_id, v_move.places, v_move.held);
   end loop;
 
@@ -86,4 +83,5 @@ create trigger attendees_500_count_places_insert after insert on public.attendee
   for each statement execute function private.tg_attendees__count_places();
 create trigger attendees_500_count_places_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__count_places();
+  for each statement when (current_setting('usher.moves_places', true) = 'on')
+  execute function private.tg_attendees__count_places();

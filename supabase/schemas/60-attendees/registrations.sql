@@ -85,69 +85,65 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. Answers an order for
--- each registration, in their order. The events and ticket types are known to be the caller's.
-create function private.add_registrations(registrations private.registration[]) returns json[]
-language plpgsql volatile set search_path = ''
+-- Orders that this transaction has added for the calling key, as its triggers have left them. Security definer: under row level security the planner may read the whole
+-- organisation for each.
+create function private.new_orders_json(order_ids uuid[]) returns json[]
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
-  v_orders public.orders[];
-  v_attendees public.attendees[];
+  v_organisation_id uuid := private.current_organisation_id();
 begin
-  with added as (
-    insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
-    select
-      r.order_id,
-      r.event_id,
-      coalesce(r.name, r.guests #>> '{0,name}'),
-      coalesce(r.email, r.guests #>> '{0,email}'),
-      case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
-      coalesce(r.send_email, true),
-      r.payment_method,
-      r.promo_code,
-      r.external_id,
-      coalesce(r.metadata, '{}')
-    from unnest(registrations) r
-    returning *
-  )
-  select array_agg(row(a.*)::public.orders) into v_orders from added a;
-
-  with added as (
-    insert into public.attendees (
-      event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
-    )
-    select
-      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
-      coalesce(g.metadata, '{}')
-    from unnest(registrations) r
-    cross join lateral jsonb_populate_recordset(null::private.guest, r.guests) g
-    returning *
-  )
-  select array_agg(row(a.*)::public.attendees) into v_attendees from added a;
-
-  -- The triggers of attendees have set the totals of an order that is to be paid, and with them its status and its tickets'.
-  if exists (select from unnest(registrations) r where r.payment_method is not null) then
-    v_orders := array(select o from public.orders o where o.id = any (array(select r.id from unnest(v_orders) r)));
-    v_attendees := array(select a from public.attendees a where a.id = any (array(select r.id from unnest(v_attendees) r)));
-  end if;
-
   return array(
-    select private.order_json(row(o.*)::public.orders, a.attendees, '[]')
-    from unnest(registrations) with ordinality r
-    join unnest(v_orders) o on o.id = r.order_id
-    join (
-      select a.order_id, json_agg(
-        private.attendee_json(
-          row(a.*)::public.attendees, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference
+    select private.order_json(
+      o."order",
+      (
+        select json_agg(
+          private.attendee_json(a, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference) order by a.id
         )
-        order by a.id
-      ) as attendees
-      from unnest(v_attendees) a
-      join unnest(v_orders) o on o.id = a.order_id
-      group by a.order_id
-    ) a on a.order_id = r.order_id
-    order by r.ordinality
+        from public.attendees a
+        where a.order_id = i.id
+      ),
+      '[]'
+    )
+    from unnest(order_ids) with ordinality i (id, place)
+    cross join lateral (
+      select o as "order", o.reference, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
+    ) o
+    where o.organisation_id = v_organisation_id and o.created_at = now()
+    order by i.place
   );
+end
+$$;
+grant execute on function private.new_orders_json to scope_attendees_write;
+
+-- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. The events and ticket types
+-- are known to be the caller's.
+create function private.add_registrations(registrations private.registration[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+  select
+    r.order_id,
+    r.event_id,
+    coalesce(r.name, r.guests #>> '{0,name}'),
+    coalesce(r.email, r.guests #>> '{0,email}'),
+    case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
+    coalesce(r.send_email, true),
+    r.payment_method,
+    r.promo_code,
+    r.external_id,
+    coalesce(r.metadata, '{}')
+  from unnest(registrations) r;
+
+  insert into public.attendees (
+    event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+  )
+  select
+    r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
+    coalesce(g.metadata, '{}')
+  from unnest(registrations) r
+  cross join lateral jsonb_populate_recordset(null::private.guest, r.guests) g;
 end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
@@ -176,6 +172,7 @@ declare
   v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
     'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
   )));
+  v_order_id uuid := private.uuid_v7();
   v_organisation_id uuid;
   v_foreign record;
 begin
@@ -209,13 +206,12 @@ begin
     perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
   end if;
 
+  perform private.add_registrations(array[row(
+    v_order_id, event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id, metadata,
+    idempotency_key, request_fingerprint
+  )::private.registration]);
   return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
-      private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
-      metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', (private.new_orders_json(array[v_order_id]))[1])
   );
 end
 $$;
@@ -338,12 +334,12 @@ end
 $$;
 grant execute on function private.guests_of_call to scope_attendees_write;
 
--- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
-create function private.register_attendee_calls(calls jsonb[]) returns json[]
+-- Each with the id of its order.
+create function private.registrations_of_calls(calls jsonb[]) returns private.registration[]
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_registrations private.registration[] := array(
+begin
+  return array(
     select jsonb_populate_record(
       null::private.registration,
       c.call || jsonb_build_object('order_id', private.uuid_v7(), 'guests', private.guests_of_call(c.call))
@@ -351,6 +347,34 @@ declare
     from unnest(calls) with ordinality c (call, place)
     order by c.place
   );
+end
+$$;
+grant execute on function private.registrations_of_calls to scope_attendees_write;
+
+create function private.assert_known_ticket_types(registrations private.registration[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if exists (
+    select from unnest(registrations) r
+    cross join lateral jsonb_array_elements(r.guests) g
+    where not exists (
+      select from public.ticket_types t
+      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
+    )
+  ) then
+    raise exception 'divide';
+  end if;
+end
+$$;
+grant execute on function private.assert_known_ticket_types to scope_attendees_write;
+
+-- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
+create function private.register_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_registrations private.registration[] := private.registrations_of_calls(calls);
   v_one private.registration := v_registrations[1];
   v_orders json[];
 begin
@@ -367,18 +391,13 @@ begin
       or bool_or(private.replay_outcome(r.idempotency_key, r.request_fingerprint) is not null)
       or bool_or(jsonb_array_length(r.guests) not between 1 and 50)
     from unnest(v_registrations) r
-  ) or exists (
-    select from unnest(v_registrations) r
-    cross join lateral jsonb_array_elements(r.guests) g
-    where not exists (
-      select from public.ticket_types t
-      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
-    )
   ) then
     raise exception 'divide';
   end if;
+  perform private.assert_known_ticket_types(v_registrations);
 
-  v_orders := private.add_registrations(v_registrations);
+  perform private.add_registrations(v_registrations);
+  v_orders := private.new_orders_json(array(select r.order_id from unnest(v_registrations) with ordinality r order by r.ordinality));
   return array(
     select private.record_outcome(
       r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])

@@ -101,6 +101,13 @@ as $$
 declare
   v_ticket_type public.ticket_types;
 begin
+  -- Most ticket types have no limit.
+  if not exists (
+    select from new_rows n
+    where (select t.min_per_order > 1 or t.max_per_order is not null from public.ticket_types t where t.id = n.ticket_type_id)
+  ) then
+    return null;
+  end if;
   select t.* into v_ticket_type
   from (select distinct n.order_id, n.ticket_type_id from new_rows n) n
   join public.ticket_types t on t.id = n.ticket_type_id
@@ -141,6 +148,10 @@ declare
   v_move record;
 begin
   if tg_op = 'INSERT' then
+    -- Complimentary tickets have nothing to add up.
+    if not exists (select from new_rows n where n.status = 'awaiting_payment' or n.price > 0) then
+      return null;
+    end if;
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
     v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
   else
@@ -192,9 +203,11 @@ begin
     end if;
   end if;
 
-  for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
-    perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
-  end loop;
+  if v_uses <> '{}' then
+    for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
+      perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
+    end loop;
+  end if;
   return null;
 end
 $$;
@@ -203,4 +216,5 @@ create trigger attendees_400_add_up_insert after insert on public.attendees
   for each statement execute function private.tg_attendees__add_up();
 create trigger attendees_400_add_up_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__add_up();
+  for each statement when (current_setting('usher.moves_places', true) = 'on')
+  execute function private.tg_attendees__add_up();

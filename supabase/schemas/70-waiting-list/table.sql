@@ -135,7 +135,9 @@ begin
     if not found then
       perform private.refuse_not_found('ticket_type_id');
     end if;
-    perform private.assert_on_sale(v_ticket_type);
+    if not private.is_on_sale(v_ticket_type) then
+      perform private.refuse_not_on_sale(v_ticket_type);
+    end if;
     if v_ticket_type.min_per_order > 1 then
       perform private.refuse(
         409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
@@ -180,8 +182,8 @@ begin
     from public.waiting_list_entries w
     where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
   end if;
-  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.assert_valid_contact(new.name, new.email);
+  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
+    perform private.refuse_contact(new.name, new.email);
   end if;
   return new;
 end

@@ -8,7 +8,7 @@ as $$
 declare
   v_arrivals record;
 begin
-  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+  if to_regnamespace('realtime') is null or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
     return null;
   end if;
   begin

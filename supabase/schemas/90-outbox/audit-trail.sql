@@ -87,34 +87,34 @@ create function private.tg__audit() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 declare
+  v_claims jsonb;
   v_actor public.audit_actor;
+  v_api_key_id uuid;
   v_user_id uuid;
+  v_source public.request_source;
 begin
-  -- What another trigger does is a consequence.
-  if pg_trigger_depth() > 1 then
-    return null;
-  end if;
   if tg_op = 'UPDATE' and tg_argv[2] = 'versioned' then
     if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
       return null;
     end if;
   end if;
+  v_claims := private.claims();
   v_actor := private.audit_actor();
-  v_user_id := case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end;
+  v_api_key_id := v_claims ->> 'api_key_id';
+  v_user_id := case v_actor when 'member' then v_claims ->> 'sub' end;
+  v_source := private.current_source();
   if tg_op = 'INSERT' then
     insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
     select
       case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
-      private.current_source()
+      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source
     from (select to_jsonb(r) as row from new_rows r) n;
     return null;
   elsif tg_op = 'UPDATE' then
     insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
     select
       case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
-      private.current_source(), c.changes
+      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, c.changes
     from (select to_jsonb(r) as row from new_rows r) n
     join (select to_jsonb(r) as row from old_rows r) o
       on concat_ws(' ', o.row ->> 'organisation_id', o.row ->> tg_argv[1]) = concat_ws(' ', n.row ->> 'organisation_id', n.row ->> tg_argv[1])
@@ -125,14 +125,14 @@ begin
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
   select
     case tg_argv[0] when 'organisation' then o.row ->> 'id' else o.row ->> 'organisation_id' end::uuid,
-    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
-    private.current_source(), private.changes_between(o.row, '{}')
+    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, private.changes_between(o.row, '{}')
   from (select to_jsonb(r) as row from old_rows r) o;
   return null;
 end
 $$;
 
--- Makes the triggers that keep the trail of a table. A table that counts versions has an entry for each new version.
+-- Makes the triggers that keep the trail of a table. What another trigger does is a consequence, and has no entry. A table that counts
+-- versions has an entry for each new version.
 create function private.audit_changes(
   "table" regclass, object_type public.audit_object, id_column name default 'id', events text[] default '{insert,update,delete}'
 ) returns void
@@ -148,7 +148,7 @@ declare
 begin
   foreach v_event in array events loop
     execute format(
-      'create trigger %I after %s on %s referencing %s for each statement execute function private.tg__audit(%L, %L, %L)',
+      'create trigger %I after %s on %s referencing %s for each statement when (pg_trigger_depth() = 0) execute function private.tg__audit(%L, %L, %L)',
       v_name || '_700_audit_' || v_event, v_event, "table",
       case v_event
         when 'insert' then 'new table as new_rows'

@@ -1,6 +1,29 @@
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
 -- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
 
+-- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
+create function private.is_sound_email(
+  kind public.email_kind, status public.email_status, next_attempt_at timestamptz, attendee_id uuid, order_id uuid, payment_id uuid,
+  waiting_list_entry_id uuid
+) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if (status = 'queued') <> (next_attempt_at is not null) then
+    return false;
+  elsif kind = 'ticket' then
+    return attendee_id is not null;
+  end if;
+  return case
+    when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
+    when kind = 'payment_received' then order_id is not null and payment_id is not null
+    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
+    else attendee_id is not null
+  end;
+end
+$$;
+grant execute on function private.is_sound_email to courier;
+
 create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -32,13 +55,8 @@ create table public.emails (
   constraint emails_payment_id_fkey foreign key (payment_id) references public.payments (id) on delete cascade,
   constraint emails_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  constraint emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null)),
-  constraint emails_have_a_recipient check (case
-    when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
-    when kind = 'payment_received' then order_id is not null and payment_id is not null
-    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
-    else attendee_id is not null
-  end)
+  constraint emails_are_sound
+    check (private.is_sound_email(kind, status, next_attempt_at, attendee_id, order_id, payment_id, waiting_list_entry_id))
 );
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only; send a ticket once more by setting ticket_email_status of the attendee.';
 comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';

@@ -101,7 +101,7 @@ create function private.current_organisation_id() returns uuid
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (private.claims() ->> 'organisation_id')::uuid;
+  return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'organisation_id')::uuid;
 end
 $$;
 grant execute on function private.current_organisation_id to api_key;
@@ -110,7 +110,7 @@ create function private.current_api_key_id() returns uuid
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return (private.claims() ->> 'api_key_id')::uuid;
+  return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid;
 end
 $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
@@ -122,7 +122,7 @@ create function private.current_source() returns public.request_source
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return coalesce(private.claims() ->> 'source', 'studio')::public.request_source;
+  return coalesce(nullif(current_setting('request.jwt.claims', true), '')::json ->> 'source', 'studio')::public.request_source;
 end
 $$;
 grant execute on function private.current_source to api_key, authenticated;
@@ -151,19 +151,16 @@ end
 $$;
 grant execute on function private.uuid_v7 to api_key, authenticated;
 
--- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken
--- from the sha256 of one random UUID (122 bits): safe up to 24 characters.
+-- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken from the sha256 of
+-- one random UUID (122 bits): safe up to 24 characters. In base 64, folded to upper case, a letter is twice as likely as any other
+-- character; these become the digits in pairs, and the letters that are left out the other digits, so that all are equally likely.
 create function private.random_code(length integer) returns text
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_bytes bytea := sha256(uuid_send(gen_random_uuid()));
-  v_code text := '';
 begin
-  for i in 0..length - 1 loop
-    v_code := v_code || substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + (get_byte(v_bytes, i) & 31), 1);
-  end loop;
-  return v_code;
+  return translate(
+    upper(left(encode(sha256(uuid_send(gen_random_uuid())), 'base64'), length) collate "C"), 'ILOU0123456789+/', '0123445566778899'
+  );
 end
 $$;
 
@@ -197,6 +194,24 @@ begin
 end
 $$;
 grant execute on function private.is_email_address to api_key, authenticated;
+
+create function private.is_company(company text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]';
+end
+$$;
+grant execute on function private.is_company to api_key, authenticated;
+
+-- Whom orders, attendees and entries of the waiting list are for.
+create function private.is_contact(name text, email text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return coalesce(length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]' and private.is_email_address(email), false);
+end
+$$;
 
 -- Where the courier may be sent: https without credentials, for the address is shown. http only for localhost, where the courier allows that.
 create function private.is_courier_url(url text) returns boolean
@@ -406,15 +421,13 @@ end
 $$;
 grant execute on function private.assert_valid_name to api_key, authenticated;
 
--- For the guards of orders and attendees.
-create function private.assert_valid_contact(name text, email text) returns void
+-- For a name and an address of which private.is_contact is not true.
+create function private.refuse_contact(name text, email text) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.assert_valid_name(name);
-  if email is null or not private.is_email_address(email) then
-    perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
-  end if;
+  perform private.refuse_value('email', 'This is not an e-mail address.', 'Write it as in name@example.com.');
 end
 $$;
 
@@ -1222,10 +1235,14 @@ create function private.replay_outcome(idempotency_key text, request_fingerprint
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_family_id uuid := (private.claims() ->> 'family_id')::uuid;
+  v_family_id uuid;
   v_record private.idempotency_records;
 begin
-  if idempotency_key is null or v_family_id is null then
+  if idempotency_key is null then
+    return null;
+  end if;
+  v_family_id := (private.claims() ->> 'family_id')::uuid;
+  if v_family_id is null then
     return null;
   end if;
 
@@ -1361,8 +1378,16 @@ end
 $$;
 grant execute on function private.current_scopes to api_key;
 
--- Raises 401 when the key is unknown, revoked or expired.
-create function private.assert_usable_key(key public.api_keys) returns void
+create function private.is_usable_key(key public.api_keys) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return key.id is not null and key.revoked_at is null and coalesce(key.expires_at > now(), true);
+end
+$$;
+
+-- 401 for a key that is unknown, revoked or expired.
+create function private.refuse_key(key public.api_keys) returns void
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -1370,9 +1395,8 @@ begin
     perform private.refuse(401, 'invalid_api_key', 'The API key is not valid.', hint => 'Send a live key of your organisation.');
   elsif key.revoked_at is not null then
     perform private.refuse(401, 'api_key_revoked', 'The API key was revoked.', hint => 'Use another key, or create one.');
-  elsif key.expires_at <= now() then
-    perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
   end if;
+  perform private.refuse(401, 'api_key_expired', 'The API key has expired.', hint => 'Use another key, or create one.');
 end
 $$;
 
@@ -1427,7 +1451,9 @@ begin
   join public.api_keys k on k.id = h.api_key_id
   where h.key_hash = decode(resolve_api_key.key_hash, 'hex');
 
-  perform private.assert_usable_key(v_key);
+  if not private.is_usable_key(v_key) then
+    perform private.refuse_key(v_key);
+  end if;
 
   update public.api_keys k set last_used_at = now()
   where k.id = v_key.id and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
@@ -1459,7 +1485,8 @@ as $$
 declare
   v_claims jsonb := private.claims();
   v_role text := v_claims ->> 'role';
-  v_headers jsonb;
+  v_scope public.api_scope;
+  v_headers json;
   v_key public.api_keys;
 begin
   if v_role <> 'api_key' and v_role not like 'scope\_%' then
@@ -1477,14 +1504,19 @@ begin
   from public.api_keys k
   where k.id = (v_claims ->> 'api_key_id')::uuid and k.organisation_id = (v_claims ->> 'organisation_id')::uuid;
 
-  perform private.assert_usable_key(v_key);
+  if not private.is_usable_key(v_key) then
+    perform private.refuse_key(v_key);
+  end if;
 
-  if v_role <> 'api_key' and not (private.scope_of_role(v_role) = any (v_key.scopes)) then
-    perform private.refuse(
-      403, 'missing_scope', 'The API key lacks the scope this operation needs.',
-      details => jsonb_build_object('scope', private.scope_of_role(v_role)),
-      hint => 'Use a key that has the scope, or add the scope to this key.'
-    );
+  if v_role <> 'api_key' then
+    v_scope := private.scope_of_role(v_role);
+    if v_scope <> all (v_key.scopes) then
+      perform private.refuse(
+        403, 'missing_scope', 'The API key lacks the scope this operation needs.',
+        details => jsonb_build_object('scope', v_scope),
+        hint => 'Use a key that has the scope, or add the scope to this key.'
+      );
+    end if;
   end if;
 end
 $$;
@@ -1574,7 +1606,9 @@ begin
   if not found then
     perform private.refuse(404, 'not_found', 'There is no API key with this prefix.', 'prefix', hint => 'usher keys list shows them.');
   end if;
-  perform private.assert_usable_key(v_old);
+  if not private.is_usable_key(v_old) then
+    perform private.refuse_key(v_old);
+  end if;
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
       409, 'api_key_rotated', 'This API key was rotated before and is about to expire.', 'prefix',
@@ -2148,23 +2182,31 @@ create table public.ticket_types (
   constraint ticket_types_pkey primary key (id),
   constraint ticket_types_id_event_id_key unique (id, event_id),
   constraint ticket_types_event_id_fkey foreign key (event_id, organisation_id)
-    references public.events (id, organisation_id),
-  constraint ticket_types_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
-  constraint ticket_types_description_is_bounded check (length(description) <= 20000),
-  constraint ticket_types_price_is_bounded check (price between 0 and 100000000000),
-  constraint ticket_types_quantity_is_not_negative check (quantity >= 0),
-  constraint ticket_types_quantity_sold_is_not_negative check (quantity_sold >= 0),
-  constraint ticket_types_quantity_held_is_not_negative check (quantity_held >= 0),
-  constraint ticket_types_are_not_oversold check (quantity_sold + quantity_held <= quantity),
-  constraint ticket_types_max_per_order_is_at_least_min_per_order check (min_per_order >= 1 and max_per_order >= min_per_order),
-  constraint ticket_types_sales_start_at_and_sales_end_at_are_finite check (
-    sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-  ),
-  constraint ticket_types_sales_end_at_is_after_sales_start_at check (sales_end_at > sales_start_at),
-  constraint ticket_types_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint ticket_types_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+    references public.events (id, organisation_id)
 );
+
+-- What holds for every ticket type, whoever writes it. One function: Postgres plans each check constraint anew for every statement.
+create function private.is_sound_ticket_type(ticket_type public.ticket_types) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return
+    length(btrim(ticket_type.name)) between 1 and 200 and ticket_type.name !~ '[[:cntrl:]]'
+    and length(ticket_type.description) <= 20000
+    and ticket_type.price between 0 and 100000000000
+    and ticket_type.quantity >= 0
+    and ticket_type.quantity_sold >= 0
+    and ticket_type.quantity_held >= 0
+    and ticket_type.quantity_sold + ticket_type.quantity_held <= ticket_type.quantity
+    and ticket_type.min_per_order >= 1 and ticket_type.max_per_order >= ticket_type.min_per_order
+    and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ticket_type.sales_end_at > ticket_type.sales_start_at
+    and length(ticket_type.external_id) between 1 and 255
+    and (ticket_type.metadata = '{}' or private.is_metadata(ticket_type.metadata));
+end
+$$;
+grant execute on function private.is_sound_ticket_type to api_key, authenticated;
+alter table public.ticket_types add constraint ticket_types_are_sound check (private.is_sound_ticket_type(ticket_types));
 comment on table public.ticket_types is 'Kinds of ticket of an event. Archive one to stop issuing it; tickets already issued stay valid.';
 comment on column public.ticket_types.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.ticket_types.organisation_id is 'The organisation that it belongs to.';
@@ -2234,8 +2276,11 @@ create trigger ticket_types_100_in_use before delete on public.ticket_types
     'The ticket type is in use: there are attendees with it, or people who wait for it.', 'Archive it instead: set its status to archived.',
     'attendees.ticket_type_id', 'waiting_list_entries.ticket_type_id'
   );
-create trigger ticket_types_100_guard before insert or update on public.ticket_types
+create trigger ticket_types_100_guard before insert on public.ticket_types
   for each row execute function private.tg_ticket_types__guard();
+-- Not for the counters, which triggers move.
+create trigger ticket_types_100_guard_update before update on public.ticket_types
+  for each row when (pg_trigger_depth() = 0) execute function private.tg_ticket_types__guard();
 create trigger ticket_types_300_name before insert or update of name on public.ticket_types
   for each row execute function private.tg__assert_name();
 create trigger ticket_types_300_price before insert or update of price on public.ticket_types
@@ -2260,7 +2305,11 @@ create trigger ticket_types_300_sales_end_at before insert or update of sales_st
 create trigger ticket_types_900_updated_at before update on public.ticket_types
   for each row when (new.* is distinct from old.*) execute function private.tg__set_updated_at();
 -- Not for quantity_sold: an organiser's edit must not fail because a ticket was issued meanwhile.
-create trigger ticket_types_900_version before update on public.ticket_types
+create trigger ticket_types_900_version
+  before update of
+    name, description, price, quantity, min_per_order, max_per_order, sales_start_at, sales_end_at, visibility, status, position, external_id,
+    metadata
+  on public.ticket_types
   for each row when (
     new.name is distinct from old.name or new.description is distinct from old.description
     or new.price is distinct from old.price or new.quantity is distinct from old.quantity
@@ -2374,7 +2423,17 @@ grant execute on function private.ticket_type_json(public.ticket_types) to scope
 
 -- Places of a ticket type: whether it is on sale, and the counters that no registration exceeds.
 
-create function private.assert_on_sale(ticket_type public.ticket_types) returns void
+create function private.is_on_sale(ticket_type public.ticket_types) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return ticket_type.status = 'active'
+    and now() >= coalesce(ticket_type.sales_start_at, '-infinity')
+    and now() < coalesce(ticket_type.sales_end_at, 'infinity');
+end
+$$;
+
+create function private.refuse_not_on_sale(ticket_type public.ticket_types) returns void
 language plpgsql volatile set search_path = ''
 as $$
 begin
@@ -2389,12 +2448,11 @@ begin
       409, 'sales_not_started', 'The sale of this ticket type has not started.', 'ticket_type_id',
       jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_start_at', private.rfc3339(ticket_type.sales_start_at))
     );
-  elsif now() >= ticket_type.sales_end_at then
-    perform private.refuse(
-      409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
-      jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
-    );
   end if;
+  perform private.refuse(
+    409, 'sales_ended', 'The sale of this ticket type has ended.', 'ticket_type_id',
+    jsonb_build_object('ticket_type_id', ticket_type.id, 'sales_end_at', private.rfc3339(ticket_type.sales_end_at))
+  );
 end
 $$;
 
@@ -2427,8 +2485,8 @@ begin
       end
     );
   end if;
-  if places > 0 then
-    perform private.assert_on_sale(v_ticket_type);
+  if places > 0 and not private.is_on_sale(v_ticket_type) then
+    perform private.refuse_not_on_sale(v_ticket_type);
   end if;
 end
 $$;
@@ -2741,23 +2799,30 @@ create table public.orders (
   constraint orders_event_id_fkey foreign key (event_id, organisation_id)
     references public.events (id, organisation_id),
   constraint orders_promo_code_id_fkey foreign key (promo_code_id, event_id)
-    references public.promo_codes (id, event_id),
-  constraint orders_promo_code_needs_a_payment_method check (promo_code is null or payment_method is not null),
-  constraint orders_reference_is_readable check (reference ~ '^[0-9A-HJKMNP-TV-Z]{8}$'),
-  constraint orders_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
-  constraint orders_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
-  constraint orders_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
-  constraint orders_amounts_are_not_negative check (subtotal >= 0 and discount_total >= 0 and amount_paid >= 0),
-  constraint orders_discount_is_at_most_the_subtotal check (discount_total <= subtotal),
-  -- It held when the order was completed, and neither voids nor refunds change it.
-  constraint orders_complete_when_nothing_is_due
-    check (status <> 'completed' or amount_paid + amount_voided >= subtotal - discount_total),
-  constraint orders_refunds_are_at_most_the_payments check (amount_voided >= 0 and amount_refunded between 0 and amount_paid),
-  constraint orders_payment_due_at_is_finite check (payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'),
-  constraint orders_cancellation_has_a_reason check ((status = 'cancelled') = (cancellation_reason is not null)),
-  constraint orders_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint orders_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+    references public.promo_codes (id, event_id)
 ) with (fillfactor = 50);
+
+-- What holds for every order, whoever writes it, beside what its guard sees to. One function: Postgres plans each check constraint anew for
+-- every statement.
+create function private.is_sound_order("order" public.orders) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return
+    ("order".company is null or private.is_company("order".company))
+    and length("order".external_id) between 1 and 255
+    and ("order".metadata = '{}' or private.is_metadata("order".metadata))
+    and ("order".promo_code is null or "order".payment_method is not null)
+    and "order".subtotal >= "order".discount_total and "order".discount_total >= 0
+    -- It held when the order was completed, and neither voids nor refunds change it.
+    and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)
+    and "order".amount_voided >= 0 and "order".amount_refunded between 0 and "order".amount_paid
+    and "order".payment_due_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ("order".status = 'cancelled') = ("order".cancellation_reason is not null);
+end
+$$;
+grant execute on function private.is_sound_order to api_key, authenticated;
+alter table public.orders add constraint orders_are_sound check (private.is_sound_order(orders));
 comment on table public.orders is 'Registrations: the contact, and the amounts due and paid. The people who come are its attendees.';
 comment on column public.orders.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.orders.organisation_id is 'The organisation that it belongs to.';
@@ -2817,8 +2882,13 @@ create function private.is_settled("order" public.orders) returns boolean
 language plpgsql stable set search_path = ''
 as $$
 begin
-  return "order".amount_paid - "order".amount_refunded >= "order".subtotal - "order".discount_total
-    and ("order".payment_method is null or exists (select from public.attendees a where a.order_id = "order".id));
+  -- Statements of their own: an expression that contains a query costs every order, even where the query is not run.
+  if "order".amount_paid - "order".amount_refunded < "order".subtotal - "order".discount_total then
+    return false;
+  elsif "order".payment_method is null then
+    return true;
+  end if;
+  return exists (select from public.attendees a where a.order_id = "order".id);
 end
 $$;
 
@@ -2860,7 +2930,9 @@ begin
   if tg_op = 'INSERT' then
     -- A new order: its event, the fields that Usher sets, its promo code, its reference.
     v_event := private.lock_event_shared(new.event_id);
-    perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+    if private.is_foreign(v_event.organisation_id) then
+      perform private.refuse_not_found('event_id');
+    end if;
     perform private.assert_takes_registrations(v_event);
     if new.external_id is not null and private.current_api_key_id() is not null then
       select o.* into v_holder
@@ -2950,8 +3022,8 @@ begin
     end if;
   end if;
 
-  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.assert_valid_contact(new.name, new.email);
+  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
+    perform private.refuse_contact(new.name, new.email);
   end if;
 
   -- Derived fields: completion, payment status and timestamps.
@@ -2988,6 +3060,16 @@ begin
   if new.status = 'cancelled' then
     new.cancellation_reason := coalesce(new.cancellation_reason, 'requested');
   end if;
+  if tg_op = 'UPDATE'
+    and (
+      new.name, new.email, new.company, new.status, new.subtotal, new.amount_paid, new.amount_refunded, new.payment_due_at, new.external_id,
+      new.metadata
+    ) is distinct from (
+      old.name, old.email, old.company, old.status, old.subtotal, old.amount_paid, old.amount_refunded, old.payment_due_at, old.external_id,
+      old.metadata
+    ) then
+    new.version := old.version + 1;
+  end if;
   return new;
 end
 $$;
@@ -3012,16 +3094,6 @@ create trigger orders_100_guard before insert or update on public.orders
   for each row execute function private.tg_orders__guard();
 create trigger orders_900_updated_at before update on public.orders
   for each row execute function private.tg__set_updated_at('email_lower', 'total');
-create trigger orders_900_version before update on public.orders
-  for each row when (
-    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
-    or new.status is distinct from old.status or new.subtotal is distinct from old.subtotal
-    or new.amount_paid is distinct from old.amount_paid or new.amount_refunded is distinct from old.amount_refunded
-    or new.payment_due_at is distinct from old.payment_due_at or new.external_id is distinct from old.external_id
-    or new.metadata is distinct from old.metadata
-  )
-  execute function private.tg__count_version();
-
 revoke all on public.orders from anon, authenticated, service_role;
 
 alter table public.orders enable row level security;
@@ -3147,15 +3219,23 @@ create table public.attendees (
   constraint attendees_ticket_type_id_fkey foreign key (ticket_type_id, event_id)
     references public.ticket_types (id, event_id),
   constraint attendees_promo_code_id_fkey foreign key (promo_code_id, event_id)
-    references public.promo_codes (id, event_id),
-  constraint attendees_discount_is_at_most_the_price check (discount between 0 and price),
-  constraint attendees_name_is_one_line check (length(btrim(name)) between 1 and 200 and name !~ '[[:cntrl:]]'),
-  constraint attendees_email_is_an_address check (email ~ '^[^@[:space:][:cntrl:]]+@[^@[:space:][:cntrl:]]+$' and length(email) <= 254),
-  constraint attendees_company_is_one_line check (length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]'),
-  constraint attendees_ticket_code_is_readable check (ticket_code ~ '^[0-9A-HJKMNP-TV-Z]{16}$'),
-  constraint attendees_external_id_is_bounded check (length(external_id) between 1 and 255),
-  constraint attendees_metadata_is_flat check (metadata = '{}' or private.is_metadata(metadata))
+    references public.promo_codes (id, event_id)
 ) with (fillfactor = 50);
+
+-- What holds for every attendee, whoever writes it, beside what its guard sees to. One function: Postgres plans each check constraint anew for
+-- every statement.
+create function private.is_sound_attendee(attendee public.attendees) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return attendee.discount between 0 and attendee.price
+    and (attendee.company is null or private.is_company(attendee.company))
+    and length(attendee.external_id) between 1 and 255
+    and (attendee.metadata = '{}' or private.is_metadata(attendee.metadata));
+end
+$$;
+grant execute on function private.is_sound_attendee to api_key, authenticated;
+alter table public.attendees add constraint attendees_are_sound check (private.is_sound_attendee(attendees));
 comment on table public.attendees is 'The people who come. Cancel one by setting status to cancelled: this frees the place, and check-in no longer accepts the ticket. Only a cancelled one can be deleted.';
 comment on column public.attendees.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.attendees.organisation_id is 'The organisation that it belongs to.';
@@ -3237,11 +3317,18 @@ declare
   v_holder public.attendees;
 begin
   if tg_op = 'INSERT' then
-    -- The event lock before the order, as everywhere. The order is locked so that it is neither cancelled nor completed
-    -- without this ticket, and so that its totals are updated by one transaction at a time.
-    perform private.lock_event_shared(o.event_id) from public.orders o where o.id = new.order_id;
-    select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-    perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+    select o.* into v_order from public.orders o where o.id = new.order_id;
+    if private.is_foreign(v_order.organisation_id) then
+      perform private.refuse_not_found('order_id');
+    end if;
+    -- A new order is seen by this transaction alone, which has the event lock since it added it. Any other is locked, so that it is neither
+    -- cancelled nor completed without this ticket, and so that its totals are updated by one transaction at a time: the event lock before
+    -- the order, as everywhere.
+    if v_order.created_at <> now() then
+      perform private.lock_event_shared(v_order.event_id);
+      select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+      perform set_config('usher.adds_to_order', 'on', true);
+    end if;
     if v_order.status = 'cancelled' then
       perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
     end if;
@@ -3363,10 +3450,24 @@ begin
     elsif new.status = 'cancelled' and new.ticket_email_status in ('waiting', 'queued') then
       new.ticket_email_status := 'cancelled';
     end if;
+
+    -- checked_in_at and the state of the e-mail are not edited.
+    if (new.name, new.email, new.company, new.status, new.ticket_type_id, new.ticket_code, new.external_id, new.metadata, new.erased_at)
+      is distinct from
+      (old.name, old.email, old.company, old.status, old.ticket_type_id, old.ticket_code, old.external_id, old.metadata, old.erased_at) then
+      new.version := old.version + 1;
+    end if;
+    -- For the triggers on the statement, which fire only where something is left for them.
+    if (new.status = 'cancelled') <> (old.status = 'cancelled') or new.ticket_type_id <> old.ticket_type_id then
+      perform set_config('usher.moves_places', 'on', true);
+    end if;
+    if (new.ticket_email_status = 'queued') <> (old.ticket_email_status = 'queued') then
+      perform set_config('usher.queues_tickets', 'on', true);
+    end if;
   end if;
 
-  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.assert_valid_contact(new.name, new.email);
+  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
+    perform private.refuse_contact(new.name, new.email);
   end if;
 
   if tg_op = 'INSERT'
@@ -3433,16 +3534,6 @@ create trigger attendees_100_no_truncate before truncate on public.attendees
   for each statement execute function private.tg__refuse_truncate();
 create trigger attendees_900_updated_at before update on public.attendees
   for each row execute function private.tg__set_updated_at('email_lower', 'checked_in');
--- Not for checked_in_at and the state of the e-mail: these are not edits.
-create trigger attendees_900_version before update on public.attendees
-  for each row when (
-    new.name is distinct from old.name or new.email is distinct from old.email or new.company is distinct from old.company
-    or new.status is distinct from old.status or new.ticket_type_id is distinct from old.ticket_type_id
-    or new.ticket_code is distinct from old.ticket_code or new.external_id is distinct from old.external_id
-    or new.metadata is distinct from old.metadata or new.erased_at is distinct from old.erased_at
-  )
-  execute function private.tg__count_version();
-
 revoke all on public.attendees from anon, authenticated, service_role;
 
 alter table public.attendees enable row level security;
@@ -3563,6 +3654,18 @@ grant execute on function private.attendee_json to scope_attendees_read, scope_a
 -- Payments: what was received for an order, one row each. The sum of those that are not voided is amount_paid of the order, which
 -- completes when nothing is due. Append-only: a wrong payment is voided, money that was returned is a refund, each by a row.
 
+-- What holds for every payment: one function, as of orders.
+create function private.is_sound_payment(amount bigint, received_at timestamptz, external_reference text) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return amount > 0
+    and received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]';
+end
+$$;
+grant execute on function private.is_sound_payment to api_key, authenticated;
+
 create table public.payments (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -3580,13 +3683,7 @@ create table public.payments (
   constraint payments_order_id_fkey foreign key (order_id, event_id, organisation_id)
     references public.orders (id, event_id, organisation_id),
   constraint payments_recorded_by_fkey foreign key (recorded_by) references public.api_keys (id) on delete set null,
-  constraint payments_amount_is_positive check (amount > 0),
-  constraint payments_received_at_is_finite check (
-    received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-  ),
-  constraint payments_external_reference_is_one_line check (
-    length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]'
-  )
+  constraint payments_are_sound check (private.is_sound_payment(amount, received_at, external_reference))
 );
 comment on table public.payments is 'Money received for orders. Add a row to record a payment; the order completes when nothing is due. A wrong one is taken back by a row in payment_voids.';
 comment on column public.payments.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
@@ -3614,7 +3711,9 @@ declare
   v_due bigint;
 begin
   select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);
@@ -3756,7 +3855,9 @@ begin
   from public.orders o
   where o.id = (select p.order_id from public.payments p where p.id = new.payment_id)
   for no key update;
-  perform private.assert_not_foreign(v_order.organisation_id, 'payment_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('payment_id');
+  end if;
   select p.amount into v_amount from public.payments p where p.id = new.payment_id;
   if exists (select from public.payment_voids v where v.payment_id = new.payment_id) then
     perform private.refuse(409, 'payment_voided', 'This payment was voided before.', 'payment_id');
@@ -3786,7 +3887,9 @@ declare
   v_left bigint;
 begin
   select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
-  perform private.assert_not_foreign(v_order.organisation_id, 'order_id');
+  if private.is_foreign(v_order.organisation_id) then
+    perform private.refuse_not_found('order_id');
+  end if;
   new.organisation_id := v_order.organisation_id;
   new.event_id := v_order.event_id;
   new.currency := coalesce(new.currency, v_order.currency);
@@ -3879,14 +3982,16 @@ end
 $$;
 grant execute on function private.payment_json to scope_orders_read, scope_orders_write;
 
+-- Security definer, as that of refunds: notifications and answers have it, and a query that meets row level security is planned anew
+-- whenever the role changes.
 create function private.order_payments_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
     select coalesce(json_agg(private.payment_json(p) order by p.id), '[]')
     from public.payments p
-    where p.order_id = order_payments_json.order_id
+    where p.order_id = order_payments_json.order_id and not private.is_foreign(p.organisation_id)
   );
 end
 $$;
@@ -3914,13 +4019,13 @@ $$;
 grant execute on function private.refund_json to scope_orders_read, scope_orders_write;
 
 create function private.order_refunds_json(order_id uuid) returns json
-language plpgsql stable set search_path = ''
+language plpgsql stable security definer set search_path = ''
 as $$
 begin
   return (
     select coalesce(json_agg(private.refund_json(r) order by r.id), '[]')
     from public.refunds r
-    where r.order_id = order_refunds_json.order_id
+    where r.order_id = order_refunds_json.order_id and not private.is_foreign(r.organisation_id)
   );
 end
 $$;
@@ -4300,17 +4405,26 @@ create table public.check_ins (
     references public.events (id, organisation_id),
   constraint check_ins_attendee_id_fkey foreign key (attendee_id) references public.attendees (id),
   constraint check_ins_check_in_point_id_fkey foreign key (check_in_point_id) references public.check_in_points (id),
-  constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null,
-  constraint check_ins_code_is_bounded check (length(code) between 1 and 200),
-  constraint check_ins_device_is_one_line check (length(btrim(device)) between 1 and 100 and device !~ '[[:cntrl:]]'),
-  constraint check_ins_scan_id_is_bounded check (length(scan_id) between 1 and 100),
-  constraint check_ins_rejected_have_a_reason check ((result = 'rejected') = (reason is not null)),
-  constraint check_ins_accepted_have_an_attendee check (result = 'rejected' or attendee_id is not null),
-  constraint check_ins_undone_were_accepted check (undone_at is null or result = 'accepted'),
-  constraint check_ins_entries_that_count_stand check (
-    admission_key is null or (result = 'accepted' and direction = 'entry' and undone_at is null)
-  )
+  constraint check_ins_api_key_id_fkey foreign key (api_key_id) references public.api_keys (id) on delete set null
 );
+
+-- What holds for every check-in, whoever writes it. One function: Postgres plans each check constraint anew for every statement.
+create function private.is_sound_check_in(check_in public.check_ins) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return
+    length(check_in.code) between 1 and 200
+    and length(btrim(check_in.device)) between 1 and 100 and check_in.device !~ '[[:cntrl:]]'
+    and length(check_in.scan_id) between 1 and 100
+    and (check_in.result = 'rejected') = (check_in.reason is not null)
+    and (check_in.result = 'rejected' or check_in.attendee_id is not null)
+    and (check_in.undone_at is null or check_in.result = 'accepted')
+    and (check_in.admission_key is null or (check_in.result = 'accepted' and check_in.direction = 'entry' and check_in.undone_at is null));
+end
+$$;
+grant execute on function private.is_sound_check_in to api_key, authenticated;
+alter table public.check_ins add constraint check_ins_are_sound check (private.is_sound_check_in(check_ins));
 comment on table public.check_ins is 'Every scan at the door, accepted or not. Add a row with event_id, and code or attendee_id, to check in by hand; set undone_at to take an acceptance back.';
 comment on column public.check_ins.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
 comment on column public.check_ins.organisation_id is 'The organisation that it belongs to.';
@@ -4351,7 +4465,7 @@ create index check_ins_api_key_id_idx on public.check_ins (api_key_id);
 
 -- A typed code may be in lower case, with spaces or hyphens.
 create function private.as_ticket_code(code text) returns text
-language plpgsql immutable set search_path = ''
+language plpgsql immutable strict set search_path = ''
 as $$
 begin
   return upper(regexp_replace(code, '[[:space:]-]', '', 'g'));
@@ -4369,6 +4483,7 @@ declare
   v_attendee public.attendees;
   v_point public.check_in_points;
   v_point_is_gone boolean := false;
+  v_code text := private.as_ticket_code(new.code);
   v_key text;
 begin
   if new.code is null and new.attendee_id is null then
@@ -4378,7 +4493,9 @@ begin
   end if;
 
   select e.* into v_event from public.events e where e.id = new.event_id;
-  perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
+  if private.is_foreign(v_event.organisation_id) then
+    perform private.refuse_not_found('event_id');
+  end if;
   new.organisation_id := v_event.organisation_id;
   -- A scanner's clock may be ahead: no scan is later than now.
   new.scanned_at := least(new.scanned_at, now());
@@ -4392,7 +4509,7 @@ begin
   else
     select a.* into v_attendee
     from public.attendees a
-    where a.organisation_id = new.organisation_id and a.ticket_code = private.as_ticket_code(new.code)
+    where a.organisation_id = new.organisation_id and a.ticket_code = v_code
     for no key update;
   end if;
   new.attendee_id := v_attendee.id;
@@ -5798,6 +5915,29 @@ create type public.email_kind as enum (
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
 -- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
 
+-- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
+create function private.is_sound_email(
+  kind public.email_kind, status public.email_status, next_attempt_at timestamptz, attendee_id uuid, order_id uuid, payment_id uuid,
+  waiting_list_entry_id uuid
+) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if (status = 'queued') <> (next_attempt_at is not null) then
+    return false;
+  elsif kind = 'ticket' then
+    return attendee_id is not null;
+  end if;
+  return case
+    when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
+    when kind = 'payment_received' then order_id is not null and payment_id is not null
+    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
+    else attendee_id is not null
+  end;
+end
+$$;
+grant execute on function private.is_sound_email to courier;
+
 create table public.emails (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
@@ -5829,13 +5969,8 @@ create table public.emails (
   constraint emails_payment_id_fkey foreign key (payment_id) references public.payments (id) on delete cascade,
   constraint emails_organisation_id_fkey foreign key (organisation_id)
     references public.organisations (id) on delete cascade,
-  constraint emails_queued_have_a_next_attempt check ((status = 'queued') = (next_attempt_at is not null)),
-  constraint emails_have_a_recipient check (case
-    when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
-    when kind = 'payment_received' then order_id is not null and payment_id is not null
-    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
-    else attendee_id is not null
-  end)
+  constraint emails_are_sound
+    check (private.is_sound_email(kind, status, next_attempt_at, attendee_id, order_id, payment_id, waiting_list_entry_id))
 );
 comment on table public.emails is 'E-mails to attendees and buyers, pending and sent. Written by Usher only; send a ticket once more by setting ticket_email_status of the attendee.';
 comment on column public.emails.id is 'Identifier, a UUID of version 7: it holds the time of creation.';
@@ -6077,7 +6212,9 @@ begin
     if not found then
       perform private.refuse_not_found('ticket_type_id');
     end if;
-    perform private.assert_on_sale(v_ticket_type);
+    if not private.is_on_sale(v_ticket_type) then
+      perform private.refuse_not_on_sale(v_ticket_type);
+    end if;
     if v_ticket_type.min_per_order > 1 then
       perform private.refuse(
         409, 'quantity_not_allowed', 'The waiting list is for one ticket, and an order has more of this type.', 'ticket_type_id',
@@ -6122,8 +6259,8 @@ begin
     from public.waiting_list_entries w
     where w.organisation_id = new.organisation_id and w.external_id = new.external_id and w.id <> new.id;
   end if;
-  if tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email) then
-    perform private.assert_valid_contact(new.name, new.email);
+  if (tg_op = 'INSERT' or (new.name, new.email) is distinct from (old.name, old.email)) and not private.is_contact(new.name, new.email) then
+    perform private.refuse_contact(new.name, new.email);
   end if;
   return new;
 end
@@ -6516,34 +6653,34 @@ create function private.tg__audit() returns trigger
 language plpgsql volatile security definer set search_path = '' set enable_nestloop = off
 as $$
 declare
+  v_claims jsonb;
   v_actor public.audit_actor;
+  v_api_key_id uuid;
   v_user_id uuid;
+  v_source public.request_source;
 begin
-  -- What another trigger does is a consequence.
-  if pg_trigger_depth() > 1 then
-    return null;
-  end if;
   if tg_op = 'UPDATE' and tg_argv[2] = 'versioned' then
     if (select sum(n.version) from new_rows n) = (select sum(o.version) from old_rows o) then
       return null;
     end if;
   end if;
+  v_claims := private.claims();
   v_actor := private.audit_actor();
-  v_user_id := case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end;
+  v_api_key_id := v_claims ->> 'api_key_id';
+  v_user_id := case v_actor when 'member' then v_claims ->> 'sub' end;
+  v_source := private.current_source();
   if tg_op = 'INSERT' then
     insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
     select
       case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
-      private.current_source()
+      'created', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source
     from (select to_jsonb(r) as row from new_rows r) n;
     return null;
   elsif tg_op = 'UPDATE' then
     insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
     select
       case tg_argv[0] when 'organisation' then n.row ->> 'id' else n.row ->> 'organisation_id' end::uuid,
-      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
-      private.current_source(), c.changes
+      'updated', tg_argv[0]::public.audit_object, (n.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, c.changes
     from (select to_jsonb(r) as row from new_rows r) n
     join (select to_jsonb(r) as row from old_rows r) o
       on concat_ws(' ', o.row ->> 'organisation_id', o.row ->> tg_argv[1]) = concat_ws(' ', n.row ->> 'organisation_id', n.row ->> tg_argv[1])
@@ -6554,14 +6691,14 @@ begin
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source, changes)
   select
     case tg_argv[0] when 'organisation' then o.row ->> 'id' else o.row ->> 'organisation_id' end::uuid,
-    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, private.current_api_key_id(), v_user_id,
-    private.current_source(), private.changes_between(o.row, '{}')
+    'deleted', tg_argv[0]::public.audit_object, (o.row ->> tg_argv[1])::uuid, v_actor, v_api_key_id, v_user_id, v_source, private.changes_between(o.row, '{}')
   from (select to_jsonb(r) as row from old_rows r) o;
   return null;
 end
 $$;
 
--- Makes the triggers that keep the trail of a table. A table that counts versions has an entry for each new version.
+-- Makes the triggers that keep the trail of a table. What another trigger does is a consequence, and has no entry. A table that counts
+-- versions has an entry for each new version.
 create function private.audit_changes(
   "table" regclass, object_type public.audit_object, id_column name default 'id', events text[] default '{insert,update,delete}'
 ) returns void
@@ -6577,7 +6714,7 @@ declare
 begin
   foreach v_event in array events loop
     execute format(
-      'create trigger %I after %s on %s referencing %s for each statement execute function private.tg__audit(%L, %L, %L)',
+      'create trigger %I after %s on %s referencing %s for each statement when (pg_trigger_depth() = 0) execute function private.tg__audit(%L, %L, %L)',
       v_name || '_700_audit_' || v_event, v_event, "table",
       case v_event
         when 'insert' then 'new table as new_rows'
@@ -6814,6 +6951,13 @@ as $$
 declare
   v_ticket_type public.ticket_types;
 begin
+  -- Most ticket types have no limit.
+  if not exists (
+    select from new_rows n
+    where (select t.min_per_order > 1 or t.max_per_order is not null from public.ticket_types t where t.id = n.ticket_type_id)
+  ) then
+    return null;
+  end if;
   select t.* into v_ticket_type
   from (select distinct n.order_id, n.ticket_type_id from new_rows n) n
   join public.ticket_types t on t.id = n.ticket_type_id
@@ -6854,6 +6998,10 @@ declare
   v_move record;
 begin
   if tg_op = 'INSERT' then
+    -- Complimentary tickets have nothing to add up.
+    if not exists (select from new_rows n where n.status = 'awaiting_payment' or n.price > 0) then
+      return null;
+    end if;
     v_order_ids := array(select distinct n.order_id from new_rows n where n.status = 'awaiting_payment' or n.price > 0);
     v_uses := array(select row(n.promo_code_id, 1)::private.use_move from new_rows n where n.promo_code_id is not null);
   else
@@ -6905,9 +7053,11 @@ begin
     end if;
   end if;
 
-  for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
-    perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
-  end loop;
+  if v_uses <> '{}' then
+    for v_move in select m.promo_code_id, sum(m.uses)::integer as uses from unnest(v_uses) m group by 1 order by 1 loop
+      perform private.move_redemptions(v_move.promo_code_id, v_move.uses);
+    end loop;
+  end if;
   return null;
 end
 $$;
@@ -6916,7 +7066,8 @@ create trigger attendees_400_add_up_insert after insert on public.attendees
   for each statement execute function private.tg_attendees__add_up();
 create trigger attendees_400_add_up_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__add_up();
+  for each statement when (current_setting('usher.moves_places', true) = 'on')
+  execute function private.tg_attendees__add_up();
 
 -- schemas/60-attendees/places.sql
 
@@ -6932,56 +7083,53 @@ create function private.tg_attendees__count_places() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_moves private.place_move[] := '{}';
-  v_event_id uuid;
+  v_moves private.place_move[];
+  v_move private.place_move;
   v_event public.events;
+  v_event_id uuid;
   v_taken bigint;
   v_limited public.events[] := '{}';
   v_given_back uuid[] := '{}';
-  v_move record;
 begin
-  if tg_op = 'UPDATE' then
-    v_moves := v_moves || array(
-      select row(o.event_id, o.ticket_type_id, -1, 0)::private.place_move from old_rows o where o.status <> 'cancelled'
+  -- In the order in which everybody takes the locks: events, and in each its ticket types.
+  if tg_op = 'INSERT' then
+    v_moves := array(
+      select row(n.event_id, n.ticket_type_id, count(*), -count(n.waiting_list_entry_id))::private.place_move
+      from new_rows n
+      group by n.event_id, n.ticket_type_id
+      order by n.event_id, n.ticket_type_id
+    );
+  else
+    v_moves := array(
+      select row(m.event_id, m.ticket_type_id, sum(m.places), 0)::private.place_move
+      from (
+        select o.event_id, o.ticket_type_id, -1 as places from old_rows o where o.status <> 'cancelled'
+        union all
+        select n.event_id, n.ticket_type_id, 1 from new_rows n where n.status <> 'cancelled'
+      ) m
+      group by m.event_id, m.ticket_type_id
+      having sum(m.places) <> 0
+      order by m.event_id, m.ticket_type_id
     );
   end if;
-  v_moves := v_moves || array(
-    select row(
-      n.event_id, n.ticket_type_id, 1, case when tg_op = 'INSERT' and n.waiting_list_entry_id is not null then -1 else 0 end
-    )::private.place_move
-    from new_rows n
-    where n.status <> 'cancelled'
-  );
-  v_moves := array(
-    select row(m.event_id, m.ticket_type_id, sum(m.places)::integer, sum(m.held)::integer)::private.place_move
-    from unnest(v_moves) m
-    group by m.event_id, m.ticket_type_id
-    having sum(m.places) <> 0
-  );
 
-  for v_move in
-    select m.event_id, bool_or(m.places > 0) as takes, bool_or(m.places < 0) as gives_back
-    from unnest(v_moves) m
-    group by m.event_id
-    order by m.event_id
-  loop
-    v_event := null;
-    if v_move.takes then
+  foreach v_move in array v_moves loop
+    if v_move.places > 0 and v_event.id is distinct from v_move.event_id then
       v_event := private.lock_event_shared(v_move.event_id);
       perform private.assert_takes_registrations(v_event);
       if v_event.capacity is not null then
         v_limited := v_limited || v_event;
       end if;
-    end if;
-    if v_move.gives_back then
+    elsif v_move.places < 0 and v_move.event_id <> all (v_given_back) then
       v_given_back := v_given_back || v_move.event_id;
     end if;
-    if v_move.gives_back or v_event.capacity is not null then
-      perform private.lock_event_capacity(v_move.event_id);
-    end if;
   end loop;
+  if v_limited <> '{}' or v_given_back <> '{}' then
+    perform private.lock_event_capacity(e.id)
+    from (select l.id from unnest(v_limited) l union select g.id from unnest(v_given_back) g (id) order by 1) e;
+  end if;
 
-  for v_move in select m.* from unnest(v_moves) m order by m.ticket_type_id loop
+  foreach v_move in array v_moves loop
     perform private.move_places(v_move.ticket_type_id, v_move.places, v_move.held);
   end loop;
 
@@ -7008,7 +7156,8 @@ create trigger attendees_500_count_places_insert after insert on public.attendee
   for each statement execute function private.tg_attendees__count_places();
 create trigger attendees_500_count_places_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__count_places();
+  for each statement when (current_setting('usher.moves_places', true) = 'on')
+  execute function private.tg_attendees__count_places();
 
 -- schemas/20-events/effects.sql
 
@@ -7583,7 +7732,8 @@ end
 $$;
 create trigger attendees_350_notify_insert after insert on public.attendees
   referencing new table as new_rows
-  for each statement execute function private.tg_attendees__notify_insert();
+  for each statement when (current_setting('usher.adds_to_order', true) = 'on')
+  execute function private.tg_attendees__notify_insert();
 
 -- The plan is cached, and made for the one row of the first call: without nested loops it serves the 25,000 rows of a cancelled
 -- event as well.
@@ -7902,6 +8052,9 @@ create function private.tg_orders__confirm() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
+  if not exists (select from new_rows n where n.payment_method is not null and n.send_email) then
+    return null;
+  end if;
   insert into public.emails (organisation_id, kind, order_id, next_attempt_at)
   select
     n.organisation_id,
@@ -7983,8 +8136,7 @@ begin
   if tg_op = 'INSERT' then
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued' order by n.id;
-  elsif exists (select from new_rows n where n.ticket_email_status = 'queued')
-    or exists (select from old_rows o where o.ticket_email_status = 'queued') then
+  else
     -- Not joins of the two transition tables: see tg_attendees__add_up.
     insert into public.emails (organisation_id, attendee_id)
     select n.organisation_id, n.id from new_rows n where n.ticket_email_status = 'queued'
@@ -8008,7 +8160,8 @@ create trigger attendees_340_queue_ticket_email_insert after insert on public.at
   for each statement execute function private.tg_attendees__queue_ticket_email();
 create trigger attendees_340_queue_ticket_email_update after update on public.attendees
   referencing old table as old_rows new table as new_rows
-  for each statement execute function private.tg_attendees__queue_ticket_email();
+  for each statement when (current_setting('usher.queues_tickets', true) = 'on')
+  execute function private.tg_attendees__queue_ticket_email();
 
 -- To attendees, one for each address of an event; returns how many. Security definer, like all that follows: no role may write e-mails.
 create function private.queue_attendee_emails(
@@ -8115,11 +8268,12 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_actor public.audit_actor := private.audit_actor();
+  v_claims jsonb := private.claims();
+  v_api_key_id uuid := v_claims ->> 'api_key_id';
+  v_user_id uuid := case v_actor when 'member' then v_claims ->> 'sub' end;
 begin
   insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, api_key_id, user_id, source)
-  select
-    n.organisation_id, 'created', 'order', n.id, v_actor, private.current_api_key_id(),
-    case v_actor when 'member' then (private.claims() ->> 'sub')::uuid end, n.source
+  select n.organisation_id, 'created', 'order', n.id, v_actor, v_api_key_id, v_user_id, n.source
   from new_rows n;
   return null;
 end
@@ -8154,7 +8308,8 @@ begin
 end
 $$;
 create trigger attendees_700_audit_insert after insert on public.attendees
-  referencing new table as new_rows for each statement execute function private.tg_attendees__audit_insert();
+  referencing new table as new_rows for each statement when (current_setting('usher.adds_to_order', true) = 'on')
+  execute function private.tg_attendees__audit_insert();
 select private.audit_changes('public.attendees', 'attendee', events => '{update,delete}');
 
 -- schemas/70-waiting-list/audit.sql
@@ -10415,447 +10570,6 @@ $$;
 comment on function api.erased_emails is 'Those of the given e-mails whose recipient was erased. For the courier.';
 grant execute on function api.erased_emails to courier;
 
--- schemas/60-attendees/imports.sql
-
--- Imports: up to 1,000 guests of an event in one call, with a verdict for each. A guest is matched by external_id; one without, by
--- e-mail address and name within the event.
-
--- Attendees whose given fields differ are changed in one statement; a refusal divides the list, as for a batch of calls. Each
--- call is a change of private.change_attendees.
-create function private.update_attendee_calls(calls jsonb[]) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_outcomes json[];
-begin
-  with changed as materialized (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
-  select array_agg(
-    json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
-    order by u.place
-  )
-  into v_outcomes
-  from unnest(calls) with ordinality u (call, place)
-  join changed k on k.id = (u.call ->> 'attendee_id')::uuid;
-  return v_outcomes;
-end
-$$;
-grant execute on function private.update_attendee_calls to scope_attendees_write;
-
--- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
--- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
-create function private.import_calls(operation text, calls jsonb[]) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_answers json[] := case when calls = '{}' then '{}' else private.answer_calls(operation, calls) end;
-begin
-  for i in 1..cardinality(v_answers) loop
-    if v_answers[i]::text = '{}' then
-      execute format('select private.%I($1)', operation) using calls[i:i];
-      set constraints all immediate;
-      raise exception 'The outcome of a guest depends on another.' using errcode = 'serialization_failure';
-    end if;
-  end loop;
-  return v_answers;
-end
-$$;
-grant execute on function private.import_calls to scope_attendees_write;
-
--- One line of text, as a name is.
-create function private.is_line(value jsonb, max_length integer) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return jsonb_typeof(value) = 'string'
-    and length(value #>> '{}') <= max_length
-    and value #>> '{}' ~ '[^[:space:]\u00a0\u2000-\u200b\u3000\ufeff]'
-    and value #>> '{}' !~ '[[:cntrl:]\u0080-\u009f]';
-end
-$$;
-grant execute on function private.is_line to scope_attendees_write;
-
--- What is wrong with the form of a guest, as the error of a verdict; null if nothing is. The constraints say the same, but of the
--- statement that adds many.
-create function private.error_of_guest(guest jsonb) returns json
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_known jsonb := to_jsonb(jsonb_populate_record(null::private.guest, '{}')) - 'waiting_list_entry_id';
-  v_fields jsonb := '[]';
-begin
-  if jsonb_typeof(guest) <> 'object' then
-    v_fields := '[{"param": null, "message": "A guest is an object with a name and an email."}]';
-  else
-    if private.is_line(guest -> 'name', 200) is not true then
-      v_fields := v_fields || '{"param": "name", "message": "A name is one line of 1 to 200 characters."}'::jsonb;
-    end if;
-    if jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
-      v_fields := v_fields || '{"param": "email", "message": "This is not an e-mail address."}'::jsonb;
-    end if;
-    v_fields := v_fields || (
-      select coalesce(jsonb_agg(jsonb_build_object('param', l.field, 'message', format(
-        '%s %s is one line of 1 to %s characters.', case when l.field ~ '^[aeiou]' then 'An' else 'A' end, l.field, l.characters
-      ))), '[]')
-      from json_each_text(private.lines_of_guest()) l (field, characters)
-      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters::integer)
-    );
-    if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
-      v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
-    end if;
-    if guest ? 'ticket_type_id' and (
-      guest ->> 'ticket_type_id' ~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$'
-    ) is not true then
-      v_fields := v_fields || '{"param": "ticket_type_id", "message": "This is not the id of a ticket type."}'::jsonb;
-    end if;
-    v_fields := v_fields || (
-      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.')), '[]')
-      from (
-        select n.name from jsonb_object_keys(guest) n (name)
-        where not v_known ? n.name
-        order by n.name
-        limit 10
-      ) f
-    );
-  end if;
-  if v_fields = '[]' then
-    return null;
-  end if;
-  return json_build_object(
-    'code', 'validation_failed', 'message', v_fields -> 0 -> 'message', 'param', v_fields -> 0 -> 'param',
-    'details', json_build_object('fields', v_fields), 'hint', 'Correct the fields named in details.fields, and send the guest again.'
-  );
-end
-$$;
-grant execute on function private.error_of_guest to scope_attendees_write;
-
--- What is wrong with each guest of a list by itself, or beside an earlier one; null: nothing. Two who have no external_id to tell them
--- apart are never taken for one person.
-create function private.errors_of_guests(guests jsonb) returns json[]
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return array(
-    select coalesce(g.error, case
-      when g.has_external_id_before then json_build_object(
-        'code', 'already_exists', 'message', 'An earlier guest of the list has this external_id.', 'param', 'external_id',
-        'hint', 'Send each external_id once.'
-      )
-      when g.has_person_before then json_build_object(
-        'code', 'already_exists', 'message', 'An earlier guest of the list has this e-mail address and name.', 'param', 'email',
-        'hint', 'If they are two people, give each an external_id.'
-      )
-    end)
-    from (
-      select
-        g.place,
-        g.error,
-        g.external_id is not null
-          and count(*) over (partition by g.error is null, g.external_id order by g.place) > 1 as has_external_id_before,
-        count(*) over same_person > 1
-          and (g.external_id is null or count(*) filter (where g.external_id is null) over same_person > 0) as has_person_before
-      from (
-        select
-          g.place,
-          private.error_of_guest(g.guest) as error,
-          g.guest ->> 'external_id' as external_id,
-          lower(g.guest ->> 'email') as email,
-          lower(btrim(g.guest ->> 'name')) as name
-        from jsonb_array_elements(guests) with ordinality g (guest, place)
-      ) g
-      window same_person as (partition by g.error is null, g.email, g.name order by g.place)
-    ) g
-    order by g.place
-  );
-end
-$$;
-grant execute on function private.errors_of_guests to scope_attendees_write;
-
--- The attendee that a guest of a list is, by external_id anywhere in the organisation, or else by e-mail address and name at the event: by
--- key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest.
-create function private.attendee_of_guest(organisation_id uuid, event_id uuid, guest jsonb) returns uuid
-language plpgsql stable set search_path = '' set enable_seqscan = off
-as $$
-declare
-  v_external_id text := guest ->> 'external_id';
-  v_email text := lower(guest ->> 'email');
-  v_name text := lower(btrim(guest ->> 'name'));
-  v_id uuid;
-begin
-  if v_external_id is not null then
-    select a.id into v_id
-    from public.attendees a
-    where a.organisation_id = attendee_of_guest.organisation_id and a.external_id = v_external_id;
-  else
-    select a.id into v_id
-    from public.attendees a
-    where a.organisation_id = attendee_of_guest.organisation_id
-      and a.email_lower = v_email
-      and a.event_id = attendee_of_guest.event_id
-      and lower(a.name) = v_name
-    order by a.status = 'cancelled', a.id
-    limit 1;
-  end if;
-  return v_id;
-end
-$$;
-grant execute on function private.attendee_of_guest to scope_attendees_write;
-
--- Locks what the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with
--- one of the external_ids.
-create function private.lock_guests(organisation_id uuid, event_id uuid, guests jsonb) returns void
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_lock_key integer;
-begin
-  for v_lock_key in
-    select i.lock_key from private.external_ids_of(organisation_id, null, guests) i
-    union
-    select hashtext(concat_ws(' ', lock_guests.event_id, 'guest', lower(g.guest ->> 'email'), lower(btrim(g.guest ->> 'name'))))
-    from jsonb_array_elements(guests) g (guest)
-    where g.guest ->> 'external_id' is null
-    order by 1
-  loop
-    perform pg_advisory_xact_lock(6, v_lock_key);
-  end loop;
-end
-$$;
-grant execute on function private.lock_guests to scope_attendees_write;
-
--- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
--- attendees, before any ticket type: see 20-events/locks.sql. Security definer: a key with attendees:write has no right to orders.
-create function private.lock_attendees_of_import(event_id uuid, guests jsonb) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_organisation_id uuid := private.current_organisation_id();
-  v_ids uuid[];
-begin
-  perform private.lock_event_shared(event_id);
-  v_ids := array(
-    select private.attendee_of_guest(v_organisation_id, lock_attendees_of_import.event_id, g.guest) from jsonb_array_elements(guests) g (guest)
-  );
-  perform 1
-  from public.orders o
-  where o.id = any (array(select a.order_id from public.attendees a where a.id = any (v_ids)))
-  order by o.id
-  for share;
-  perform 1 from public.attendees a where a.id = any (v_ids) order by a.id for no key update;
-end
-$$;
-grant execute on function private.lock_attendees_of_import to scope_attendees_write;
-
--- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
-create function private.refused_guest(answer json) returns json
-language plpgsql immutable set search_path = ''
-as $$
-declare
-  v_detail json := answer #>> '{error,details}';
-  v_param text := v_detail ->> 'param';
-begin
-  return json_build_object('result', 'refused', 'error', json_build_object(
-    'code', v_detail -> 'code',
-    'message', answer #> '{error,message}',
-    -- The guest was sent as a group of one.
-    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
-    'details', v_detail -> 'details',
-    'hint', nullif(answer #>> '{error,hint}', '')
-  ));
-end
-$$;
-grant execute on function private.refused_guest to scope_attendees_write;
-
--- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
--- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
--- What is refused leaves the others as they are.
-create function private.import_guests(
-  organisation_id uuid, event_id uuid, ticket_type_id uuid, send_email boolean, guests jsonb[], errors json[]
-) returns json[]
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  v_guest record;
-  v_changes jsonb;
-  v_error json;
-  v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
-  v_added bigint[] := '{}';
-  v_added_calls jsonb[] := '{}';
-  v_changed bigint[] := '{}';
-  v_changed_calls jsonb[] := '{}';
-  v_answers json[];
-  v_answer json;
-begin
-  for v_guest in
-    select g.place, g.guest, a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a.attendee
-    from unnest(guests) with ordinality g (guest, place)
-    left join lateral (
-      select a.id, a.event_id, a.order_id, a.ticket_type_id, a.status, a as attendee from public.attendees a
-      where a.id = private.attendee_of_guest(import_guests.organisation_id, import_guests.event_id, g.guest)
-      offset 0
-    ) a on true
-    order by g.place
-  loop
-    v_error := errors[v_guest.place];
-    v_changes := case when v_error is null then v_guest.guest - '{ticket_type_id,external_id}'::text[] end;
-    if v_error is not null then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', v_error);
-    elsif v_guest.id is null and coalesce(v_guest.guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
-        'code', 'validation_failed', 'message', 'A new attendee needs a ticket type.', 'param', 'ticket_type_id',
-        'hint', 'Give each new attendee a ticket_type_id, or one beside the list.'
-      ));
-    elsif v_guest.id is null then
-      v_added := v_added || v_guest.place;
-      v_added_calls := v_added_calls || jsonb_build_object(
-        'event_id', import_guests.event_id,
-        'ticket_type_id', import_guests.ticket_type_id,
-        'send_email', coalesce(import_guests.send_email, false),
-        'attendees', jsonb_build_array(v_guest.guest)
-      );
-    elsif v_guest.event_id <> import_guests.event_id then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'error', json_build_object(
-        'code', 'already_exists', 'message', 'An attendee of another event has this external_id.', 'param', 'external_id',
-        'details', json_build_object('id', v_guest.id), 'hint', 'Use one external_id for each person and event.'
-      ));
-    elsif v_guest.status = 'cancelled' then
-      -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'attendee_id', v_guest.id, 'error', json_build_object(
-        'code', 'cancelled', 'message', 'The ticket of this guest was cancelled.',
-        'param', case when v_guest.guest ->> 'external_id' is null then 'email' else 'external_id' end,
-        'hint', 'If they come after all, register them with register_attendee, which takes the same external_id.'
-      ));
-    elsif v_guest.ticket_type_id <> (v_guest.guest ->> 'ticket_type_id')::uuid then
-      v_verdicts[v_guest.place] := json_build_object('result', 'refused', 'attendee_id', v_guest.id, 'error', json_build_object(
-        'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
-        'hint', 'Cancel the attendee, and register the person again.'
-      ));
-    elsif jsonb_populate_record(v_guest.attendee, v_changes) is not distinct from v_guest.attendee then
-      v_verdicts[v_guest.place] := json_build_object(
-        'result', 'unchanged', 'attendee_id', v_guest.id, 'order_id', v_guest.order_id, 'status', v_guest.status
-      );
-    else
-      v_changed := v_changed || v_guest.place;
-      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_guest.id));
-    end if;
-  end loop;
-
-  v_answers := private.import_calls('update_attendee_calls', v_changed_calls);
-  for i in 1..cardinality(v_changed) loop
-    v_answer := v_answers[i] #> '{outcome,data}';
-    v_verdicts[v_changed[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
-      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
-    ) end;
-  end loop;
-
-  v_answers := private.import_calls('register_attendee_calls', v_added_calls);
-  for i in 1..cardinality(v_added) loop
-    v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
-    v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
-      'result', 'created', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
-    ) end;
-  end loop;
-  return v_verdicts;
-end
-$$;
-grant execute on function private.import_guests to scope_attendees_write;
-
--- In parts, until all are judged or the time is up: what remains is then sent again, in a list of its own or in the same one.
-create function api.import_attendees(
-  event_id uuid,
-  attendees jsonb,
-  ticket_type_id uuid default null,
-  send_email boolean default null,
-  idempotency_key text default null,
-  request_fingerprint text default null
-) returns json
-language plpgsql volatile set search_path = ''
-as $$
-declare
-  -- As many as a batch of registrations: larger parts are no cheaper.
-  c_part constant integer := 50;
-  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_organisation_id uuid;
-  v_guests jsonb[] := array(select g.guest from jsonb_array_elements(attendees) with ordinality g (guest, place) order by g.place);
-  v_sent integer := cardinality(v_guests);
-  v_errors json[];
-  v_verdicts json[] := '{}';
-  v_judged integer := 0;
-begin
-  if v_outcome is not null then
-    return v_outcome;
-  end if;
-  if v_sent not between 1 and 1000 then
-    perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
-  end if;
-  select e.organisation_id into v_organisation_id from public.events e where e.id = import_attendees.event_id;
-  if not found then
-    perform private.refuse_not_found('event_id');
-  end if;
-
-  -- Locks in the order of 20-events/locks.sql.
-  perform private.limit_lock_waits();
-  perform private.lock_guests(v_organisation_id, event_id, attendees);
-  -- Whoever waited long does one part, and makes way.
-  if private.is_time_up() then
-    v_guests := v_guests[:c_part];
-    attendees := to_jsonb(v_guests);
-  end if;
-  perform private.limit_lock_waits();
-  perform private.lock_attendees_of_import(event_id, attendees);
-
-  v_errors := private.errors_of_guests(attendees);
-  loop
-    perform private.limit_lock_waits();
-    begin
-      v_verdicts := v_verdicts || private.import_guests(
-        v_organisation_id, event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
-        v_errors[v_judged + 1:v_judged + c_part]
-      );
-    exception
-      when lock_not_available then
-        if v_judged = 0 then
-          raise;
-        end if;
-        -- What is judged stays; somebody else has what the rest needs.
-        exit;
-    end;
-    v_judged := cardinality(v_verdicts);
-    exit when v_judged = cardinality(v_guests) or private.is_time_up();
-  end loop;
-
-  return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    (
-      select json_build_object('status', 200, 'data', json_build_object(
-        'object', 'attendee_import',
-        'event_id', import_attendees.event_id,
-        'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
-        'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
-        'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
-        'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
-        'remaining', v_sent - v_judged,
-        'results', json_agg(
-          json_build_object(
-            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
-            'result', v.verdict -> 'result',
-            'attendee_id', v.verdict -> 'attendee_id',
-            'order_id', v.verdict -> 'order_id',
-            'status', v.verdict -> 'status',
-            'error', v.verdict -> 'error'
-          )
-          order by v.place
-        )
-      ))
-      from unnest(v_verdicts) with ordinality v (verdict, place)
-    )
-  );
-end
-$$;
-comment on function api.import_attendees is
-  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
-grant execute on function api.import_attendees to scope_attendees_write;
-
 -- schemas/60-attendees/operations.sql
 
 -- Operations on attendees and their tickets. The rules are in the triggers of 60-attendees/table.sql, so that they hold for Studio
@@ -11375,69 +11089,65 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. Answers an order for
--- each registration, in their order. The events and ticket types are known to be the caller's.
-create function private.add_registrations(registrations private.registration[]) returns json[]
-language plpgsql volatile set search_path = ''
+-- Orders that this transaction has added for the calling key, as its triggers have left them. Security definer: under row level security the planner may read the whole
+-- organisation for each.
+create function private.new_orders_json(order_ids uuid[]) returns json[]
+language plpgsql stable security definer set search_path = ''
 as $$
 declare
-  v_orders public.orders[];
-  v_attendees public.attendees[];
+  v_organisation_id uuid := private.current_organisation_id();
 begin
-  with added as (
-    insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
-    select
-      r.order_id,
-      r.event_id,
-      coalesce(r.name, r.guests #>> '{0,name}'),
-      coalesce(r.email, r.guests #>> '{0,email}'),
-      case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
-      coalesce(r.send_email, true),
-      r.payment_method,
-      r.promo_code,
-      r.external_id,
-      coalesce(r.metadata, '{}')
-    from unnest(registrations) r
-    returning *
-  )
-  select array_agg(row(a.*)::public.orders) into v_orders from added a;
-
-  with added as (
-    insert into public.attendees (
-      event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
-    )
-    select
-      r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
-      coalesce(g.metadata, '{}')
-    from unnest(registrations) r
-    cross join lateral jsonb_populate_recordset(null::private.guest, r.guests) g
-    returning *
-  )
-  select array_agg(row(a.*)::public.attendees) into v_attendees from added a;
-
-  -- The triggers of attendees have set the totals of an order that is to be paid, and with them its status and its tickets'.
-  if exists (select from unnest(registrations) r where r.payment_method is not null) then
-    v_orders := array(select o from public.orders o where o.id = any (array(select r.id from unnest(v_orders) r)));
-    v_attendees := array(select a from public.attendees a where a.id = any (array(select r.id from unnest(v_attendees) r)));
-  end if;
-
   return array(
-    select private.order_json(row(o.*)::public.orders, a.attendees, '[]')
-    from unnest(registrations) with ordinality r
-    join unnest(v_orders) o on o.id = r.order_id
-    join (
-      select a.order_id, json_agg(
-        private.attendee_json(
-          row(a.*)::public.attendees, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference
+    select private.order_json(
+      o."order",
+      (
+        select json_agg(
+          private.attendee_json(a, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference) order by a.id
         )
-        order by a.id
-      ) as attendees
-      from unnest(v_attendees) a
-      join unnest(v_orders) o on o.id = a.order_id
-      group by a.order_id
-    ) a on a.order_id = r.order_id
-    order by r.ordinality
+        from public.attendees a
+        where a.order_id = i.id
+      ),
+      '[]'
+    )
+    from unnest(order_ids) with ordinality i (id, place)
+    cross join lateral (
+      select o as "order", o.reference, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
+    ) o
+    where o.organisation_id = v_organisation_id and o.created_at = now()
+    order by i.place
   );
+end
+$$;
+grant execute on function private.new_orders_json to scope_attendees_write;
+
+-- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. The events and ticket types
+-- are known to be the caller's.
+create function private.add_registrations(registrations private.registration[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  insert into public.orders (id, event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+  select
+    r.order_id,
+    r.event_id,
+    coalesce(r.name, r.guests #>> '{0,name}'),
+    coalesce(r.email, r.guests #>> '{0,email}'),
+    case when coalesce(r.name, r.email, r.company) is null then r.guests #>> '{0,company}' else r.company end,
+    coalesce(r.send_email, true),
+    r.payment_method,
+    r.promo_code,
+    r.external_id,
+    coalesce(r.metadata, '{}')
+  from unnest(registrations) r;
+
+  insert into public.attendees (
+    event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata
+  )
+  select
+    r.event_id, r.order_id, coalesce(g.ticket_type_id, r.ticket_type_id), g.waiting_list_entry_id, g.name, g.email, g.company, g.external_id,
+    coalesce(g.metadata, '{}')
+  from unnest(registrations) r
+  cross join lateral jsonb_populate_recordset(null::private.guest, r.guests) g;
 end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
@@ -11466,6 +11176,7 @@ declare
   v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
     'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
   )));
+  v_order_id uuid := private.uuid_v7();
   v_organisation_id uuid;
   v_foreign record;
 begin
@@ -11499,13 +11210,12 @@ begin
     perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
   end if;
 
+  perform private.add_registrations(array[row(
+    v_order_id, event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id, metadata,
+    idempotency_key, request_fingerprint
+  )::private.registration]);
   return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
-      private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
-      metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', (private.new_orders_json(array[v_order_id]))[1])
   );
 end
 $$;
@@ -11628,12 +11338,12 @@ end
 $$;
 grant execute on function private.guests_of_call to scope_attendees_write;
 
--- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
-create function private.register_attendee_calls(calls jsonb[]) returns json[]
+-- Each with the id of its order.
+create function private.registrations_of_calls(calls jsonb[]) returns private.registration[]
 language plpgsql volatile set search_path = ''
 as $$
-declare
-  v_registrations private.registration[] := array(
+begin
+  return array(
     select jsonb_populate_record(
       null::private.registration,
       c.call || jsonb_build_object('order_id', private.uuid_v7(), 'guests', private.guests_of_call(c.call))
@@ -11641,6 +11351,34 @@ declare
     from unnest(calls) with ordinality c (call, place)
     order by c.place
   );
+end
+$$;
+grant execute on function private.registrations_of_calls to scope_attendees_write;
+
+create function private.assert_known_ticket_types(registrations private.registration[]) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  if exists (
+    select from unnest(registrations) r
+    cross join lateral jsonb_array_elements(r.guests) g
+    where not exists (
+      select from public.ticket_types t
+      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
+    )
+  ) then
+    raise exception 'divide';
+  end if;
+end
+$$;
+grant execute on function private.assert_known_ticket_types to scope_attendees_write;
+
+-- Raises if anything is refused, without saying which call it was: a call that is alone gets the error of its operation.
+create function private.register_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_registrations private.registration[] := private.registrations_of_calls(calls);
   v_one private.registration := v_registrations[1];
   v_orders json[];
 begin
@@ -11657,18 +11395,13 @@ begin
       or bool_or(private.replay_outcome(r.idempotency_key, r.request_fingerprint) is not null)
       or bool_or(jsonb_array_length(r.guests) not between 1 and 50)
     from unnest(v_registrations) r
-  ) or exists (
-    select from unnest(v_registrations) r
-    cross join lateral jsonb_array_elements(r.guests) g
-    where not exists (
-      select from public.ticket_types t
-      where t.id = coalesce((g ->> 'ticket_type_id')::uuid, r.ticket_type_id) and t.event_id = r.event_id
-    )
   ) then
     raise exception 'divide';
   end if;
+  perform private.assert_known_ticket_types(v_registrations);
 
-  v_orders := private.add_registrations(v_registrations);
+  perform private.add_registrations(v_registrations);
+  v_orders := private.new_orders_json(array(select r.order_id from unnest(v_registrations) with ordinality r order by r.ordinality));
   return array(
     select private.record_outcome(
       r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])
@@ -11679,6 +11412,497 @@ begin
 end
 $$;
 grant execute on function private.register_attendee_calls to scope_attendees_write;
+
+-- schemas/60-attendees/imports.sql
+
+-- Imports: up to 1,000 guests of an event in one call, with a verdict for each. A guest is matched by external_id; one without, by
+-- e-mail address and name within the event.
+
+-- Attendees whose given fields differ are changed in one statement; a refusal divides the list, as for a batch of calls. Each
+-- call is a change of private.change_attendees.
+create function private.update_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcomes json[];
+begin
+  with changed as materialized (select c.id, c.order_id, c.status from private.change_attendees(calls) c)
+  select array_agg(
+    json_build_object('status', 200, 'data', json_build_object('id', k.id, 'order_id', k.order_id, 'status', k.status))
+    order by u.place
+  )
+  into v_outcomes
+  from unnest(calls) with ordinality u (call, place)
+  join changed k on k.id = (u.call ->> 'attendee_id')::uuid;
+  return v_outcomes;
+end
+$$;
+grant execute on function private.update_attendee_calls to scope_attendees_write;
+
+-- Guests who are no attendee yet, one order each. Like private.register_attendee_calls, but of each attendee only what a verdict needs.
+create function private.import_attendee_calls(calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_registrations private.registration[];
+begin
+  if cardinality(calls) = 1 then
+    return private.register_attendee_calls(calls);
+  end if;
+  v_registrations := private.registrations_of_calls(calls);
+  perform private.assert_known_ticket_types(v_registrations);
+  perform private.add_registrations(v_registrations);
+  return private.new_attendees_json(array(select r.order_id from unnest(v_registrations) with ordinality r order by r.ordinality));
+end
+$$;
+grant execute on function private.import_attendee_calls to scope_attendees_write;
+
+-- The attendees of orders that this transaction has added for the calling key, one of each. Security definer, as private.new_orders_json.
+create function private.new_attendees_json(order_ids uuid[]) returns json[]
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return array(
+    select json_build_object('status', 201, 'data', json_build_object(
+      'attendees', json_build_array(json_build_object('id', a.id, 'order_id', a.order_id, 'status', a.status))
+    ))
+    from unnest(order_ids) with ordinality i (id, place)
+    cross join lateral (select a.* from public.attendees a where a.order_id = i.id offset 0) a
+    where a.organisation_id = v_organisation_id and a.created_at = now()
+    order by i.place
+  );
+end
+$$;
+grant execute on function private.new_attendees_json to scope_attendees_write;
+
+-- The answers of private.answer_calls with their errors as the operations answer them. One that is only {} was refused by nothing
+-- that a caller can mend, so it is tried again without a savepoint, for its error to end the import.
+create function private.import_calls(operation text, calls jsonb[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_answers json[] := case when calls = '{}' then '{}' else private.answer_calls(operation, calls) end;
+begin
+  for i in 1..cardinality(v_answers) loop
+    if v_answers[i]::text = '{}' then
+      execute format('select private.%I($1)', operation) using calls[i:i];
+      set constraints all immediate;
+      raise exception 'The outcome of a guest depends on another.' using errcode = 'serialization_failure';
+    end if;
+  end loop;
+  return v_answers;
+end
+$$;
+grant execute on function private.import_calls to scope_attendees_write;
+
+-- One line of text, as a name is.
+create function private.is_line(value jsonb, max_length integer) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return jsonb_typeof(value) = 'string'
+    and length(value #>> '{}') <= max_length
+    and value #>> '{}' ~ '[^[:space:]\u00a0\u2000-\u200b\u3000\ufeff]'
+    and value #>> '{}' !~ '[[:cntrl:]\u0080-\u009f]';
+end
+$$;
+grant execute on function private.is_line to scope_attendees_write;
+
+-- What is wrong with the form of a guest, as the error of a verdict; null if nothing is. The constraints say the same, but of the
+-- statement that adds many.
+create function private.error_of_guest(guest jsonb) returns json
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_known jsonb;
+  v_fields jsonb := '[]';
+begin
+  -- Most guests have these fields alone, in form.
+  if jsonb_typeof(guest) = 'object' then
+    if guest - '{name,email,external_id}'::text[] = '{}' and private.is_line(guest -> 'name', 200)
+      and jsonb_typeof(guest -> 'email') = 'string' and private.is_email_address(guest ->> 'email')
+      and (guest -> 'external_id' is null or private.is_line(guest -> 'external_id', 255)) then
+      return null;
+    end if;
+  end if;
+  v_known := to_jsonb(jsonb_populate_record(null::private.guest, '{}')) - 'waiting_list_entry_id';
+  if jsonb_typeof(guest) <> 'object' then
+    v_fields := '[{"param": null, "message": "A guest is an object with a name and an email."}]';
+  else
+    if private.is_line(guest -> 'name', 200) is not true then
+      v_fields := v_fields || '{"param": "name", "message": "A name is one line of 1 to 200 characters."}'::jsonb;
+    end if;
+    if jsonb_typeof(guest -> 'email') is distinct from 'string' or not private.is_email_address(guest ->> 'email') then
+      v_fields := v_fields || '{"param": "email", "message": "This is not an e-mail address."}'::jsonb;
+    end if;
+    v_fields := v_fields || (
+      select coalesce(jsonb_agg(jsonb_build_object('param', l.field, 'message', format(
+        '%s %s is one line of 1 to %s characters.', case when l.field ~ '^[aeiou]' then 'An' else 'A' end, l.field, l.characters
+      ))), '[]')
+      from json_each_text(private.lines_of_guest()) l (field, characters)
+      where guest ->> l.field is not null and not private.is_line(guest -> l.field, l.characters::integer)
+    );
+    if guest ? 'metadata' and not private.is_metadata(guest -> 'metadata') then
+      v_fields := v_fields || '{"param": "metadata", "message": "Metadata is a flat object of at most 50 keys with text, numbers that are kept exactly, true, false or null."}'::jsonb;
+    end if;
+    if guest ? 'ticket_type_id' and (
+      guest ->> 'ticket_type_id' ~* '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$'
+    ) is not true then
+      v_fields := v_fields || '{"param": "ticket_type_id", "message": "This is not the id of a ticket type."}'::jsonb;
+    end if;
+    v_fields := v_fields || (
+      select coalesce(jsonb_agg(jsonb_build_object('param', left(f.name, 100), 'message', 'A guest has no such field.')), '[]')
+      from (
+        select n.name from jsonb_object_keys(guest) n (name)
+        where not v_known ? n.name
+        order by n.name
+        limit 10
+      ) f
+    );
+  end if;
+  if v_fields = '[]' then
+    return null;
+  end if;
+  return json_build_object(
+    'code', 'validation_failed', 'message', v_fields -> 0 -> 'message', 'param', v_fields -> 0 -> 'param',
+    'details', json_build_object('fields', v_fields), 'hint', 'Correct the fields named in details.fields, and send the guest again.'
+  );
+end
+$$;
+grant execute on function private.error_of_guest to scope_attendees_write;
+
+-- What is wrong with each guest of a list by itself, or beside an earlier one; null: nothing. Two who have no external_id to tell them
+-- apart are never taken for one person.
+create function private.errors_of_guests(guests jsonb) returns json[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return array(
+    select coalesce(g.error, case
+      when g.has_external_id_before then json_build_object(
+        'code', 'already_exists', 'message', 'An earlier guest of the list has this external_id.', 'param', 'external_id',
+        'hint', 'Send each external_id once.'
+      )
+      when g.has_person_before then json_build_object(
+        'code', 'already_exists', 'message', 'An earlier guest of the list has this e-mail address and name.', 'param', 'email',
+        'hint', 'If they are two people, give each an external_id.'
+      )
+    end)
+    from (
+      select
+        g.place,
+        g.error,
+        g.external_id is not null
+          and count(*) over (partition by g.error is null, g.external_id order by g.place) > 1 as has_external_id_before,
+        count(*) over same_person > 1
+          and (g.external_id is null or count(*) filter (where g.external_id is null) over same_person > 0) as has_person_before
+      from (
+        select
+          g.place,
+          private.error_of_guest(g.guest) as error,
+          g.guest ->> 'external_id' as external_id,
+          lower(g.guest ->> 'email') as email,
+          lower(btrim(g.guest ->> 'name')) as name
+        from jsonb_array_elements(guests) with ordinality g (guest, place)
+      ) g
+      window same_person as (partition by g.error is null, g.email, g.name order by g.place)
+    ) g
+    order by g.place
+  );
+end
+$$;
+grant execute on function private.errors_of_guests to scope_attendees_write;
+
+-- The attendee of the calling key's organisation that a guest of a list is, by external_id, or else by e-mail address and name at the event:
+-- by key, with a plan of its own for each way. One who is not cancelled comes first, and then the earliest. Security definer: under row level
+-- security the planner may read the whole organisation for each guest.
+create function private.attendee_of_guest(event_id uuid, guest jsonb) returns public.attendees
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+  v_external_id text := guest ->> 'external_id';
+  v_email text;
+  v_name text;
+  v_attendee public.attendees;
+begin
+  if v_external_id is not null then
+    select a.* into v_attendee
+    from public.attendees a
+    where a.organisation_id = v_organisation_id and a.external_id = v_external_id;
+  else
+    v_email := lower(guest ->> 'email');
+    v_name := lower(btrim(guest ->> 'name'));
+    select a.* into v_attendee
+    from public.attendees a
+    where a.organisation_id = v_organisation_id
+      and a.email_lower = v_email
+      and a.event_id = attendee_of_guest.event_id
+      and lower(a.name) = v_name
+    order by a.status = 'cancelled', a.id
+    limit 1;
+  end if;
+  return v_attendee;
+end
+$$;
+grant execute on function private.attendee_of_guest to scope_attendees_write;
+
+-- Locks what the guests of a list are matched by, in one order: another import of the same guests waits, and so does a registration with
+-- one of the external_ids.
+create function private.lock_guests(organisation_id uuid, event_id uuid, guests jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_lock_key integer;
+begin
+  for v_lock_key in
+    select i.lock_key from private.external_ids_of(organisation_id, null, guests) i
+    union
+    select hashtext(concat_ws(' ', lock_guests.event_id, 'guest', lower(g.guest ->> 'email'), lower(btrim(g.guest ->> 'name'))))
+    from jsonb_array_elements(guests) g (guest)
+    where g.guest ->> 'external_id' is null
+    order by 1
+  loop
+    perform pg_advisory_xact_lock(6, v_lock_key);
+  end loop;
+end
+$$;
+grant execute on function private.lock_guests to scope_attendees_write;
+
+-- The event lock, the orders of the attendees that the guests are, for a cancellation of one locks its attendees in any order, and then the
+-- attendees, before any ticket type: see 20-events/locks.sql. Security definer: a key with attendees:write has no right to orders.
+create function private.lock_attendees_of_import(event_id uuid, guests jsonb) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+begin
+  perform private.lock_event_shared(event_id);
+  v_ids := array(
+    select a.id
+    from jsonb_array_elements(guests) g (guest)
+    cross join lateral private.attendee_of_guest(lock_attendees_of_import.event_id, g.guest) a
+    where a.id is not null
+  );
+  if v_ids = '{}' then
+    return;
+  end if;
+  perform 1
+  from public.orders o
+  where o.id = any (array(select a.order_id from public.attendees a where a.id = any (v_ids)))
+  order by o.id
+  for share;
+  perform 1 from public.attendees a where a.id = any (v_ids) order by a.id for no key update;
+end
+$$;
+grant execute on function private.lock_attendees_of_import to scope_attendees_write;
+
+-- The verdict on a guest of whom private.answer_calls reports an error. Its details are the JSON that private.refuse wrote.
+create function private.refused_guest(answer json) returns json
+language plpgsql immutable set search_path = ''
+as $$
+declare
+  v_detail json := answer #>> '{error,details}';
+  v_param text := v_detail ->> 'param';
+begin
+  return json_build_object('result', 'refused', 'error', json_build_object(
+    'code', v_detail -> 'code',
+    'message', answer #> '{error,message}',
+    -- The guest was sent as a group of one.
+    'param', regexp_replace(v_param, '^attendees\.0\.', ''),
+    'details', v_detail -> 'details',
+    'hint', nullif(answer #>> '{error,hint}', '')
+  ));
+end
+$$;
+grant execute on function private.refused_guest to scope_attendees_write;
+
+-- The verdicts on a part of a list, whose locks are held. `errors` has what is known to be wrong with each guest. Guests who are no attendee
+-- yet are registered, one order each, complimentary; an attendee is given the fields that the guest names. Fields left out stay as they are.
+-- What is refused leaves the others as they are.
+create function private.import_guests(
+  event_id uuid, ticket_type_id uuid, send_email boolean, guests jsonb[], errors json[]
+) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_guest jsonb;
+  v_attendee public.attendees;
+  v_changes jsonb;
+  v_error json;
+  v_verdicts json[] := array_fill(null::json, array[cardinality(guests)]);
+  v_added integer[] := '{}';
+  v_added_calls jsonb[] := '{}';
+  v_changed integer[] := '{}';
+  v_changed_calls jsonb[] := '{}';
+  v_answers json[];
+  v_answer json;
+begin
+  for v_place in 1..cardinality(guests) loop
+    v_guest := guests[v_place];
+    v_attendee := private.attendee_of_guest(import_guests.event_id, v_guest);
+    v_error := errors[v_place];
+    v_changes := case when v_error is null then v_guest - '{ticket_type_id,external_id}'::text[] end;
+    if v_error is not null then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', v_error);
+    elsif v_attendee.id is null and coalesce(v_guest ->> 'ticket_type_id', import_guests.ticket_type_id::text) is null then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
+        'code', 'validation_failed', 'message', 'A new attendee needs a ticket type.', 'param', 'ticket_type_id',
+        'hint', 'Give each new attendee a ticket_type_id, or one beside the list.'
+      ));
+    elsif v_attendee.id is null then
+      v_added := v_added || v_place;
+      v_added_calls := v_added_calls || jsonb_build_object(
+        'event_id', import_guests.event_id,
+        'ticket_type_id', import_guests.ticket_type_id,
+        'send_email', coalesce(import_guests.send_email, false),
+        'attendees', jsonb_build_array(v_guest)
+      );
+    elsif v_attendee.event_id <> import_guests.event_id then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'error', json_build_object(
+        'code', 'already_exists', 'message', 'An attendee of another event has this external_id.', 'param', 'external_id',
+        'details', json_build_object('id', v_attendee.id), 'hint', 'Use one external_id for each person and event.'
+      ));
+    elsif v_attendee.status = 'cancelled' then
+      -- Not registered anew: a sync that sends whom it knows would undo every cancellation.
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
+        'code', 'cancelled', 'message', 'The ticket of this guest was cancelled.',
+        'param', case when v_guest ->> 'external_id' is null then 'email' else 'external_id' end,
+        'hint', 'If they come after all, register them with register_attendee, which takes the same external_id.'
+      ));
+    elsif v_attendee.ticket_type_id <> (v_guest ->> 'ticket_type_id')::uuid then
+      v_verdicts[v_place] := json_build_object('result', 'refused', 'attendee_id', v_attendee.id, 'error', json_build_object(
+        'code', 'read_only_field', 'message', 'The ticket type of an attendee cannot be changed.', 'param', 'ticket_type_id',
+        'hint', 'Cancel the attendee, and register the person again.'
+      ));
+    elsif jsonb_populate_record(v_attendee, v_changes) is not distinct from v_attendee then
+      v_verdicts[v_place] := json_build_object(
+        'result', 'unchanged', 'attendee_id', v_attendee.id, 'order_id', v_attendee.order_id, 'status', v_attendee.status
+      );
+    else
+      v_changed := v_changed || v_place;
+      v_changed_calls := v_changed_calls || (v_changes || jsonb_build_object('attendee_id', v_attendee.id));
+    end if;
+  end loop;
+
+  v_answers := private.import_calls('update_attendee_calls', v_changed_calls);
+  for i in 1..cardinality(v_changed) loop
+    v_answer := v_answers[i] #> '{outcome,data}';
+    v_verdicts[v_changed[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
+      'result', 'updated', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
+    ) end;
+  end loop;
+
+  v_answers := private.import_calls('import_attendee_calls', v_added_calls);
+  for i in 1..cardinality(v_added) loop
+    v_answer := v_answers[i] #> '{outcome,data,attendees,0}';
+    v_verdicts[v_added[i]] := case when v_answer is null then private.refused_guest(v_answers[i]) else json_build_object(
+      'result', 'created', 'attendee_id', v_answer -> 'id', 'order_id', v_answer -> 'order_id', 'status', v_answer -> 'status'
+    ) end;
+  end loop;
+  return v_verdicts;
+end
+$$;
+grant execute on function private.import_guests to scope_attendees_write;
+
+-- In parts, until all are judged or the time is up: what remains is then sent again, in a list of its own or in the same one.
+create function api.import_attendees(
+  event_id uuid,
+  attendees jsonb,
+  ticket_type_id uuid default null,
+  send_email boolean default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  -- As many as a batch of registrations: larger parts are no cheaper.
+  c_part constant integer := 50;
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_organisation_id uuid;
+  v_guests jsonb[] := array(select g.guest from jsonb_array_elements(attendees) with ordinality g (guest, place) order by g.place);
+  v_sent integer := cardinality(v_guests);
+  v_errors json[];
+  v_verdicts json[] := '{}';
+  v_judged integer := 0;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+  if v_sent not between 1 and 1000 then
+    perform private.refuse_value('attendees', 'An import has 1 to 1000 attendees.', 'Send the rest in further calls.');
+  end if;
+  select e.organisation_id into v_organisation_id from public.events e where e.id = import_attendees.event_id;
+  if not found then
+    perform private.refuse_not_found('event_id');
+  end if;
+
+  -- Locks in the order of 20-events/locks.sql.
+  perform private.limit_lock_waits();
+  perform private.lock_guests(v_organisation_id, event_id, attendees);
+  -- Whoever waited long does one part, and makes way.
+  if private.is_time_up() then
+    v_guests := v_guests[:c_part];
+    attendees := to_jsonb(v_guests);
+  end if;
+  perform private.limit_lock_waits();
+  perform private.lock_attendees_of_import(event_id, attendees);
+
+  v_errors := private.errors_of_guests(attendees);
+  loop
+    perform private.limit_lock_waits();
+    begin
+      v_verdicts := v_verdicts || private.import_guests(
+        event_id, ticket_type_id, send_email, v_guests[v_judged + 1:v_judged + c_part],
+        v_errors[v_judged + 1:v_judged + c_part]
+      );
+    exception
+      when lock_not_available then
+        if v_judged = 0 then
+          raise;
+        end if;
+        -- What is judged stays; somebody else has what the rest needs.
+        exit;
+    end;
+    v_judged := cardinality(v_verdicts);
+    exit when v_judged = cardinality(v_guests) or private.is_time_up();
+  end loop;
+
+  return private.record_outcome(
+    idempotency_key,
+    request_fingerprint,
+    (
+      select json_build_object('status', 200, 'data', json_build_object(
+        'object', 'attendee_import',
+        'event_id', import_attendees.event_id,
+        'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+        'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+        'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+        'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+        'remaining', v_sent - v_judged,
+        'results', json_agg(
+          json_build_object(
+            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
+            'result', v.verdict -> 'result',
+            'attendee_id', v.verdict -> 'attendee_id',
+            'order_id', v.verdict -> 'order_id',
+            'status', v.verdict -> 'status',
+            'error', v.verdict -> 'error'
+          )
+          order by v.place
+        )
+      ))
+      from unnest(v_verdicts) with ordinality v (verdict, place)
+    )
+  );
+end
+$$;
+comment on function api.import_attendees is
+  'Registers or updates up to 1000 guests of an event, matched by external_id, or by e-mail address and name, with a verdict for each that it reached in time: 200. A refused guest has the error of register_attendee or update_attendee, or cancelled. 404 not_found; 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.import_attendees to scope_attendees_write;
 
 -- schemas/60-attendees/studio.sql
 
@@ -11997,6 +12221,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_order_id uuid := private.uuid_v7();
   v_entry public.waiting_list_entries;
   v_guests jsonb;
 begin
@@ -12018,13 +12243,12 @@ begin
   if v_entry.external_id is not null then
     perform private.lock_external_ids(v_entry.organisation_id, v_entry.external_id, v_guests);
   end if;
+  perform private.add_registrations(array[row(
+    v_order_id, v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests, payment_method,
+    promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
+  )::private.registration]);
   return private.record_outcome(
-    idempotency_key,
-    request_fingerprint,
-    json_build_object('status', 201, 'data', (private.add_registrations(array[row(
-      private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
-      payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', (private.new_orders_json(array[v_order_id]))[1])
   );
 end
 $$;
@@ -12803,7 +13027,7 @@ as $$
 declare
   v_arrivals record;
 begin
-  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+  if to_regnamespace('realtime') is null or to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
     return null;
   end if;
   begin
