@@ -83,7 +83,7 @@ export async function neverAnalysed(stack: Stack): Promise<Outcome> {
     )
     let faults = noFaults
     for (const { stack, organiser, acknowledged } of [full, empty]) {
-      const found = await countFaults(stack, 'registrations', organiser, acknowledged)
+      const found = await countFaults(stack, 'registrations', [organiser], acknowledged)
       faults = addFaults(faults, { ...found, unsold: 0 })
     }
     const [rate, single] = [spread(rates), spread(singles)]

@@ -26,7 +26,7 @@ export type Subject = {
   close?(): Promise<void>
 }
 
-export const subjects = {
+const all = {
   usher: async ({ url, pids }: Stack): Promise<Subject> => ({
     url,
     node: pids.node,
@@ -118,7 +118,12 @@ export const subjects = {
   },
 } satisfies Record<string, (stack: Stack) => Promise<Subject>>
 
+/** Those of another checkout, with `--base`. */
+const ofBase = { 'usher-before': all.usher, 'postgrest-before': all.postgrest }
+export const subjects = { ...all, ...ofBase }
+
 export type SubjectName = keyof typeof subjects
+export const isOfBase = (name: SubjectName): boolean => name in ofBase
 
 function restRequest(key: string, { operation, args }: Call): HttpRequest {
   const { method, path, body, headers } = restRequestOf(operation, args)

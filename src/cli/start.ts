@@ -1,6 +1,7 @@
 // `usher start` and `usher courier`: starts the parts in order, and stops callers before what they call. /health answers 503
 // until everything runs.
 
+import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
 import {
   type Config,
@@ -125,6 +126,8 @@ export async function start(
         health,
         isHeld,
         tokens,
+        // On this machine: while Postgres works on one, another one of a processor is on its way.
+        ...(config.database.kind === 'embedded' && { callsAtOnce: 2 * availableParallelism() }),
         log,
         allowedHosts: [...config.allowedHosts, ...(config.publicUrl ? [new URL(config.publicUrl).hostname] : [])],
         trustProxy: config.trustProxy,

@@ -10,6 +10,7 @@ import { createBatches } from './batches.ts'
 import type { Caller } from './caller.ts'
 import type { DataApi } from './data-api.ts'
 import { errorFor, nameFor } from './header-names.ts'
+import { createPlaces } from './places.ts'
 import { createSharedReads } from './shared-reads.ts'
 import type { Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
@@ -56,15 +57,19 @@ const idempotencyInputs = {
 export function createCall({
   dataApi,
   tokens,
+  callsAtOnce = 16,
   onWritten = () => {},
 }: {
   dataApi: DataApi
   tokens: Tokens
+  /** How many RPCs the database works on at once. The Data API has twenty connections, for the courier as well. */
+  callsAtOnce?: number | undefined
   /** Called after each committed write: deliveries may be pending. */
   onWritten?: (() => void) | undefined
 }): Call {
-  const write = createBatches(dataApi)
-  const read = createSharedReads(dataApi)
+  const places = createPlaces(callsAtOnce)
+  const write = createBatches(dataApi, places)
+  const read = createSharedReads(dataApi, places)
 
   async function run(
     operation: Operation,
@@ -72,9 +77,12 @@ export function createCall({
     args: Record<string, unknown>,
     repeatable: boolean,
   ): Promise<unknown> {
+    const { organisation_id } = caller.principal
     const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
     try {
-      return await (isRead(operation) ? read(operation, args, token) : write(operation, args, token, repeatable))
+      return await (isRead(operation)
+        ? read(operation, args, token, organisation_id)
+        : write(operation, args, token, organisation_id, repeatable))
     } catch (error) {
       // The key has changed since it was resolved: the cached principal is stale.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) caller.forget()

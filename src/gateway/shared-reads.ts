@@ -1,45 +1,108 @@
-// Reads of the same thing by the same key that arrive while two of them are in flight share the next RPC. Nobody is answered from before
-// their request arrived, so a write that was acknowledged is always seen. Must know nothing of what the operations do.
+// Reads by one key in one role, of whatever operations, that arrive while two of them are in flight share the next RPC
+// (supabase/schemas/00-ground/read-calls.sql), and those of the same thing are one call of it. Nobody is answered from before their
+// request arrived, so a write that was acknowledged is always seen. Must know nothing of what the operations do.
 
-import type { Operation } from '../operations/operation.ts'
+import { isList, type Operation } from '../operations/operation.ts'
+import { ApiError } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
+import { apiErrorOfDatabase, fieldsOf } from './database-error.ts'
+import { createLines, type Rules, type Waiting } from './lines.ts'
+import type { Places } from './places.ts'
 
-// Two, so that Postgres works on one while the other is answered.
-const maximumInFlight = 2
+// Objects are read by key. A list may take long, and its page have a mebibyte.
+const maximumObjects = 50
+const maximumLists = 8
+// No read waits longer for others that are in flight.
+const heldMs = 50
+// Of the same thing: a list that takes long is not asked for anew every 50 ms.
+const maximumAlike = 2
 
-type Line = { inFlight: number; next: { answer: Promise<unknown>; begin: () => void } | undefined }
+type Read = Waiting & { id: string; name: string; answer: Promise<unknown>; isSent: boolean }
 
-export type SendRead = (operation: Operation, args: Record<string, unknown>, token: string) => Promise<unknown>
-
-/** The answer is shared: it must not be changed. */
-export function createSharedReads(dataApi: DataApi): SendRead {
-  // One token is one key, role and interface.
-  const lines = new Map<string, Line>()
-
-  return ({ name }, args, token) => {
-    const id = `${name} ${token} ${JSON.stringify(args)}`
-    const line = lines.get(id) ?? { inFlight: 0, next: undefined }
-    lines.set(id, line)
-    if (line.inFlight < maximumInFlight) return send()
-    line.next ??= later(send)
-    return line.next.answer
-
-    async function send(): Promise<unknown> {
-      line.inFlight += 1
-      try {
-        return await dataApi.rpc(name, args, token, true)
-      } finally {
-        line.inFlight -= 1
-        const { next } = line
-        line.next = undefined
-        if (next !== undefined) next.begin()
-        else if (line.inFlight === 0) lines.delete(id)
-      }
-    }
-  }
+/** What SQL answers for a call. Neither: it is to be sent on its own. */
+type ReadAnswer = {
+  answer?: unknown
+  error?: { code: string; message: string; details?: unknown; hint?: unknown }
 }
 
-function later<T>(work: () => Promise<T>): { answer: Promise<T>; begin: () => void } {
-  const { promise, resolve } = Promise.withResolvers<T>()
-  return { answer: promise, begin: () => resolve(work()) }
+export type SendRead = (
+  operation: Operation,
+  args: Record<string, unknown>,
+  token: string,
+  organisation: string,
+) => Promise<unknown>
+
+/** The answer is shared: it must not be changed. */
+export function createSharedReads(dataApi: DataApi, places: Places): SendRead {
+  const wait = createLines<Read>(places)
+  /** Those that are not sent yet. One token is one key, role and interface. */
+  const waiting = new Map<string, Read>()
+  const unanswered = new Map<string, number>()
+
+  return (operation, args, token, organisation) => {
+    const { name } = operation
+    const json = JSON.stringify(args)
+    const id = `${name} ${token} ${json}`
+    const same = waiting.get(id)
+    if (same !== undefined) return same.answer
+
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const read: Read = { id, name, args, bytes: json.length, answer: promise, isSent: false, resolve, reject }
+    waiting.set(id, read)
+    const forgetIt = () => forget(read)
+    promise.then(forgetIt, forgetIt)
+    // Lists have a line and turns of their own, so that a heavy one never holds an object.
+    const kind = isList(operation) || operation.heavy ? 'lists' : 'objects'
+    wait(`${kind} ${token}`, `${kind} ${organisation}`, rulesOf(kind, token), read)
+    return promise
+  }
+
+  function begin(read: Read): void {
+    if (read.isSent) return
+    read.isSent = true
+    waiting.delete(read.id)
+    unanswered.set(read.id, (unanswered.get(read.id) ?? 0) + 1)
+  }
+
+  function forget({ id, isSent }: Read): void {
+    const left = (unanswered.get(id) ?? 0) - 1
+    if (!isSent) waiting.delete(id)
+    else if (left > 0) unanswered.set(id, left)
+    else unanswered.delete(id)
+  }
+
+  function rulesOf(kind: 'lists' | 'objects', token: string): Rules<Read> {
+    return {
+      maximumCalls: kind === 'lists' ? maximumLists : maximumObjects,
+      heldMs,
+      isFree: ({ id }) => (unanswered.get(id) ?? 0) < maximumAlike,
+
+      send(read) {
+        begin(read)
+        return dataApi.rpc(read.name, read.args, token, true).then(read.resolve, read.reject)
+      },
+
+      async sendTogether(reads) {
+        reads.forEach(begin)
+        try {
+          const calls = reads.map(({ name, args }) => ({ operation: name, args }))
+          const answers = (await dataApi.rpc('read_calls', { calls }, token, true)) as ReadAnswer[]
+          return reads.filter((read, i) => {
+            const { answer, error } = answers[i] ?? {}
+            if (answer !== undefined) read.resolve(answer)
+            else if (error !== undefined) read.reject(apiErrorOfDatabase(error, 400, fieldsOf(read.args), true))
+            else return true
+            return false
+          })
+        } catch (error) {
+          // A key that is refused, or a database that is away, is so for each; the time of the statement was that of all of them.
+          const isOfEach =
+            error instanceof ApiError && [401, 403, 503].includes(error.status) && error.code !== 'out_of_time'
+          if (!isOfEach) return reads
+          for (const { reject } of reads) reject(error)
+          return []
+        }
+      },
+    }
+  }
 }

@@ -38,6 +38,8 @@ export type AppParts = {
   /** For /ready: whether webhooks and e-mails are held. */
   isHeld?: () => boolean
   tokens: Tokens
+  /** How many calls the database works on at once, where that is known. */
+  callsAtOnce?: number
   log: Logger
   /** Host names allowed for MCP, besides loopback. */
   allowedHosts: string[]
@@ -67,6 +69,7 @@ export function createApp({
   health,
   isHeld,
   tokens,
+  callsAtOnce,
   log,
   allowedHosts,
   trustProxy,
@@ -81,7 +84,7 @@ export function createApp({
   measure,
 }: AppParts): Express {
   const principals = createPrincipals(dataApi, tokens)
-  const call = createCall({ dataApi, tokens, onWritten })
+  const call = createCall({ dataApi, tokens, callsAtOnce, onWritten })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
   const lookups = createLookups({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)

@@ -191,6 +191,7 @@ export const getEventSummary = {
     interval: oneOf(intervals).default('day').describe('Steps of the timeline.'),
   }),
   output: one(EventSummarySchema),
+  heavy: true,
 } satisfies Operation
 
 /** Fields that can be set at creation and changed later. */

@@ -37,6 +37,8 @@ export type Operation = {
   scope: Scope | null
   /** false: it is no tool of MCP, for a model has no use for it. */
   mcp?: false
+  /** It answers one object, and reads as much for it as for a list. */
+  heavy?: true
   /** Its answer is large: REST compresses it for a client that accepts gzip. */
   compressed?: true
   /** Bounds of the REST body, where a call may send more than others (src/http/middleware/json-body.ts). */

@@ -10,6 +10,8 @@ import { courierFunctions, enums, functionsIn, type SqlFunction } from './catalo
 /** Called by the gateway before it knows who calls, or for nobody who does: no operations. */
 const resolveApiKey = 'resolve_api_key'
 const getTicketPage = 'get_ticket_page'
+/** Several reads as one. */
+const readCalls = 'read_calls'
 
 let functions: SqlFunction[]
 let labels: Record<string, string[]>
@@ -96,13 +98,14 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
 const batched = operations.filter((o): o is Operation & { batch: string } => (o as Operation).batch !== undefined)
 
-test("every function in schema api is an operation, a batch of one, or the courier's, but the two of the gateway", () => {
+test("every function in schema api is an operation, a batch of one, or the courier's, but three of the gateway", () => {
   expect(functions.map((f) => f.name)).toEqual(
     [
       ...operations.map((o) => o.name),
       ...batched.map((o) => o.batch),
       resolveApiKey,
       getTicketPage,
+      readCalls,
       ...courierFunctions,
     ].sort(),
   )
@@ -138,6 +141,14 @@ test('only the gateway may resolve a key, with the rights of the function', () =
     securityDefiner: true,
     settings: ['search_path=""'],
     volatility: 'v',
+  })
+})
+
+test('any key may read several things at once, with its own rights', () => {
+  expect(functions.find((f) => f.name === readCalls)).toMatchObject({
+    callers: ['api_key'],
+    securityDefiner: false,
+    volatility: 's',
   })
 })
 

@@ -186,6 +186,7 @@ describe('calling functions', () => {
     ...operations.map((operation) => ({ name: operation.name, callers: [roleOf(operation)] })),
     { name: 'resolve_api_key', callers: ['gateway'] },
     { name: 'get_ticket_page', callers: ['gateway'] },
+    { name: 'read_calls', callers: ['api_key'] },
     ...courierFunctions.map((name) => ({ name, callers: name === 'get_logo' ? ['courier', 'gateway'] : ['courier'] })),
   ]
 

@@ -1,0 +1,87 @@
+// How many RPCs the database works on at once, over all keys. Beyond that they wait, and calls of a key gather meanwhile (lines.ts).
+// Owners have their turns in rotation. Must know nothing of what is called.
+
+import { unavailable } from './api-error.ts'
+
+// An RPC that takes longer waits rather than works, as for a lock: its place goes to another one.
+const busyMs = 100
+// Unanswered RPCs of one owner, busy or not. The Data API has twenty connections.
+const mostOfOwner = 6
+// As long as the Data API lets a request wait for a connection.
+const patienceMs = 5_000
+
+export type Places = {
+  /**
+   * Resolves in the owner's turn, at once while there are places, to what is to be called when the RPC is answered.
+   * @throws ApiError 503, when it did not come in time.
+   */
+  enter(owner: string): Promise<() => void>
+}
+
+type Owner = { unanswered: number; waiting: Set<() => void> }
+
+/** @param mostBusy more would only wait for one another in Postgres. */
+export function createPlaces(mostBusy: number): Places {
+  const owners = new Map<string, Owner>()
+  /** Those with something that waits, in the order of their turns. */
+  const turns = new Set<Owner>()
+  let busy = 0
+
+  function next(): void {
+    // An owner that is added again meanwhile has another turn after the others.
+    for (const owner of turns) {
+      if (busy >= mostBusy) return
+      const [begin] = owner.waiting
+      if (owner.unanswered >= mostOfOwner || begin === undefined) continue
+      turns.delete(owner)
+      begin()
+      if (owner.waiting.size > 0) turns.add(owner)
+    }
+  }
+
+  /** @returns what gives the place back. */
+  function take(name: string, owner: Owner): () => void {
+    let isBusy = true
+    busy += 1
+    owner.unanswered += 1
+    const rest = () => {
+      if (isBusy) busy -= 1
+      isBusy = false
+    }
+    const timer = setTimeout(() => {
+      rest()
+      next()
+    }, busyMs)
+    return () => {
+      clearTimeout(timer)
+      rest()
+      owner.unanswered -= 1
+      if (owner.unanswered === 0 && owner.waiting.size === 0) owners.delete(name)
+      next()
+    }
+  }
+
+  return {
+    enter: (name) =>
+      new Promise((resolve, reject) => {
+        const owner = owners.get(name) ?? { unanswered: 0, waiting: new Set() }
+        owners.set(name, owner)
+        const leave = () => {
+          clearTimeout(timer)
+          owner.waiting.delete(begin)
+        }
+        const begin = () => {
+          leave()
+          resolve(take(name, owner))
+        }
+        const timer = setTimeout(() => {
+          leave()
+          if (owner.waiting.size === 0) turns.delete(owner)
+          reject(unavailable(new Error('The database was busy with other calls.')))
+        }, patienceMs)
+        owner.waiting.add(begin)
+        turns.add(owner)
+        next()
+      }),
+  }
+}

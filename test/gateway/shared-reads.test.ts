@@ -1,0 +1,162 @@
+// Different reads of a key that arrive together share RPCs, and each is answered as if it had come alone.
+
+import { createServer, request } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { listenOnLoopback } from '../../scripts/support/listen.ts'
+import { studio } from '../support/database.ts'
+import { jsonHeaders, post, toolCall } from '../support/mcp.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { ownApp } from '../support/own-app.ts'
+import { rest } from '../support/rest.ts'
+
+type Calls = { operation: string; args: Record<string, unknown> }[]
+
+/** The app in front of PostgREST, through a server that notes what is asked, holds functions until they are released, and may answer an
+ * error in place of one. */
+async function watched(error: Record<string, { code: string }> = {}) {
+  const { hostname, port } = new URL(inject('dataApiUrl'))
+  const asked: string[] = []
+  const shared: Calls[] = []
+  const held = new Map<string, PromiseWithResolvers<void>>()
+  const server = createServer(async (req, res) => {
+    const name = req.url?.replace('/rpc/', '') ?? ''
+    asked.push(name)
+    const body = await json(req)
+    if (name === 'read_calls') shared.push((body as { calls: Calls }).calls)
+    await held.get(name)?.promise
+    if (error[name]) {
+      return void res
+        .writeHead(500, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify({ ...error[name], message: 'as it is' }))
+    }
+    const headers = { ...req.headers }
+    const upstream = request({ hostname, port, method: req.method, path: req.url, headers }, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(res)
+    })
+    upstream.end(JSON.stringify(body))
+  })
+  const dataApi = await listenOnLoopback(server)
+  onTestFinished(dataApi.close)
+  const hold = (name: string) => {
+    const gate = Promise.withResolvers<void>()
+    held.set(name, gate)
+    return () => {
+      held.delete(name)
+      gate.resolve()
+    }
+  }
+  return { asked, shared, hold, ...(await ownApp({ dataApiUrl: dataApi.url })) }
+}
+
+async function shop() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const key = await organisation.key()
+  const guest = { ticket_type_id: event.ticketTypeId, name: 'Mary Jackson', email: 'mary@example.com' }
+  const { body } = await rest(key)('POST', `/events/${event.id}/registrations`, guest)
+  return { organisation, event, key, order: body.data }
+}
+
+const unknown = '01a1fa45-8fac-7c28-a535-aaa9447abaa9'
+
+const without = (body: { error?: object }) =>
+  body.error === undefined ? body : { error: { ...body.error, request_id: undefined } }
+
+test('each of different reads gets its own answer, list, refusal and error, over REST as over MCP', async () => {
+  const { url, shared } = await watched()
+  const { event, key, order } = await shop()
+  const paths = [
+    '/me',
+    `/events/${event.id}`,
+    `/events/${unknown}`,
+    '/events?limit=1',
+    '/events?limit=2&status=published',
+    '/events?cursor=nonsense',
+    `/events/${event.id}/ticket-types`,
+    `/ticket-types/${event.ticketTypeId}`,
+    `/ticket-types/${unknown}`,
+    `/orders/${order.id}`,
+    `/orders/${unknown}`,
+    `/attendees/${order.attendees[0].id}`,
+    `/attendees/${unknown}`,
+    `/events/${event.id}/summary`,
+    `/attendees?event_id=${event.id}`,
+    '/events/not-an-id',
+  ]
+  const alone: unknown[] = []
+  for (const path of paths) alone.push(without((await rest(key, url)('GET', path)).body))
+
+  const many = [...paths, ...paths.toReversed(), ...paths]
+  const answers = await Promise.all(many.map((path) => rest(key, url)('GET', path)))
+  answers.forEach(({ body }, i) => {
+    expect(without(body), many[i]).toEqual(alone[paths.indexOf(many[i] as string)])
+  })
+  expect(new Set(shared.flat().map(({ operation }) => operation)).size).toBeGreaterThan(1)
+  for (const calls of shared) {
+    expect(new Set(calls.map((call) => JSON.stringify(call))).size).toBe(calls.length)
+    expect(new Set(calls.map(({ operation }) => /^list_|_summary$/.test(operation))).size).toBe(1)
+  }
+
+  const ids = Array.from({ length: 24 }, (_, i) => [event.id, unknown, event.ticketTypeId][i % 3] as string)
+  const tools = ['get_event', 'get_event', 'get_ticket_type']
+  const results = await Promise.all(
+    ids.map(async (id, i) => {
+      const tool = tools[i % 3] as string
+      const { body } = await post(toolCall(tool, { [`${tool.slice(4)}_id`]: id }), jsonHeaders(key), { apiUrl: url })
+      const { content } = (body as { result: { content: [{ text: string }] } }).result
+      const { data, error, code } = JSON.parse(content[0].text)
+      return data?.id ?? error?.code ?? code
+    }),
+  )
+  expect(results).toEqual(ids.map((id) => (id === unknown ? 'not_found' : id)))
+})
+
+test('a list that takes long holds neither objects nor other lists', async () => {
+  const { url, hold, asked } = await watched()
+  const { event, key } = await shop()
+  const send = rest(key, url)
+  await send('GET', '/me')
+  const release = hold('list_ticket_types')
+  let isAnswered = false
+  const heavy = Promise.all(
+    [1, 2].map(async (limit) => {
+      await send('GET', `/events/${event.id}/ticket-types?limit=${limit}`)
+      isAnswered = true
+    }),
+  )
+  await expect.poll(() => asked.filter((name) => name === 'list_ticket_types').length).toBe(2)
+  const light = await Promise.all([
+    ...Array.from({ length: 10 }, (_, i) => send('GET', `/events?limit=${i + 1}`)),
+    send('GET', '/me'),
+    send('GET', `/events/${event.id}`),
+  ])
+  expect(light.map(({ status }) => status)).toEqual(light.map(() => 200))
+  expect(isAnswered).toBe(false)
+  release()
+  await heavy
+})
+
+test.each(['57014', 'PGRST202', '22P05'])('when shared reads meet %s, each is sent by itself', async (code) => {
+  const { url, shared } = await watched({ read_calls: { code } })
+  const { event, key } = await shop()
+  const paths = Array.from({ length: 20 }, (_, i) => `/events/${i % 2 ? event.id : unknown.slice(0, -2) + (10 + i)}`)
+  const answers = await Promise.all(paths.map((path) => rest(key, url)('GET', path)))
+  expect(answers.map(({ status }) => status)).toEqual(paths.map((_, i) => (i % 2 ? 200 : 404)))
+  expect(shared.length).toBeGreaterThan(0)
+})
+
+test('a key that is revoked is refused in the middle of shared reads', async () => {
+  const { url, hold, shared } = await watched()
+  const { organisation, event, key } = await shop()
+  const release = hold('read_calls')
+  const paths = Array.from({ length: 20 }, (_, i) => `/events/${unknown.slice(0, -2) + (10 + i)}`)
+  const answers = Promise.all([...paths, `/events/${event.id}`].map((path) => rest(key, url)('GET', path)))
+  await expect.poll(() => shared.length).toBeGreaterThan(0)
+  await studio.query('update public.api_keys set revoked_at = now() where organisation_id = $1', [organisation.id])
+  release()
+  const calls = shared.flat().length
+  const codes = (await answers).map(({ body }) => body.error?.code)
+  expect(codes.filter((code) => code === 'api_key_revoked').length).toBeGreaterThanOrEqual(calls)
+})
