@@ -53,16 +53,7 @@ const idempotencyInputs = {
   mcp: z.strictObject({ idempotency_key: IdempotencyKeySchema.optional() }),
 }
 
-export function createCall({
-  dataApi,
-  tokens,
-  onWritten = () => {},
-}: {
-  dataApi: DataApi
-  tokens: Tokens
-  /** Called after each committed write: deliveries may be pending. */
-  onWritten?: (() => void) | undefined
-}): Call {
+export function createCall({ dataApi, tokens }: { dataApi: DataApi; tokens: Tokens }): Call {
   const write = createBatches(dataApi)
   const read = createSharedReads(dataApi)
 
@@ -107,7 +98,6 @@ export function createCall({
     const repeatable = idempotency_key !== undefined || args.dry_run === true
     const outcome = (await run(operation, caller, keyed, repeatable)) as Outcome
     const { status, data, effect, error, replayed = false } = outcome
-    if (!replayed) onWritten()
     if (error) {
       throw errorFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
     }
