@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Effort } from './compare.ts'
 import { load } from './load.ts'
-import { cpuMs } from './processes.ts'
+import { courierOf, cpuMs } from './processes.ts'
 import { fixed, judged, type Outcome, spread, times } from './report.ts'
 import { addOrganiser, type Organiser, registerInBulk, type Stack } from './stack.ts'
 import { subjects } from './subjects.ts'
@@ -77,12 +77,13 @@ export async function drainWebhooks(stack: Stack, { rounds, seconds }: Effort): 
     }
     const rates: number[] = []
     const cpu: number[] = []
+    const courier = courierOf(stack.pids.node) ?? Number.NaN
     for (let i = 0; i < rounds; i++) {
-      const [before, began, clock] = [await delivered(stack), performance.now(), cpuMs(stack.pids.node)]
+      const [before, began, clock] = [await delivered(stack), performance.now(), cpuMs(courier)]
       await sleep(seconds * 1000)
       const done = (await delivered(stack)) - before
       rates.push((done * 1000) / (performance.now() - began))
-      cpu.push((cpuMs(stack.pids.node) - clock) / done)
+      cpu.push((cpuMs(courier) - clock) / done)
     }
     const during: number[] = []
     for (let i = 0; i < rounds && (await isPending(stack)); i++) during.push(await api())

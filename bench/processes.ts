@@ -24,6 +24,14 @@ function ticks(pid: number, fields: number[]): number {
   }
 }
 
+/** The courier that an Usher runs beside it. */
+export const courierOf = (pid: number): number | undefined =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .split(' ')
+    .filter(Boolean)
+    .map(Number)
+    .find((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('courier-main'))
+
 /** Resident memory in MB. */
 export function memoryMb(pid: number): number {
   try {

@@ -4,6 +4,7 @@ import { type Comparison, compare, type Effort, type Plan } from './compare.ts'
 import { drainWebhooks, startReceiver, subscribe, untilDelivered } from './courier.ts'
 import { memory, neverAnalysed, startUp } from './growth.ts'
 import { lists } from './lists.ts'
+import { whileMailing } from './mailing.ts'
 import { figureOf, fixed, judged, type Outcome, printComparison, ratio, type Target, times } from './report.ts'
 import { singleCalls } from './single-call.ts'
 import { type Organiser, registerInBulk, type Stack } from './stack.ts'
@@ -307,6 +308,11 @@ export const scenarios: Scenario[] = [
     name: 'courier',
     about: '100,000 webhooks to 50 endpoints of ten organisations, which answer at once',
     run: drainWebhooks,
+  },
+  {
+    name: 'while-mailing',
+    about: 'everyone registers for one ticket type, alone and while 20,000 tickets are drawn and sent',
+    run: whileMailing,
   },
   {
     name: 'start-up',

@@ -11,11 +11,8 @@ import {
   isForThisMachine,
   isPublished,
 } from '../config/config.ts'
-import { startCourier } from '../courier/courier.ts'
-import { startHousekeeping } from '../courier/housekeeping.ts'
 import { announceInstallation } from '../courier/installation.ts'
 import type { OwnPorts } from '../courier/own-ports.ts'
-import { openQueues } from '../courier/queues.ts'
 import { withDatabase } from '../database/admin.ts'
 import { type Demo, type DemoEvent, findDemo, seedDemo } from '../embedded/demo.ts'
 import { namesOfDataDirectory } from '../embedded/installation.ts'
@@ -34,6 +31,8 @@ import { mailPreviewAt } from '../http/pages/mail-preview.ts'
 import { createApp } from '../http/server.ts'
 import { reachDatabase } from '../process/reach-database.ts'
 import { StartError } from '../process/start-error.ts'
+import { superviseCourier } from './courier-process.ts'
+import { startDeliveries } from './deliveries.ts'
 
 export type Running = {
   /** The listening address. */
@@ -46,7 +45,7 @@ export type Running = {
   metricsUrl: string | undefined
   /** Set on the first start of an embedded stack. */
   demo: Demo | null
-  /** Resolves with a sentence if Postgres or PostgREST ends by itself. */
+  /** Resolves with a sentence if Postgres, PostgREST or the courier has ended by itself and does not start again. */
   failed: Promise<string>
   stop(): Promise<void>
 }
@@ -72,8 +71,6 @@ type Say = (message: string) => void
 
 const never = new Promise<string>(() => {})
 const neverAborts = new AbortController().signal
-// Deliveries in progress get this long to finish, like requests; a longer one is released for another courier.
-const settleMs = 3_000
 
 /**
  * @param stopping aborts the start; a service that has started is stopped by its `stop`.
@@ -109,14 +106,11 @@ export async function start(
       backend.failed.then((sentence) => Promise.reject(new StartError(sentence))),
     ])
     const ownPorts = () => [...portsOfListeners(listener, metricsListener), ...backend.ports()]
-    const { rpc, metrics, isHeld, ...courier } = await createCourier(
-      config,
-      dataApi,
-      tokens,
-      metricsListener,
-      ownPorts,
-      log,
-    )
+    const { rpc, metrics, isHeld, fallSilent } = await announce(dataApi, tokens, metricsListener, log)
+    opened.push(async () => fallSilent())
+    const courier = config.deliveries
+      ? superviseCourier(config, backend.address, tokens, metrics?.delivered, ownPorts, log)
+      : { failed: never, stop: async () => {} }
     opened.push(courier.stop)
 
     const mailFolder = previewedMailFolder(config)
@@ -140,7 +134,6 @@ export async function start(
         hstsIncludeSubDomains: config.hstsIncludeSubDomains,
         ...(mailFolder !== undefined && { mailFolder }),
         ...(backend.demoEvent && { demo: backend.demoEvent }),
-        onWritten: courier.wake,
         ...(metrics && { measure: metrics.requests }),
       }),
     )
@@ -150,8 +143,9 @@ export async function start(
       mailPreviewUrl: mailFolder === undefined ? undefined : mailPreviewAt(listener.url),
       metricsUrl: metricsListener?.url,
       demo: backend.demo,
-      failed: backend.failed,
+      failed: Promise.race([backend.failed, courier.failed]),
       async stop() {
+        fallSilent()
         await Promise.all([listener.close(), metricsListener?.close(), courier.stop()])
         await Promise.all([backend.stop(), stores.close()])
       },
@@ -199,16 +193,18 @@ export async function runCourier(
   const metricsListener = await openMetricsListener(config)
   try {
     const { address, signingKey, installation, ports, webhooksToLoopback, publicUrl } = await joinBackend(config)
-    const joined = { ...config, webhooksToLoopback, deliveries: true }
+    const joined = { ...config, webhooksToLoopback }
     warnOfLoopback(joined, progress)
     const tokens = await createTokens(signingKey, publicUrl, installation)
     const { dataApi } = await reach(config, address, tokens, progress, stopping)
     const ownPorts = () => [...portsOfListeners(metricsListener), ...ports()]
-    const courier = await createCourier(joined, dataApi, tokens, metricsListener, ownPorts, log)
+    const { rpc, metrics, fallSilent } = await announce(dataApi, tokens, metricsListener, log)
+    const deliveries = startDeliveries(joined, rpc, log, metrics?.delivered, ownPorts)
     return {
       metricsUrl: metricsListener?.url,
       async stop() {
-        await Promise.all([metricsListener?.close(), courier.stop()])
+        fallSilent()
+        await Promise.all([metricsListener?.close(), deliveries.stop()])
       },
     }
   } catch (error) {
@@ -217,34 +213,13 @@ export async function runCourier(
   }
 }
 
-/** Announces the installation, starts deliveries and housekeeping, unless `deliveries` is false, and metrics where a port is configured. */
-async function createCourier(
-  config: Config,
-  dataApi: DataApi,
-  tokens: Tokens,
-  metricsListener: HttpListener | undefined,
-  ownPorts: OwnPorts,
-  log: Logger,
-) {
+/** Announces the installation, and serves metrics where a port is configured. */
+async function announce(dataApi: DataApi, tokens: Tokens, metricsListener: HttpListener | undefined, log: Logger) {
   const rpc = createCourierRpc(dataApi, tokens)
   const metrics = metricsListener && createMetrics(rpc, log)
   if (metrics) metricsListener.serve(metrics.listener)
   const { isHeld, stop: fallSilent } = await announceInstallation(rpc, log)
-  if (!config.deliveries) return { rpc, metrics, isHeld, wake() {}, stop: async () => fallSilent() }
-  const { queues, close } = openQueues(config, rpc, log, metrics?.delivered, ownPorts)
-  const courier = startCourier(queues, log)
-  const housekeeping = startHousekeeping(rpc, config, log)
-  return {
-    rpc,
-    metrics,
-    isHeld,
-    wake: courier.wake,
-    async stop() {
-      fallSilent()
-      housekeeping.stop()
-      await courier.stop(settleMs, close)
-    },
-  }
+  return { rpc, metrics, isHeld, fallSilent }
 }
 
 type Joined = Pick<Backend, 'address' | 'signingKey' | 'installation' | 'ports'> &

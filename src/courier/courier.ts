@@ -1,5 +1,5 @@
-// The delivery loop: polls each queue, claims what is due, delivers it, and claims again when more may be due. It knows neither
-// what a queue carries nor where that goes.
+// The delivery loop: one poll says which queues have something due; each of these claims it, delivers it, and claims again when more
+// may be due. It knows neither what a queue carries nor where that goes.
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -7,16 +7,14 @@ import type { Logger } from 'pino'
 /** One kind of pending work, such as webhooks. */
 export type Queue<Item extends { id: string }> = {
   name: string
-  /** Most deliveries in flight at once. */
+  /** Most deliveries in flight at once; it may change. */
   concurrency: number
   /** Most items that one bounded run claims. */
   maxPerRun: number
-  /** Not claimed on `wake`, but at each poll: what the API writes makes nothing due. */
-  onlyPolled?: true
   /** Claims at most `limit` items that are due. Another courier gets others. */
   claim(limit: number): Promise<Item[]>
-  /** Does one batch of the work that makes items claimable. True: there is more, call again at once. Called at each poll, not on
-   * `wake`: claiming does a little of this work itself. */
+  /** Does one batch of the work that makes items claimable. True: there is more, call again at once. Claiming does a little of this
+   * work itself. */
   prepare?(): Promise<boolean>
   /** Delivers one item and settles it. True: more may be due in its place, although the last claim came back with less than it
    * asked for. An error is logged; the claim then expires, and the item is delivered again. */
@@ -29,37 +27,37 @@ export type Observe = (queue: string, outcome: string, seconds: number) => void
 // biome-ignore lint/suspicious/noExplicitAny: each queue carries a type of its own.
 export type AnyQueue = Queue<any>
 
+/** @returns the names of the queues that have something due. */
+export type Poll = () => Promise<string[]>
+
 export type Courier = {
-  /** Claims soon instead of at the next poll, because something may be due: at once when idle, while wakes keep coming after a rest. */
-  wake(): void
   /** Claims nothing more, and resolves when all deliveries in flight are settled. Those that take longer than `timeoutMs` are aborted and
    * have a moment to settle. `abort` is called in any case: it also closes connections. */
   stop(timeoutMs: number, abort: () => Promise<void>): Promise<void>
 }
 
-// Cheap while idle: one query a second, which bounds how late a retry or another process's write is noticed.
+// Cheap while idle: one query a second for all queues, which bounds how late a write or a retry is noticed.
 const pollIntervalMs = 1_000
 // Upper bound of the backoff while the database cannot be reached.
 const maxBackoffMs = 30_000
-// How long wakes rest after a claim, so that a burst of writes does not become a burst of claims: after one that found something for
-// ten times as long as it took, after one that found nothing for twice as long as the time before. At most a quarter of a second,
-// and not at all after a poll that found nothing.
-const restPerClaim = 10
-const minRestMs = 25
-const maxRestMs = 250
-// Share of the concurrency that is claimed at once while there is a backlog, unless wakes have rested.
+// Share of the concurrency that is claimed at once while there is a backlog; fewer after this rest.
 const placesPerClaim = 1 / 4
+const restMs = 100
 // For aborted deliveries to release their claims.
 const abortGraceMs = 1_000
 
-export function startCourier(queues: readonly AnyQueue[], log: Logger): Courier {
-  const loops = queues.map((queue) => pollQueue(queue, log))
+export function startCourier(queues: readonly AnyQueue[], poll: Poll, log: Logger): Courier {
+  const stopping = new AbortController()
+  const loops = queues.map((queue) => serveQueue(queue, stopping.signal, log))
+  const polling = untilStopped(stopping.signal, log, 'poll failed', async () => {
+    const due = await poll()
+    for (const loop of loops) if (due.includes(loop.name)) loop.wake()
+    await pause(pollIntervalMs, stopping.signal)
+  })
   return {
-    wake() {
-      for (const loop of loops) loop.wake()
-    },
     async stop(timeoutMs, abort) {
-      const done = Promise.all(loops.map((loop) => loop.finish()))
+      stopping.abort()
+      const done = Promise.all([polling, ...loops.map((loop) => loop.finish())])
       await within(timeoutMs, done)
       await abort()
       await within(abortGraceMs, done)
@@ -104,107 +102,74 @@ async function runQueueOnce(queue: AnyQueue, log: Logger, until: number): Promis
   return queue.maxPerRun - left
 }
 
-function pollQueue(queue: AnyQueue, log: Logger) {
-  const wakeUp = createWakeUp()
-  const burst = createBurst(wakeUp.notify)
+function serveQueue(queue: AnyQueue, stopping: AbortSignal, log: Logger) {
+  const toClaim = createWakeUp()
+  const toPrepare = createWakeUp()
   const deliveries = trackDeliveries(queue, log, claimMore)
-  const stopping = new AbortController()
-  const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal }).catch(() => {})
+  const queueLog = log.child({ queue: queue.name })
+  let rest: NodeJS.Timeout | undefined
 
   /** With a backlog a claim waits for some places, since one of many costs little more than one of a few. */
   function claimMore(): void {
-    if (deliveries.inFlight() <= queue.concurrency * (1 - placesPerClaim)) wakeUp.notify()
-    else burst.wake()
+    if (deliveries.inFlight() <= queue.concurrency * (1 - placesPerClaim)) toClaim.notify()
+    else rest ??= setTimeout(toClaim.notify, restMs)
   }
 
-  async function untilStopped(work: () => Promise<void>, failure: string): Promise<void> {
-    let failures = 0
-    while (!stopping.signal.aborted) {
-      try {
-        await work()
-        failures = 0
-      } catch (error) {
-        log.error({ err: error, queue: queue.name }, failure)
-        // A wake-up does not shorten this: the next attempt would most likely fail as well.
-        await pause(Math.min(pollIntervalMs * 2 ** failures++, maxBackoffMs))
-      }
-    }
-  }
-
-  const claiming = untilStopped(async () => {
-    await burst.during(() => deliveries.claim())
-    await wakeUp.wait(pollIntervalMs)
+  const claiming = untilStopped(stopping, queueLog, 'claim failed', async () => {
+    await toClaim.wait()
+    if (stopping.aborted) return
     // All deliveries that end in this turn are counted first.
     await nextTurn()
-  }, 'claim failed')
+    clearTimeout(rest)
+    rest = undefined
+    await deliveries.claim()
+  })
   const { prepare } = queue
   const preparing =
     prepare &&
-    untilStopped(async () => {
-      const startedAt = performance.now()
-      const hasMore = await prepare()
-      if (hasMore) claimMore()
-      // A backlog takes half of one connection's time, so that it delays no other query for long.
-      await pause(hasMore ? performance.now() - startedAt : pollIntervalMs)
-    }, 'prepare failed')
+    untilStopped(stopping, queueLog, 'prepare failed', async () => {
+      await toPrepare.wait()
+      for (let hasMore = true; hasMore && !stopping.aborted; ) {
+        const startedAt = performance.now()
+        hasMore = await prepare()
+        if (!hasMore) break
+        claimMore()
+        // A backlog takes half of one connection's time, so that it delays no other query for long.
+        await pause(performance.now() - startedAt, stopping)
+      }
+    })
 
   return {
-    wake: queue.onlyPolled ? () => {} : burst.wake,
+    name: queue.name,
+    wake(): void {
+      toClaim.notify()
+      toPrepare.notify()
+    },
     async finish(): Promise<void> {
-      stopping.abort()
-      burst.end()
-      wakeUp.notify()
+      this.wake()
       await Promise.all([claiming, preparing])
+      clearTimeout(rest)
       await deliveries.all()
     },
     abandon: deliveries.abandon,
   }
 }
 
-/** Turns wakes into few claims. @param notify starts the next claim. */
-function createBurst(notify: () => void) {
-  let isWoken = false
-  let isClaiming = false
-  let restMs = 0
-  let restUntil = 0
-  let timer: NodeJS.Timeout | undefined
-
-  function arm(): void {
-    if (isClaiming || timer !== undefined) return
-    const left = restUntil - performance.now()
-    if (left > 0) timer = setTimeout(notify, left)
-    else notify()
-  }
-
-  return {
-    wake(): void {
-      if (isWoken) return
-      isWoken = true
-      arm()
-    },
-    /** @param claim resolves with how many it claimed. */
-    async during(claim: () => Promise<number>): Promise<void> {
-      const wasWoken = isWoken
-      clearTimeout(timer)
-      timer = undefined
-      isWoken = false
-      isClaiming = true
-      const startedAt = performance.now()
-      let claimed = 0
-      try {
-        claimed = await claim()
-      } finally {
-        const now = performance.now()
-        const longer = claimed > 0 ? restPerClaim * (now - startedAt) : wasWoken ? 2 * restMs : 0
-        restMs = claimed > 0 || wasWoken ? Math.min(Math.max(longer, minRestMs), maxRestMs) : 0
-        restUntil = now + restMs
-        isClaiming = false
-        if (isWoken) arm()
-      }
-    },
-    end: () => clearTimeout(timer),
+/** Repeats `work`, after a failure with a growing pause: the next attempt would most likely fail as well. */
+async function untilStopped(stopping: AbortSignal, log: Logger, failure: string, work: () => Promise<void>) {
+  let failures = 0
+  while (!stopping.aborted) {
+    try {
+      await work()
+      failures = 0
+    } catch (error) {
+      log.error({ err: error }, failure)
+      await pause(Math.min(pollIntervalMs * 2 ** failures++, maxBackoffMs), stopping)
+    }
   }
 }
+
+const pause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal }).catch(() => {})
 
 /**
  * The deliveries of one queue that are in flight, never more than its concurrency.
@@ -238,7 +203,8 @@ function trackDeliveries(queue: AnyQueue, log: Logger, onMore = () => {}) {
     /** Claims as many as there are free slots, at most `limit`, and starts to deliver them. @returns how many. */
     async claim(limit = queue.concurrency): Promise<number> {
       const free = Math.min(limit, queue.concurrency - inFlight.size)
-      hasMore = free === 0
+      // Less than none when fewer are delivered at once than before.
+      hasMore = free <= 0
       if (hasMore) return 0
       const items = await queue.claim(free)
       hasMore = items.length === free
@@ -256,26 +222,14 @@ function trackDeliveries(queue: AnyQueue, log: Logger, onMore = () => {}) {
   }
 }
 
-/** Ends a wait early. A notification while nobody waits ends the next wait. */
+/** A notification while nobody waits ends the next wait. */
 function createWakeUp() {
-  let isNotified = false
-  let endWait = () => {}
+  let next = Promise.withResolvers<void>()
   return {
-    notify() {
-      isNotified = true
-      endWait()
-    },
-    async wait(ms: number): Promise<void> {
-      if (!isNotified) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms)
-          endWait = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
-      isNotified = false
+    notify: () => next.resolve(),
+    async wait(): Promise<void> {
+      await next.promise
+      next = Promise.withResolvers()
     },
   }
 }

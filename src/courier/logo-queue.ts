@@ -27,7 +27,6 @@ export function logoQueue(
     name: 'logos',
     concurrency: 4,
     maxPerRun: 20,
-    onlyPolled: true,
     claim: async (limit) => (await rpc('claim_logos', { limit, lease_seconds: leaseSeconds })) as PendingLogo[],
     async deliver({ id, claim, attempt, url }) {
       const startedAt = performance.now()

@@ -58,14 +58,11 @@ export function createCall({
   dataApi,
   tokens,
   callsAtOnce = 16,
-  onWritten = () => {},
 }: {
   dataApi: DataApi
   tokens: Tokens
   /** How many RPCs the database works on at once. The Data API has twenty connections, for the courier as well. */
   callsAtOnce?: number | undefined
-  /** Called after each committed write: deliveries may be pending. */
-  onWritten?: (() => void) | undefined
 }): Call {
   const places = createPlaces(callsAtOnce)
   const write = createBatches(dataApi, places)
@@ -115,7 +112,6 @@ export function createCall({
     const repeatable = idempotency_key !== undefined || args.dry_run === true
     const outcome = (await run(operation, caller, keyed, repeatable)) as Outcome
     const { status, data, effect, error, replayed = false } = outcome
-    if (!replayed) onWritten()
     if (error) {
       throw errorFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
     }

@@ -9,7 +9,7 @@ import type { Tokens } from './tokens.ts'
 /** @throws ApiError */
 export type CourierRpc = (fn: string, args: Record<string, unknown>) => Promise<unknown>
 
-export function createCourierRpc(dataApi: DataApi, tokens: Tokens): CourierRpc {
+export function createCourierRpc(dataApi: DataApi, tokens: Pick<Tokens, 'forCourier'>): CourierRpc {
   return async (fn, args) => dataApi.rpc(fn, args, await tokens.forCourier())
 }
 
@@ -38,10 +38,12 @@ const maxBatch = 100
 /**
  * Records results in batches without delaying any: those that come while a call is in flight go with the next.
  * @param record one call for a batch.
+ * @param gatherMs waits this long for others, where nobody waits for the record.
  * @returns records one result, and resolves with the answer for its batch.
  */
 export function batchResults<Result, Answer>(
   record: (results: Result[]) => Promise<Answer>,
+  gatherMs = 0,
 ): (result: Result) => Promise<Answer> {
   let waiting: Waiting<Result, Answer>[] = []
   let isRecording = false
@@ -64,7 +66,7 @@ export function batchResults<Result, Answer>(
     isRecording = true
     while (waiting.length > 0) {
       // Results of this turn of the event loop go together.
-      await nextTurn()
+      await (gatherMs > 0 ? sleep(gatherMs) : nextTurn())
       const batch = waiting.slice(0, maxBatch)
       waiting = waiting.slice(maxBatch)
       await recordBatch(batch)

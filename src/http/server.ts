@@ -58,8 +58,6 @@ export type AppParts = {
   hstsIncludeSubDomains?: boolean
   /** What calls of the documentation page are about. */
   demo?: Demo
-  /** Called after each committed write. */
-  onWritten?: () => void
   /** Middleware that measures requests. */
   measure?: RequestHandler
 }
@@ -80,11 +78,10 @@ export function createApp({
   publicUrl,
   hstsIncludeSubDomains = false,
   demo,
-  onWritten,
   measure,
 }: AppParts): Express {
   const principals = createPrincipals(dataApi, tokens)
-  const call = createCall({ dataApi, tokens, callsAtOnce, onWritten })
+  const call = createCall({ dataApi, tokens, callsAtOnce })
   const rate = limitRate(log, stores.requests)
   const countFailure = limitFailures(log, stores.failures)
   const lookups = createLookups({ isWellFormed: isWellFormedKey, resolve: principals.resolve }, countFailure)

@@ -1,7 +1,7 @@
 // The loop itself, with lanes that carry nothing: what is claimed when, and how it ends.
 
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
 import { type AnyQueue, runCourierOnce, startCourier } from '../../src/courier/courier.ts'
 import { createLog } from '../../src/process/log.ts'
 
@@ -43,64 +43,85 @@ function slowly(milliseconds: number) {
   }
 }
 
-test('a claim that fails is not repeated by every wake', async () => {
+/** A poll that finds something due in the first lane so many times. */
+function polls(times = 1) {
+  let polled = 0
+  return { polled: () => polled, poll: async () => (polled++ < times ? ['things'] : []) }
+}
+
+test('only the lanes that the poll names are claimed', async () => {
+  const claimed: string[] = []
+  const lanes = ['things', 'others'].map((name) =>
+    lane({ name, claim: async () => [void claimed.push(name)].slice(1) as never }),
+  )
+  const { poll, polled } = polls()
+  const courier = startCourier(lanes, poll, log)
+  await expect.poll(polled).toBe(2)
+  await courier.stop(1_000, nothing)
+  expect(claimed).toEqual(['things'])
+})
+
+test('a claim that fails is tried again after a later poll, and a stop does not wait for that', async () => {
   let claims = 0
-  const courier = startCourier([lane({ claim: () => Promise.reject(new Error(`away ${++claims}`)) })], log)
-  for (let i = 0; i < 30; i++) {
-    courier.wake()
-    await sleep(10)
-  }
-  expect(claims).toBe(1)
+  const failing = lane({ claim: () => Promise.reject(new Error(`away ${++claims}`)) })
+  const courier = startCourier([failing], async () => ['things'], log)
   await expect.poll(() => claims).toBe(2)
-  // The next would come in two seconds: the stop does not wait for it.
+  // The next would come in two seconds.
   await courier.stop(60_000, nothing)
   expect(claims).toBe(2)
 })
 
-test('a wake is heeded at once, and so is a place that is free', async () => {
-  let due = 0
-  let looks = 0
-  const claim = async (limit: number) => {
-    looks++
-    const n = Math.min(limit, due)
-    due -= n
-    return Array.from({ length: n }, (_, i) => ({ id: `${i}` }))
-  }
+test('a poll that fails is tried again, and a stop does not wait for that', async () => {
+  let polled = 0
+  const courier = startCourier([lane({})], () => Promise.reject(new Error(`away ${++polled}`)), log)
+  await expect.poll(() => polled).toBe(2)
+  await courier.stop(60_000, nothing)
+  expect(polled).toBe(2)
+})
+
+test('a backlog is claimed without waiting for a poll', async () => {
+  const things = pile(199)
   const { deliver, delivered } = slowly(0)
-  const courier = startCourier([lane({ claim, deliver })], log)
-  await expect.poll(() => looks).toBe(1)
-  const seconds = [0]
-  const timer = setInterval(() => seconds.push(looks), 1_000)
-  onTestFinished(() => clearInterval(timer))
-  due = 199
-  courier.wake()
-  // A hundred looks for these in pairs, and the poll is one in a second.
+  const { poll, polled } = polls()
+  const courier = startCourier([lane({ ...things, deliver })], poll, log)
+  // A hundred claims for these in pairs, and the poll is one in a second.
   await expect.poll(delivered).toBe(199)
-  expect(seconds.length).toBeLessThan(50)
+  expect(polled()).toBeLessThan(50)
   await courier.stop(1_000, nothing)
 })
 
-test('wakes that keep coming are few claims, and the last of them is heeded', async () => {
-  let due = 0
-  let claims = 0
-  const claim = async () => {
-    claims++
-    const found = due
-    due = 0
-    return Array.from({ length: found }, (_, i) => ({ id: `${i}` }))
+test('what others leave of the places is claimed for, while they take long', async () => {
+  const things = pile(20)
+  const long = Promise.withResolvers<void>()
+  let delivered = 0
+  const deliver = async () => {
+    if (++delivered <= 7) await long.promise
   }
-  const { deliver, delivered } = slowly(0)
-  const courier = startCourier([lane({ claim, deliver })], log)
-  await expect.poll(() => claims).toBe(1)
-  let wakes = 0
-  for (; wakes < 200; wakes++) {
-    courier.wake()
-    await nextTurn()
+  const courier = startCourier([lane({ ...things, concurrency: 8, deliver })], polls().poll, log)
+  await expect.poll(() => delivered).toBe(20)
+  long.resolve()
+  await courier.stop(1_000, nothing)
+})
+
+test('while more is in flight than may be by now, nothing is claimed', async () => {
+  const things = pile(20)
+  let concurrency = 8
+  const deliver = async () => {
+    concurrency = 2
+    await sleep(1)
   }
-  expect(claims).toBeLessThan(wakes / 10)
-  due = 1
-  courier.wake()
-  await expect.poll(delivered).toBe(1)
+  const changing = lane({ ...things, deliver })
+  Object.defineProperty(changing, 'concurrency', { get: () => concurrency })
+  const courier = startCourier([changing], polls().poll, log)
+  await expect.poll(() => things.claimed.reduce((sum, n) => sum + n, 0)).toBe(20)
+  await courier.stop(1_000, nothing)
+  expect(Math.min(...things.claimed)).toBeGreaterThanOrEqual(0)
+})
+
+test('what is to be prepared is, as long as there is more', async () => {
+  let prepared = 0
+  const courier = startCourier([lane({ prepare: async () => ++prepared < 3 })], polls().poll, log)
+  await expect.poll(() => prepared).toBe(3)
   await courier.stop(1_000, nothing)
 })
 
@@ -116,7 +137,7 @@ test.each([
     delivered++
     return more
   }
-  const courier = startCourier([lane({ claim, deliver })], log)
+  const courier = startCourier([lane({ claim, deliver })], polls().poll, log)
   await expect.poll(() => delivered).toBe(found)
   await sleep(100)
   await courier.stop(1_000, nothing)
@@ -174,7 +195,7 @@ test('whoever is told to stop waits for what is under way, and breaks it off whe
     await (id === '1' ? brokenOff : answered).promise
     events.push(id)
   }
-  const courier = startCourier([lane({ ...pile(2), deliver })], log)
+  const courier = startCourier([lane({ ...pile(2), deliver })], polls().poll, log)
   await expect.poll(() => events.splice(0)).toHaveLength(2)
   const stopping = courier.stop(1_000, async () => {
     events.push('broken off')

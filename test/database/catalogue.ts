@@ -27,6 +27,7 @@ export const courierFunctions = [
   'release_webhook',
   'claim_emails',
   'settle_email',
+  'settle_emails',
   'record_email_event',
   'expire_waiting_list_offers',
   'claim_logos',
@@ -35,6 +36,7 @@ export const courierFunctions = [
   'purge',
   'enforce_payment_deadlines',
   'outbox_depth',
+  'poll_queues',
   'announce_installation',
 ]
 

@@ -130,7 +130,7 @@ test.each(courierFunctions)(
       callers: name === 'get_logo' ? ['courier', 'gateway'] : ['courier'],
       securityDefiner: true,
       settings: expect.arrayContaining(['search_path=""']),
-      volatility: ['outbox_depth', 'erased_emails', 'get_logo'].includes(name) ? 's' : 'v',
+      volatility: ['outbox_depth', 'poll_queues', 'erased_emails', 'get_logo'].includes(name) ? 's' : 'v',
     })
   },
 )

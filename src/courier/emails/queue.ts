@@ -2,12 +2,22 @@
 // transport's result. SQL decides when a failure is retried (see `api.settle_email`).
 
 import type { Logger } from 'pino'
-import { type CourierRpc, settle } from '../../gateway/courier-rpc.ts'
+import { batchResults, type CourierRpc, settle } from '../../gateway/courier-rpc.ts'
 import { logosOf } from '../../guests/logo-images.ts'
 import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
 import { composeEmail, recipientOf } from './compose.ts'
+
+// As many e-mails are sent at once as the SMTP transport has connections. Claimed are as many as are sent in about a second, since one
+// claim of many costs little more than one of a few; but a claim of more than this is felt by requests.
+const mostSending = 4
+const mostClaimed = 16
+// A claim outlives the longest wait for its turn and the longest attempt.
+const leaseSeconds = 180
+const longestWaitMs = 60_000
+// A courier that crashes sends again what it has sent within this time.
+const gatherMs = 50
 
 type Sent = { message_id: string } | { error: string; permanent: boolean }
 /** `reason` is for the log. */
@@ -22,6 +32,13 @@ export function emailQueue(
   observe: Observe,
 ): Queue<PendingEmail> {
   const logoOf = logosOf(rpc)
+  const inTurn = limitTo(mostSending)
+  const record = batchResults(
+    (results: Record<string, unknown>[]) => settle(rpc, 'settle_emails', { results }),
+    gatherMs,
+  )
+  // Of recent attempts.
+  let meanMs = 1_000
 
   async function send(pending: PendingEmail): Promise<Outcome> {
     try {
@@ -38,15 +55,25 @@ export function emailQueue(
 
   return {
     name: 'ticket_emails',
-    // As many as the SMTP transport has connections: an e-mail that waits for one uses up its claim.
-    concurrency: 4,
+    get concurrency() {
+      return Math.max(mostSending, Math.min(mostClaimed, Math.floor((mostSending * 1_000) / meanMs)))
+    },
     maxPerRun: 40,
-    claim: async (limit) => (await rpc('claim_emails', { limit })) as PendingEmail[],
+    claim: async (limit) => (await rpc('claim_emails', { limit, lease_seconds: leaseSeconds })) as PendingEmail[],
     async deliver(pending) {
-      const startedAt = performance.now()
-      const { sent, reason } = await send(pending)
-      const milliseconds = Math.round(performance.now() - startedAt)
-      await settle(rpc, 'settle_email', { email_id: pending.id, claim: pending.claim, ...sent })
+      const claimedAt = performance.now()
+      const attempt = await inTurn(async () => {
+        const startedAt = performance.now()
+        // Its claim expires, and it is sent then.
+        if (startedAt - claimedAt > longestWaitMs) return null
+        const outcome = await send(pending)
+        const milliseconds = Math.round(performance.now() - startedAt)
+        meanMs += (milliseconds - meanMs) / 8
+        return { ...outcome, milliseconds }
+      })
+      if (attempt === null) return
+      const { sent, reason, milliseconds } = attempt
+      await record({ email_id: pending.id, claim: pending.claim, ...sent })
       const line = {
         delivery_id: pending.id,
         kind: pending.kind,
@@ -60,6 +87,23 @@ export function emailQueue(
       else log.info(line, 'e-mail')
       observe('ticket_emails', outcomeOf(sent), milliseconds / 1000)
     },
+  }
+}
+
+/** Runs at most this many at once, in the order in which they come. */
+function limitTo(most: number) {
+  let running = 0
+  const waiting: (() => void)[] = []
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running < most) running += 1
+    else await new Promise<void>((begin) => waiting.push(begin))
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else running -= 1
+    }
   }
 }
 

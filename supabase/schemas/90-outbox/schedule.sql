@@ -7,33 +7,14 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if not in_any_case
-    and not exists (
-      select from public.webhook_endpoints w
-      cross join lateral (
-        select from public.webhook_deliveries d
-        where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
-        limit 1
-      ) d
-      where w.status = 'enabled'
-    )
+    and not private.are_webhooks_due()
     -- What no endpoint is subscribed to can wait for the call that is made in any case.
     and not exists (
       select from public.webhook_endpoints w
       where w.status = 'enabled'
         and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
     )
-    and not exists (
-      select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
-      cross join (values (false), (true)) m (is_mailing)
-      cross join lateral (
-        select from public.emails e
-        where e.organisation_id = o.organisation_id
-          and e.status = 'queued'
-          and e.is_mailing = m.is_mailing
-          and e.next_attempt_at <= now()
-        limit 1
-      ) e
-    )
+    and not private.are_emails_due()
     and not exists (
       select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
     )
@@ -45,7 +26,7 @@ begin
         limit 1
       ) d
     )
-    and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
+    and not private.are_logos_due()
   then
     return;
   end if;

@@ -13981,7 +13981,7 @@ $$;
 
 -- Whether there is nothing left to tell: the ticket, order or payment is no more what the e-mail says, or the event is again what it was.
 create function private.is_obsolete(email public.emails) returns boolean
-language plpgsql stable security definer set search_path = ''
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
 as $$
 declare
   v_attendee public.attendees;
@@ -14020,9 +14020,10 @@ begin
 end
 $$;
 
--- An e-mail with everything that it shows. It goes to the attendee, or to the contact of the order.
+-- An e-mail with everything that it shows. It goes to the attendee, or to the contact of the order. Whoever claims plans each time: this
+-- reads by key, and need not.
 create function private.pending_email_json(email public.emails) returns json
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan set enable_seqscan = off
 as $$
 declare
   v_attendee public.attendees;
@@ -14207,8 +14208,72 @@ comment on function api.claim_emails is
   'E-mails that are due, of every kind, claimed for lease_seconds: [{ id, claim, attempt, kind, organisation, event, previous, ticket_type, attendee, order, lines, payment, waiting_list_entry }].';
 grant execute on function api.claim_emails to courier;
 
--- Sent, with the message_id of the mail service; or failed, permanently or for now. Transient failures are retried for five
--- days: an SMTP password that expires on a Friday loses no ticket.
+-- The results of a batch of attempts: sent, with the message_id of the mail service; or failed, permanently or for now. Transient
+-- failures are retried for five days: an SMTP password that expires on a Friday loses no ticket. The plan uses the indexes whatever the
+-- statistics say.
+create function api.settle_emails(results json) returns void
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+declare
+  v_pauses constant interval[] :=
+    '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
+  v_ids constant uuid[] := array(select (r ->> 'email_id')::uuid from json_array_elements(results) r);
+  v_attendee_ids uuid[] := array(select e.attendee_id from public.emails e where e.id = any (v_ids) and e.kind = 'ticket');
+  v_tickets public.emails[];
+begin
+  -- Attendees are locked before their e-mails, as when tickets are cancelled or re-issued. Only a ticket changes them.
+  v_attendee_ids := array(
+    select a.id from public.attendees a where a.id = any (v_attendee_ids) order by a.id for no key update
+  );
+
+  with settled as (
+    update public.emails e
+    set claim = null,
+      claimed_until = null,
+      status = case
+        when r.error is null then 'sent'
+        when r.permanent or e.attempts > cardinality(v_pauses) then 'failed'
+        else 'queued'
+      end::public.email_status,
+      sent_at = case when r.error is null then now() end,
+      message_id = r.message_id,
+      last_error = r.error,
+      next_attempt_at = case
+        when r.error is not null and r.permanent is not true then now() + private.retry_delay(e.attempts, v_pauses)
+      end
+    from json_to_recordset(results) r (email_id uuid, claim uuid, message_id text, error text, permanent boolean)
+    -- By the ids, and an expression, so that the planner does not scan the index of everything queued.
+    where e.id = any (v_ids) and e.id = r.email_id and e.claim = r.claim and coalesce(e.status = 'queued', false)
+    returning e.*
+  )
+  select array_agg(row(s.*)::public.emails) into v_tickets from settled s where s.kind = 'ticket';
+  if v_tickets is null then
+    return;
+  end if;
+
+  -- The code or address changed while the e-mail was in flight: queue another one.
+  insert into public.emails (organisation_id, attendee_id)
+  select a.organisation_id, a.id
+  from unnest(v_tickets) t
+  join public.attendees a on a.id = t.attendee_id
+  where a.ticket_email_status = 'queued' and t.status <> 'queued' and (t.sent_code, t.sent_to) <> (a.ticket_code, a.email);
+
+  update public.attendees a
+  set ticket_email_status = t.status,
+    ticket_email_sent_at = coalesce(t.sent_at, a.ticket_email_sent_at),
+    ticket_email_last_error = t.last_error
+  from unnest(v_tickets) t
+  where a.id = any (v_attendee_ids)
+    and a.id = t.attendee_id
+    and a.ticket_email_status = 'queued'
+    and (t.status = 'queued' or coalesce((t.sent_code, t.sent_to) = (a.ticket_code, a.email), true));
+end
+$$;
+comment on function api.settle_emails is
+  'Records the results of sending claimed e-mails: [{ email_id, claim, message_id }], a failed one with error and permanent. Ignored where another claim has replaced it.';
+grant execute on function api.settle_emails to courier;
+
 create function api.settle_email(
   email_id uuid,
   claim uuid,
@@ -14218,54 +14283,14 @@ create function api.settle_email(
 ) returns void
 language plpgsql volatile security definer set search_path = ''
 as $$
-declare
-  v_pauses constant interval[] :=
-    '{30 seconds,2 minutes,10 minutes,30 minutes,2 hours,6 hours,12 hours,12 hours,12 hours,24 hours,24 hours,24 hours}';
-  v_email public.emails;
-  v_attendee public.attendees;
 begin
-  -- The attendee is locked before the e-mail, as when the ticket is cancelled or re-issued. Only a ticket changes it.
-  select a.* into v_attendee
-  from public.attendees a
-  where a.id = (select e.attendee_id from public.emails e where e.id = settle_email.email_id and e.kind = 'ticket')
-  for no key update;
-
-  update public.emails e
-  set claim = null,
-    claimed_until = null,
-    status = case
-      when error is null then 'sent'
-      when permanent or e.attempts > cardinality(v_pauses) then 'failed'
-      else 'queued'
-    end::public.email_status,
-    sent_at = case when error is null then now() end,
-    message_id = settle_email.message_id,
-    last_error = settle_email.error,
-    next_attempt_at = case
-      when error is not null and not permanent then now() + private.retry_delay(e.attempts, v_pauses)
-    end
-  where e.id = settle_email.email_id and e.claim = settle_email.claim and e.status = 'queued'
-  returning * into v_email;
-  if not found or v_email.kind <> 'ticket' or v_attendee.ticket_email_status <> 'queued' then
-    return;
-  end if;
-
-  if v_email.status = 'queued' then
-    update public.attendees a set ticket_email_last_error = v_email.last_error where a.id = v_attendee.id;
-  elsif (v_email.sent_code, v_email.sent_to) <> (v_attendee.ticket_code, v_attendee.email) then
-    -- The code or address changed while the e-mail was in flight: queue another one.
-    insert into public.emails (organisation_id, attendee_id) values (v_attendee.organisation_id, v_attendee.id);
-  else
-    update public.attendees a
-    set ticket_email_status = v_email.status,
-      ticket_email_sent_at = coalesce(v_email.sent_at, a.ticket_email_sent_at),
-      ticket_email_last_error = v_email.last_error
-    where a.id = v_attendee.id;
-  end if;
+  perform api.settle_emails(json_build_array(json_build_object(
+    'email_id', email_id, 'claim', claim, 'message_id', message_id, 'error', error, 'permanent', permanent
+  )));
 end
 $$;
 comment on function api.settle_email is
-  'Records the result of sending a claimed e-mail. Ignored if another claim has replaced this one.';
+  'Records the result of sending a claimed e-mail, as api.settle_emails.';
 grant execute on function api.settle_email to courier;
 
 -- What the mail service reports later: delivered, or bounced and why. It names an e-mail by its message_id, or by our id with
@@ -14333,6 +14358,93 @@ $$;
 comment on function api.record_email_event is
   'Records the report of the mail service on an e-mail: delivered or bounced. Identified by our id and the attempt, or without these by message_id.';
 grant execute on function api.record_email_event to courier;
+
+-- schemas/90-outbox/poll.sql
+
+-- What is due, for couriers that poll: reads only, a few look-ups by key, whatever the statistics say.
+
+-- Whether a webhook is due to an enabled endpoint: a loose index scan over the endpoints that have pending ones.
+create function private.are_webhooks_due() returns boolean
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+begin
+  return exists (
+    with recursive pending as (
+      (
+        select d.webhook_endpoint_id, d.next_attempt_at
+        from public.webhook_deliveries d
+        where d.status = 'pending'
+        order by d.webhook_endpoint_id, d.next_attempt_at
+        limit 1
+      )
+      union all
+      select n.webhook_endpoint_id, n.next_attempt_at
+      from pending p
+      cross join lateral (
+        select d.webhook_endpoint_id, d.next_attempt_at
+        from public.webhook_deliveries d
+        where d.status = 'pending' and d.webhook_endpoint_id > p.webhook_endpoint_id
+        order by d.webhook_endpoint_id, d.next_attempt_at
+        limit 1
+      ) n
+    )
+    select from pending p
+    where p.next_attempt_at <= now()
+      and (select w.status = 'enabled' from public.webhook_endpoints w where w.id = p.webhook_endpoint_id)
+  );
+end
+$$;
+
+create function private.are_emails_due() returns boolean
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return exists (
+    select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
+    cross join (values (false), (true)) m (is_mailing)
+    cross join lateral (
+      select from public.emails e
+      where e.organisation_id = o.organisation_id
+        and e.status = 'queued'
+        and e.is_mailing = m.is_mailing
+        and e.next_attempt_at <= now()
+      limit 1
+    ) e
+  );
+end
+$$;
+
+create function private.are_logos_due() returns boolean
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off
+as $$
+begin
+  return exists (select from private.organisation_logos l where l.next_attempt_at <= now());
+end
+$$;
+
+-- The queues of src/courier/queues.ts, by name. Notifications are fanned out also while deliveries are held.
+create function api.poll_queues() returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_held constant boolean := private.is_held();
+begin
+  return array_to_json(array_remove(
+    array[
+      case when exists (select from private.notification_queue) or (not v_held and private.are_webhooks_due()) then 'webhooks' end,
+      case when not v_held and private.are_emails_due() then 'ticket_emails' end,
+      case when private.are_logos_due() then 'logos' end
+    ],
+    null
+  ));
+end
+$$;
+comment on function api.poll_queues is
+  'The names of the queues in which something is due: of webhooks, ticket_emails and logos. For the courier, once a second.';
+grant execute on function api.poll_queues to courier;
 
 -- schemas/90-outbox/endpoint-operations.sql
 
@@ -14691,33 +14803,14 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   if not in_any_case
-    and not exists (
-      select from public.webhook_endpoints w
-      cross join lateral (
-        select from public.webhook_deliveries d
-        where d.webhook_endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= now()
-        limit 1
-      ) d
-      where w.status = 'enabled'
-    )
+    and not private.are_webhooks_due()
     -- What no endpoint is subscribed to can wait for the call that is made in any case.
     and not exists (
       select from public.webhook_endpoints w
       where w.status = 'enabled'
         and exists (select from private.notification_queue q where q.organisation_id = w.organisation_id)
     )
-    and not exists (
-      select from unnest(private.organisations_with_queued_emails()) o (organisation_id)
-      cross join (values (false), (true)) m (is_mailing)
-      cross join lateral (
-        select from public.emails e
-        where e.organisation_id = o.organisation_id
-          and e.status = 'queued'
-          and e.is_mailing = m.is_mailing
-          and e.next_attempt_at <= now()
-        limit 1
-      ) e
-    )
+    and not private.are_emails_due()
     and not exists (
       select from public.waiting_list_entries w where w.status = 'offered' and w.offer_expires_at <= now()
     )
@@ -14729,7 +14822,7 @@ begin
         limit 1
       ) d
     )
-    and not exists (select from private.organisation_logos l where l.next_attempt_at <= now())
+    and not private.are_logos_due()
   then
     return;
   end if;

@@ -1,0 +1,96 @@
+// Keeps the courier of `usher start` running in a process of its own, so that composing e-mails delays no request. It is told by the
+// channel to it what to do, and ends with the channel. Of secrets it gets the tokens of its role, and what sends e-mails.
+
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import type { Observe } from '../courier/courier.ts'
+import { configuredPorts, type OwnPorts } from '../courier/own-ports.ts'
+import { type Supervised, supervise } from '../embedded/supervise.ts'
+import type { DataApiAddress } from '../gateway/database-probe.ts'
+import type { Tokens } from '../gateway/tokens.ts'
+import { ending } from '../process/processes.ts'
+import type { DeliveryOptions } from './deliveries.ts'
+
+export type Instructions = {
+  options: DeliveryOptions
+  address: DataApiAddress
+  logLevel: string
+  logFormat: Config['logFormat']
+  /** Whether to report each settled delivery. */
+  observed: boolean
+}
+
+export type FromCourier = { observation: Parameters<Observe> } | { asks: 'token'; refused?: string }
+export type Credentials = { token: string; ownPorts: number[] }
+
+// Longer than it takes to settle or abort what is in flight.
+const stopMs = 5_000
+const notForTheCourier = [
+  'SUPABASE_JWT_SECRET',
+  'SUPABASE_SIGNING_KEY',
+  'DATABASE_URL',
+  'REDIS_URL',
+  'POSTMARK_WEBHOOK_SECRET',
+]
+
+export function superviseCourier(
+  config: Config,
+  address: DataApiAddress,
+  tokens: Tokens,
+  observe: Observe | undefined,
+  ownPorts: OwnPorts,
+  log: Logger,
+): Supervised {
+  const { webhookTimeoutSeconds, webhooksToLoopback, mail, mailFrom, retentionDays, auditRetentionDays } = config
+  const services = { database: { kind: config.database.kind }, databaseUrl: undefined, redisUrl: undefined }
+  const instructions: Instructions = {
+    options: {
+      ...{ webhookTimeoutSeconds, webhooksToLoopback, mail, mailFrom, retentionDays, auditRetentionDays },
+      ...services,
+    },
+    address,
+    logLevel: log.level,
+    logFormat: config.logFormat,
+    observed: observe !== undefined,
+  }
+  const env = { ...process.env }
+  for (const name of notForTheCourier) delete env[name]
+
+  function begin() {
+    const child = fork(join(import.meta.dirname, 'courier-main.ts'), {
+      env,
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    const ended = ending(child)
+    const kill = () => void child.kill('SIGKILL')
+    process.on('exit', kill)
+    void ended.then(() => process.off('exit', kill))
+    const send = (message: Instructions | Credentials) => child.connected && child.send(message, () => {})
+    child.on('message', async (message: FromCourier) => {
+      if ('observation' in message) return observe?.(...message.observation)
+      const { refused } = message
+      const token = await (refused === undefined ? tokens.forCourier() : tokens.inPlaceOf(refused))
+      send({ token, ownPorts: [...configuredPorts(config), ...ownPorts()] })
+    })
+    send(instructions)
+    return {
+      ended,
+      async stop() {
+        if (child.connected) child.disconnect()
+        const timer = setTimeout(kill, stopMs)
+        await ended
+        clearTimeout(timer)
+      },
+    }
+  }
+
+  return supervise({
+    name: 'The courier',
+    first: begin(),
+    restart: async () => begin(),
+    report: (message) => log.warn(message),
+  })
+}
