@@ -84,7 +84,11 @@ begin
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
-  -- A replaced subscription is needed only for queued transactions that had committed before it was replaced.
+  -- Once everything else is done, because it reads the subscriptions of all endpoints. A replaced one is needed only for queued transactions
+  -- that had committed before it was replaced.
+  if v_purged >= "limit" then
+    return v_purged;
+  end if;
   delete from private.webhook_subscriptions s
   where s.id in (
     select c.id
