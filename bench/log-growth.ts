@@ -18,6 +18,8 @@ const organisations = 1_000
 const days = 30
 const triesEach = 10
 const pageSize = 25
+/** As in src/courier/housekeeping.ts. */
+const purgeBatch = 5_000
 
 type Cost = { cpuMs: number; ms: number }
 type Side = {
@@ -251,13 +253,13 @@ async function drain(side: Side, name: string | null = null): Promise<void> {
 }
 
 const purge = (side: Side, keep: number): Promise<number> =>
-  call(side, null, 'courier', 'select api.purge($1, 1000) as answer', [keep])
+  call(side, null, 'courier', 'select api.purge($1, $2) as answer', [keep, purgeBatch])
 
 /** As the courier does, in batches; the cost is that of 1,000 rows. */
 async function purgeOneDay(side: Side, keep: number): Promise<void> {
   const [cpu, began] = [backendCpuUs(side.pid), performance.now()]
   let purged = 0
-  for (let batch = Number.POSITIVE_INFINITY; batch >= 1_000; purged += batch) batch = await purge(side, keep)
+  for (let batch = Number.POSITIVE_INFINITY; batch >= purgeBatch; purged += batch) batch = await purge(side, keep)
   const cost = { cpuMs: (backendCpuUs(side.pid) - cpu) / purged, ms: ((performance.now() - began) * 1_000) / purged }
   console.log(`  ${purged} rows of a day were purged from ${side.size}`)
   side.costs.set('purge of a day, by 1,000 rows', [cost])

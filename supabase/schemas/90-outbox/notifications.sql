@@ -10,8 +10,9 @@ create table public.notifications (
   transaction_id xid8 not null default pg_current_xact_id(),
   created_at timestamptz not null default now(),
   subject_id uuid generated always as (
-    case type
-      when 'waiting_list_entry.accepted' then data ->> 'id'
+    case
+      -- An entry that was accepted names its order as well. The others of these would be found without: to read the JSON once is cheaper.
+      when type in ('waiting_list_entry.accepted', 'order.created', 'order.completed', 'order.cancelled', 'order.expired') then data ->> 'id'
       else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
     end::uuid
   ) stored,
