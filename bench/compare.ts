@@ -18,6 +18,8 @@ export type Effort = {
   connections?: number[]
   /** A stack of another checkout, to compare with. */
   base?: Stack
+  /** Of the larger log of `log-growth`. */
+  rows?: number
 }
 
 export type Plan = {

@@ -88,7 +88,7 @@ export async function whileMailing(_: Stack, { rounds, seconds }: Effort): Promi
     while ((await queued(stack)) > 0) await sleep(200)
     const rate = (emails * 1000) / (performance.now() - began)
     const { arrived, addresses } = await mailbox.count()
-    const found = await countFaults(stack, 'registrations', organiser, acknowledged)
+    const found = await countFaults(stack, 'registrations', [organiser], acknowledged)
     const slower = spread(during.map((p99) => p99 / spread(alone).median))
     console.log(
       `  p99 of a registration at ${connections} connections: ${fixed(spread(alone).median)} ms alone, ${fixed(spread(during).median)} ms meanwhile`,

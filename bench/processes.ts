@@ -45,11 +45,13 @@ export function memoryMb(pid: number): number {
 export function backendsCpuUs(pid: number): number {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-    return children.reduce(
-      (sum, child) => sum + Number(readFileSync(`/proc/${child}/schedstat`, 'utf8').split(' ')[0]) / 1_000,
-      0,
-    )
+    return children.reduce((sum, child) => sum + backendCpuUs(Number(child)), 0)
   } catch {
     return Number.NaN
   }
+}
+
+/** The same of one of them. */
+export function backendCpuUs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000
 }

@@ -18,6 +18,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string' },
     json: { type: 'string' },
     base: { type: 'string' },
+    rows: { type: 'string' },
     profile: { type: 'boolean' },
   },
 })
@@ -38,6 +39,7 @@ const effort = {
   rounds: Number(options.rounds),
   seconds: Number(options.seconds),
   ...(options.connections !== undefined && { connections: listed(options.connections).map(Number) }),
+  ...(options.rows !== undefined && { rows: Number(options.rows) }),
 }
 
 const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`

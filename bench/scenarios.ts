@@ -4,6 +4,7 @@ import { type Comparison, compare, type Effort, type Plan } from './compare.ts'
 import { drainWebhooks, startReceiver, subscribe, untilDelivered } from './courier.ts'
 import { memory, neverAnalysed, startUp } from './growth.ts'
 import { lists } from './lists.ts'
+import { logGrowth } from './log-growth.ts'
 import { whileMailing } from './mailing.ts'
 import { figureOf, fixed, judged, type Outcome, printComparison, ratio, type Target, times } from './report.ts'
 import { singleCalls } from './single-call.ts'
@@ -330,4 +331,9 @@ export const scenarios: Scenario[] = [
     run: neverAnalysed,
   },
   { name: 'lists', about: 'pages and filters at 10,000, 100,000 and 1,000,000 rows, p50 in ms', run: lists },
+  {
+    name: 'log-growth',
+    about: 'the log of 1,000 organisations at 100,000 rows and at 10,000,000 (--rows)',
+    run: logGrowth,
+  },
 ]

@@ -9,7 +9,8 @@ import { forgetErased } from './mail/files.ts'
 const purgeIntervalMs = 600_000
 const deadlineIntervalMs = 10_000
 const pauseMs = 200
-const batchSize = 1_000
+// Each batch passes the rows that the ones before it deleted, until they are vacuumed.
+const batchSize = 5_000
 
 /** Days to keep what is settled, and the audit trail. */
 type Retention = { retentionDays: number; auditRetentionDays: number }

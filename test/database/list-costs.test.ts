@@ -185,3 +185,50 @@ test('the courier finds what is due by key, among orders whose deadline is to co
     await client.query('rollback')
   }
 })
+
+/** Pages of 8 kB that a call reads as this role, and what it answers; what it did is undone. */
+async function costAs(role: string, call: string, prepare: string[] = []): Promise<{ pages: number; answer: unknown }> {
+  await client.query('begin')
+  try {
+    for (const sql of prepare) await client.query(sql)
+    await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
+      role,
+      JSON.stringify({ organisation_id: organisationId, role }),
+    ])
+    await client.query('savepoint before')
+    const { rows: answers } = await client.query(`select ${call} as answer`)
+    await client.query('rollback to before')
+    const { rows } = await client.query(`explain (analyze, buffers, format json) select ${call}`)
+    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+    return { pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], answer: answers[0].answer }
+  } finally {
+    await client.query('rollback')
+  }
+}
+
+test('what the logs hold of a person is found by key', async () => {
+  const { pages, answer } = await costAs('scope_attendees_write', `api.erase_attendee('${id(4)}')`)
+  expect(answer).toMatchObject({
+    data: { notifications: 1, webhook_deliveries: 0, ticket_emails: 1, audit_entries: 1, idempotency_records: 1 },
+  })
+  expect(pages).toBeLessThan(400)
+})
+
+test('a purge reads what is old, by its time', async () => {
+  const old = ['public.webhook_deliveries', 'public.notifications', 'public.emails', 'public.audit_entries'].map(
+    (table) =>
+      `update ${table} set created_at = now() - interval '400 days'
+       where id in (select id from ${table} order by id limit 20)`,
+  )
+  const { pages, answer } = await costAs('courier', 'api.purge(30, 1000)', old)
+  expect(answer).toBe(80)
+  expect(pages).toBeLessThan(2500)
+})
+
+test('a fan-out reads the subscriptions of its organisation alone', async () => {
+  const other = '01900009-0000-7000-8000-000000000001'
+  const call = `cardinality(private.subscriptions_at('${other}', pg_current_xact_id()))`
+  const { pages, answer } = await costAs('postgres', call, ['set local enable_sort = off'])
+  expect(answer).toBe(1)
+  expect(pages).toBeLessThan(50)
+})

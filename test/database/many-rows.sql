@@ -1,4 +1,4 @@
--- 30,000 rows of one organisation in every table that is listed, in the states in which most rows are. No statistics are
+-- 30,000 rows of one organisation in every table that is listed, and in those that a person is erased from, in the states in which most rows are. No statistics are
 -- ever gathered; triggers are off, for what they do is not what is tested, and foreign keys are not checked.
 set session_replication_role = replica;
 do $$
@@ -41,7 +41,17 @@ select pg_temp.id(7, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(4, i), 'c
 insert into public.webhook_endpoints (id, organisation_id, url, types)
 select pg_temp.id(5, 1), organisation_id, 'https://example.com', '{order.completed}' from c;
 insert into public.notifications (id, organisation_id, type, data, transaction_id)
-select pg_temp.id(6, i), organisation_id, 'order.completed', '{}', '3' from c, generate_series(1, 30000) i;
+select pg_temp.id(6, i), organisation_id, 'order.completed', json_build_object('object', 'order', 'id', pg_temp.id(3, i)), '3'
+from c, generate_series(1, 30000) i;
 insert into public.webhook_deliveries (id, organisation_id, webhook_endpoint_id, notification_id, type, status, next_attempt_at)
 select pg_temp.id(8, i), organisation_id, pg_temp.id(5, 1), pg_temp.id(6, i), 'order.completed', 'delivered', null
 from c, generate_series(1, 30000) i;
+insert into public.emails (organisation_id, attendee_id, status, next_attempt_at)
+select organisation_id, pg_temp.id(4, i), 'sent', null from c, generate_series(1, 30000) i;
+insert into public.audit_entries (organisation_id, action, object_type, object_id, actor, source, changes)
+select organisation_id, 'updated', 'attendee', pg_temp.id(4, i), 'studio', 'studio', '{"name": {}}' from c, generate_series(1, 30000) i;
+insert into private.idempotency_records (organisation_id, family_id, idempotency_key, request_fingerprint, outcome)
+select organisation_id, organisation_id, i::text, '', json_build_object('data', json_build_object('object', 'order', 'id', pg_temp.id(3, i)))
+from c, generate_series(1, 30000) i;
+insert into private.webhook_subscriptions (webhook_endpoint_id, organisation_id, "position", types, event_ids, is_enabled)
+select pg_temp.id(5, i), pg_temp.id(9, i), 1, '{order.completed}', '{}', true from generate_series(1, 30000) i;

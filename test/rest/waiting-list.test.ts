@@ -371,6 +371,28 @@ test('whoever accepted and is erased is erased from the waiting list as well', a
   expect(erased).toEqual(offers)
 })
 
+test('what was notified of an offer that bounced is erased with the person', async () => {
+  const { organisation, send, guests, joined } = await soldOut()
+  const ann = await joined('Ann')
+  await send('POST', `/attendees/${guests[0]?.attendeeId}/cancel`)
+  await studio.query(
+    `update public.emails set status = 'bounced', next_attempt_at = null, sent_to = 'ann@example.com', last_error = '550 ann unknown'
+     where waiting_list_entry_id = $1`,
+    [ann],
+  )
+  const bounces = async () =>
+    (
+      await studio.query<{ data: string }>(
+        "select data::text from public.notifications where organisation_id = $1 and type = 'email.bounced'",
+        [organisation.id],
+      )
+    ).rows
+  expect(await bounces()).toMatchObject([{ data: expect.stringContaining('550 ann unknown') }])
+  const { body } = await send('POST', `/waiting-list-entries/${ann}/accept`)
+  await send('POST', `/attendees/${body.data.attendees[0].id}/erase`)
+  expect(await bounces()).toMatchObject([{ data: expect.not.stringMatching(/ann/i) }])
+})
+
 test('a capacity is not set below the places that a raised quantity offers at the same moment', async () => {
   const { event, joined, statuses } = await soldOut({ capacity: 5, quantity: 2 })
   await joined('Ann')

@@ -16,7 +16,17 @@ create table private.idempotency_records (
 );
 comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. An idempotency key belongs to a family of API keys: it survives a rotation, and another integration cannot collide with it.';
 
-create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
+-- By the order, where the outcome tells of no other: for private.erase_copies.
+create index idempotency_records_organisation_id_order_id_idx on private.idempotency_records (
+  organisation_id,
+  (
+    case outcome #>> '{data,object}'
+      when 'order' then outcome #>> '{data,id}'
+      when 'attendee' then outcome #>> '{data,order_id}'
+      else ''
+    end
+  )
+);
 create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
 
 alter table private.idempotency_records enable row level security;

@@ -37,20 +37,22 @@ begin
 end
 $$;
 
--- Erases what logs and queues hold of a person since a time, and of the order whose contact they are: counts of what it changed.
--- `person_id` is that of an attendee or of an entry of a waiting list.
+-- Erases what logs and queues hold of a person, and of the order whose contact they are: counts of what it changed.
+-- `person_id` is that of an attendee or of an entry of a waiting list. `subject_ids` are the order and the entry that are theirs: by these
+-- their copies are found, so that no log of the organisation is read, whatever the statistics say.
 create function private.erase_copies(
   organisation_id uuid,
   person_id uuid,
   order_id uuid,
-  since timestamptz,
+  subject_ids uuid[],
   out notifications integer,
   out webhook_deliveries integer,
   out emails integer,
   out audit_entries integer,
   out idempotency_records integer
 )
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 declare
   v_fields jsonb := private.erased_fields();
@@ -59,8 +61,7 @@ begin
   v_notification_ids := array(
     select n.id
     from public.notifications n
-    where n.organisation_id = erase_copies.organisation_id
-      and n.created_at >= since
+    where n.subject_id = any (subject_ids)
       -- Not like, which takes six times as long.
       and (strpos(n.data::text, person_id::text) > 0 or strpos(n.data::text, erase_copies.order_id::text) > 0)
   );
@@ -94,6 +95,12 @@ begin
   update private.idempotency_records r
   set outcome = private.without_person(r.outcome::jsonb, person_id, erase_copies.order_id, v_fields)::json
   where r.organisation_id = erase_copies.organisation_id
+    -- Of one of the orders, or of several or none: the expression of the index.
+    and case r.outcome #>> '{data,object}'
+      when 'order' then r.outcome #>> '{data,id}'
+      when 'attendee' then r.outcome #>> '{data,order_id}'
+      else ''
+    end = any (array_append(subject_ids::text[], ''))
     and (strpos(r.outcome::text, person_id::text) > 0 or strpos(r.outcome::text, erase_copies.order_id::text) > 0);
   get diagnostics idempotency_records = row_count;
 end
@@ -141,7 +148,9 @@ begin
       and (w.id = v_attendee.waiting_list_entry_id or w.email_lower = v_attendee.email_lower)
   ));
 
-  v_copies := private.erase_copies(v_attendee.organisation_id, v_attendee.id, v_order_id, v_order.created_at);
+  v_copies := private.erase_copies(
+    v_attendee.organisation_id, v_attendee.id, v_order_id, array[v_attendee.order_id, v_attendee.waiting_list_entry_id]
+  );
   return json_build_object(
     'object', 'erasure',
     'attendee_id', v_attendee.id,

@@ -16,7 +16,7 @@ begin
       private.erasing_assignments('waiting_list_entries')
     ) using entry_ids
   loop
-    perform private.erase_copies(v_entry.organisation_id, v_entry.id, null, v_entry.created_at);
+    perform private.erase_copies(v_entry.organisation_id, v_entry.id, null, array[v_entry.id]);
   end loop;
 end
 $$;

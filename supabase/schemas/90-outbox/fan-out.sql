@@ -50,7 +50,9 @@ comment on table private.webhook_subscriptions is 'Each change of what a webhook
 comment on column private.webhook_subscriptions."position" is 'The order of changes. Ids lose it when a clock is set back.';
 create index webhook_subscriptions_webhook_endpoint_id_position_idx
   on private.webhook_subscriptions (webhook_endpoint_id, "position");
-create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
+-- In the order of private.subscriptions_at, which would otherwise read those of all organisations in the order of the index above.
+create index webhook_subscriptions_organisation_id_position_idx
+  on private.webhook_subscriptions (organisation_id, webhook_endpoint_id, "position");
 alter table private.webhook_subscriptions enable row level security;
 
 -- Takes the lock that the fan-out of the organisation holds shared, and then the snapshot: a fan-out has either committed, or

@@ -9,6 +9,13 @@ create table public.notifications (
   data json not null,
   transaction_id xid8 not null default pg_current_xact_id(),
   created_at timestamptz not null default now(),
+  subject_id uuid generated always as (
+    case
+      -- An entry that was accepted names its order as well. The others of these would be found without: to read the JSON once is cheaper.
+      when type in ('waiting_list_entry.accepted', 'order.created', 'order.completed', 'order.cancelled', 'order.expired') then data ->> 'id'
+      else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
+    end::uuid
+  ) stored,
   constraint notifications_pkey primary key (id),
   constraint notifications_id_organisation_id_key unique (id, organisation_id),
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
@@ -22,10 +29,14 @@ comment on column public.notifications.created_at is 'When the row was added.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.transaction_id is
   'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
+comment on column public.notifications.subject_id is
+  'What it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
+-- For private.erase_copies.
+create index notifications_subject_id_idx on public.notifications (subject_id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 

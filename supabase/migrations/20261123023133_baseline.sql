@@ -1303,7 +1303,17 @@ create table private.idempotency_records (
 );
 comment on table private.idempotency_records is 'First outcomes of writes, for 24 hours. An idempotency key belongs to a family of API keys: it survives a rotation, and another integration cannot collide with it.';
 
-create index idempotency_records_organisation_id_idx on private.idempotency_records (organisation_id);
+-- By the order, where the outcome tells of no other: for private.erase_copies.
+create index idempotency_records_organisation_id_order_id_idx on private.idempotency_records (
+  organisation_id,
+  (
+    case outcome #>> '{data,object}'
+      when 'order' then outcome #>> '{data,id}'
+      when 'attendee' then outcome #>> '{data,order_id}'
+      else ''
+    end
+  )
+);
 create index idempotency_records_expires_at_idx on private.idempotency_records (expires_at);
 
 alter table private.idempotency_records enable row level security;
@@ -5167,6 +5177,13 @@ create table public.notifications (
   data json not null,
   transaction_id xid8 not null default pg_current_xact_id(),
   created_at timestamptz not null default now(),
+  subject_id uuid generated always as (
+    case
+      -- An entry that was accepted names its order as well. The others of these would be found without: to read the JSON once is cheaper.
+      when type in ('waiting_list_entry.accepted', 'order.created', 'order.completed', 'order.cancelled', 'order.expired') then data ->> 'id'
+      else coalesce(data ->> 'order_id', data ->> 'id', data ->> 'waiting_list_entry_id')
+    end::uuid
+  ) stored,
   constraint notifications_pkey primary key (id),
   constraint notifications_id_organisation_id_key unique (id, organisation_id),
   constraint notifications_organisation_id_fkey foreign key (organisation_id)
@@ -5180,10 +5197,14 @@ comment on column public.notifications.created_at is 'When the row was added.';
 comment on column public.notifications.data is 'The object in the JSON shape of the API at that time: an order as of the end of the transaction, without ticket codes.';
 comment on column public.notifications.transaction_id is
   'Ids are assigned before the commit and may become visible out of order; a reader that continues from the last one it saw must miss none. So the log is in the order of transactions, and shows only those older than every open one.';
+comment on column public.notifications.subject_id is
+  'What it is found by when a person is erased: the order that it belongs to, the entry of the waiting list, or the object itself.';
 
 create index notifications_organisation_id_transaction_id_id_idx on public.notifications (organisation_id, transaction_id, id);
 -- For private.page_of_notifications.
 create index notifications_organisation_id_type_idx on public.notifications (organisation_id, type, transaction_id, id);
+-- For private.erase_copies.
+create index notifications_subject_id_idx on public.notifications (subject_id);
 -- For api.purge.
 create index notifications_created_at_idx on public.notifications (created_at);
 
@@ -5360,7 +5381,9 @@ comment on table private.webhook_subscriptions is 'Each change of what a webhook
 comment on column private.webhook_subscriptions."position" is 'The order of changes. Ids lose it when a clock is set back.';
 create index webhook_subscriptions_webhook_endpoint_id_position_idx
   on private.webhook_subscriptions (webhook_endpoint_id, "position");
-create index webhook_subscriptions_organisation_id_idx on private.webhook_subscriptions (organisation_id);
+-- In the order of private.subscriptions_at, which would otherwise read those of all organisations in the order of the index above.
+create index webhook_subscriptions_organisation_id_position_idx
+  on private.webhook_subscriptions (organisation_id, webhook_endpoint_id, "position");
 alter table private.webhook_subscriptions enable row level security;
 
 -- Takes the lock that the fan-out of the organisation holds shared, and then the snapshot: a fan-out has either committed, or
@@ -10474,20 +10497,22 @@ begin
 end
 $$;
 
--- Erases what logs and queues hold of a person since a time, and of the order whose contact they are: counts of what it changed.
--- `person_id` is that of an attendee or of an entry of a waiting list.
+-- Erases what logs and queues hold of a person, and of the order whose contact they are: counts of what it changed.
+-- `person_id` is that of an attendee or of an entry of a waiting list. `subject_ids` are the order and the entry that are theirs: by these
+-- their copies are found, so that no log of the organisation is read, whatever the statistics say.
 create function private.erase_copies(
   organisation_id uuid,
   person_id uuid,
   order_id uuid,
-  since timestamptz,
+  subject_ids uuid[],
   out notifications integer,
   out webhook_deliveries integer,
   out emails integer,
   out audit_entries integer,
   out idempotency_records integer
 )
-language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
+language plpgsql volatile security definer set search_path = ''
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 declare
   v_fields jsonb := private.erased_fields();
@@ -10496,8 +10521,7 @@ begin
   v_notification_ids := array(
     select n.id
     from public.notifications n
-    where n.organisation_id = erase_copies.organisation_id
-      and n.created_at >= since
+    where n.subject_id = any (subject_ids)
       -- Not like, which takes six times as long.
       and (strpos(n.data::text, person_id::text) > 0 or strpos(n.data::text, erase_copies.order_id::text) > 0)
   );
@@ -10531,6 +10555,12 @@ begin
   update private.idempotency_records r
   set outcome = private.without_person(r.outcome::jsonb, person_id, erase_copies.order_id, v_fields)::json
   where r.organisation_id = erase_copies.organisation_id
+    -- Of one of the orders, or of several or none: the expression of the index.
+    and case r.outcome #>> '{data,object}'
+      when 'order' then r.outcome #>> '{data,id}'
+      when 'attendee' then r.outcome #>> '{data,order_id}'
+      else ''
+    end = any (array_append(subject_ids::text[], ''))
     and (strpos(r.outcome::text, person_id::text) > 0 or strpos(r.outcome::text, erase_copies.order_id::text) > 0);
   get diagnostics idempotency_records = row_count;
 end
@@ -10578,7 +10608,9 @@ begin
       and (w.id = v_attendee.waiting_list_entry_id or w.email_lower = v_attendee.email_lower)
   ));
 
-  v_copies := private.erase_copies(v_attendee.organisation_id, v_attendee.id, v_order_id, v_order.created_at);
+  v_copies := private.erase_copies(
+    v_attendee.organisation_id, v_attendee.id, v_order_id, array[v_attendee.order_id, v_attendee.waiting_list_entry_id]
+  );
   return json_build_object(
     'object', 'erasure',
     'attendee_id', v_attendee.id,
@@ -12145,7 +12177,7 @@ begin
       private.erasing_assignments('waiting_list_entries')
     ) using entry_ids
   loop
-    perform private.erase_copies(v_entry.organisation_id, v_entry.id, null, v_entry.created_at);
+    perform private.erase_copies(v_entry.organisation_id, v_entry.id, null, array[v_entry.id]);
   end loop;
 end
 $$;
@@ -14684,11 +14716,13 @@ grant execute on function api.rotate_webhook_secret to scope_events_write;
 -- nothing, and the audit trail. The courier purges them in small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
--- is kept, however old, unless its endpoint is disabled.
+-- is kept, however old, unless its endpoint is disabled. Reads what is old by its time and deletes it by its key, whatever the statistics
+-- say: a batch costs the same however much is kept.
 create function api.purge(
   retention_days integer default 30, "limit" integer default 1000, audit_retention_days integer default 365
 ) returns integer
 language plpgsql volatile security definer set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 as $$
 declare
   v_before timestamptz := now() - make_interval(days => greatest(retention_days, 1));
@@ -14703,7 +14737,7 @@ begin
   get diagnostics v_purged = row_count;
 
   delete from public.webhook_deliveries d
-  where d.id in (
+  where d.id = any (array(
     select o.id from public.webhook_deliveries o
     where o.created_at < v_before
       and (
@@ -14711,12 +14745,12 @@ begin
         or exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'disabled')
       )
     order by o.created_at limit purge."limit" for update skip locked
-  );
+  ));
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
   delete from public.notifications n
-  where n.id in (
+  where n.id = any (array(
     select o.id from public.notifications o
     where o.created_at < v_before
       and not exists (select from public.webhook_deliveries d where d.notification_id = o.id)
@@ -14725,26 +14759,26 @@ begin
         where q.organisation_id = o.organisation_id and q.transaction_id = o.transaction_id
       )
     order by o.created_at limit purge."limit" for update skip locked
-  );
+  ));
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
   delete from public.emails e
-  where e.id in (
+  where e.id = any (array(
     select o.id from public.emails o
     where o.created_at < v_before and o.status <> 'queued' order by o.created_at limit purge."limit" for update skip locked
-  );
+  ));
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
   -- The audit trail is kept for longer, without the person.
   with purged as (
     delete from public.waiting_list_entries w
-    where w.id in (
+    where w.id = any (array(
       select o.id from public.waiting_list_entries o
       where o.updated_at < v_before and o.status in ('expired', 'cancelled')
       order by o.updated_at limit purge."limit" for update skip locked
-    )
+    ))
     returning w.id
   ),
   forgotten as (
@@ -14756,15 +14790,19 @@ begin
   v_purged := v_purged + v_rows;
 
   delete from public.audit_entries e
-  where e.id in (
+  where e.id = any (array(
     select o.id from public.audit_entries o
     where o.created_at < now() - make_interval(days => greatest(audit_retention_days, 1))
     order by o.created_at limit purge."limit" for update skip locked
-  );
+  ));
   get diagnostics v_rows = row_count;
   v_purged := v_purged + v_rows;
 
-  -- A replaced subscription is needed only for queued transactions that had committed before it was replaced.
+  -- Once everything else is done, because it reads the subscriptions of all endpoints. A replaced one is needed only for queued transactions
+  -- that had committed before it was replaced.
+  if v_purged >= "limit" then
+    return v_purged;
+  end if;
   delete from private.webhook_subscriptions s
   where s.id in (
     select c.id
