@@ -255,7 +255,7 @@ describe('a promo code', () => {
       promo_code: code,
     })
     expect([status, body.error.param]).toEqual([422, 'promo_code'])
-    expect(body.error.message).toBe('promo_code breaks the rule "promo code needs a payment method"')
+    expect(body.error.message).toBe('A promo code needs a payment method.')
   })
 
   test('of which one use is left goes to one of many who want it', async () => {

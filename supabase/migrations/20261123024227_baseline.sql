@@ -2922,7 +2922,6 @@ begin
     ("order".company is null or private.is_company("order".company))
     and length("order".external_id) between 1 and 255
     and ("order".metadata = '{}' or private.is_metadata("order".metadata))
-    and ("order".promo_code is null or "order".payment_method is not null)
     and "order".subtotal >= "order".discount_total and "order".discount_total >= 0
     -- It held when the order was completed, and neither voids nor refunds change it.
     and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)
@@ -3073,6 +3072,9 @@ begin
     new.currency := v_event.currency;
 
     if new.promo_code is not null then
+      if new.payment_method is null then
+        perform private.refuse_value('promo_code', 'A promo code needs a payment method.', 'Send payment_method, or leave promo_code out.');
+      end if;
       -- Stored as the organiser spells it. Its validity is checked when a ticket takes a use of it.
       select c.id, c.code into new.promo_code_id, new.promo_code
       from public.promo_codes c
