@@ -187,6 +187,7 @@ async function grow(stack: Stack, organiser: Organiser, size: number): Promise<v
     id: 'attendee_id',
     order_id: 'copies.order_id',
     ticket_code: "upper(lpad(to_hex(i), 16, '0'))",
+    ticket_token: "lpad(to_hex(i), 32, '0')",
   })
   await database.query(
     `${attendee} from copies cross join (select * from public.attendees where organisation_id = '${organisation}') r order by i`,
@@ -196,7 +197,11 @@ async function grow(stack: Stack, organiser: Organiser, size: number): Promise<v
       `update public.${table} set ${change} where organisation_id = '${organisation}'
        and external_id in (select 'ext-' || i from generate_series(${from}, ${from + 9}) i)`,
     )
-  await few('orders', "status = 'cancelled', cancelled_at = now() - interval '1 day'", 100)
+  await few(
+    'orders',
+    "status = 'cancelled', cancelled_at = now() - interval '1 day', cancellation_reason = 'requested'",
+    100,
+  )
   await few('attendees', "status = 'cancelled', cancelled_at = now() - interval '1 day'", 100)
   await few('attendees', "checked_in_at = now() - interval '1 day'", 200)
   await few('attendees', "ticket_email_status = 'failed'", 300)

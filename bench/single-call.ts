@@ -28,7 +28,7 @@ export const kinds: Kind[] = [
     name: 'registration',
     perSecond: 80,
     target: 0.5,
-    call: ({ organiser, nth }) => registration(organiser, nth, { send_email: true }),
+    call: ({ organiser, nth }) => registration(organiser, nth),
   },
   {
     name: 'check-in',

@@ -2,6 +2,7 @@
 // channel to it what to do, and ends with the channel. Of secrets it gets the tokens of its role, and what sends e-mails.
 
 import { fork } from 'node:child_process'
+import { getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
@@ -55,7 +56,12 @@ export function superviseCourier(
     logFormat: config.logFormat,
     observed: observe !== undefined,
   }
-  const env = { ...process.env }
+  // A start compiles nothing that was compiled before: half of its time.
+  const compileCache = getCompileCacheDir()
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }),
+  }
   for (const name of notForTheCourier) delete env[name]
 
   function begin() {
