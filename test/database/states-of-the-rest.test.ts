@@ -122,7 +122,9 @@ describe('metadata', () => {
     for (const [table, id] of await rows()) {
       const json = typeof metadata === 'string' && metadata.startsWith('{') ? metadata : JSON.stringify(metadata)
       const refusal = await refusalOfEdit(table, id, 'metadata = $2', [json])
-      expect([table, refusal]).toEqual([table, { sqlstate: '23514' }])
+      const sentence = { sqlstate: 'PT422', code: 'validation_failed', param: 'metadata' }
+      const isSaid = ['orders', 'attendees', 'ticket_types'].includes(table)
+      expect([table, refusal]).toMatchObject([table, isSaid ? sentence : { sqlstate: '23514' }])
     }
   })
 

@@ -65,8 +65,8 @@ async function versionedTables() {
        coalesce(
          min(pg_get_triggerdef(t.oid)),
          -- The condition of the only assignment to the version.
-         regexp_replace(
-           min(pg_get_functiondef(to_regproc('private.tg_' || c.relname || '__guard'))), '^.*[[:space:]]if (.*)new\\.version :=.*$', '\\1'
+         substring(
+           min(pg_get_functiondef(to_regproc('private.tg_' || c.relname || '__guard'))) from '^.*[[:space:]]if (.*)new\\.version :='
          )
        ) as code
      from pg_class c

@@ -115,8 +115,8 @@ begin
 end
 $$;
 
--- The version is the ETag of the object; an edit may name the version it is based on. The `when` of each trigger says which columns are
--- edited: a value that is written as it was is no edit.
+-- The version is the ETag of the object; an edit may name the version it is based on. The `when` of each trigger, or on orders and
+-- attendees the guard, says which columns are edited: a value that is written as it was is no edit.
 create function private.tg__count_version() returns trigger
 language plpgsql volatile set search_path = ''
 as $$

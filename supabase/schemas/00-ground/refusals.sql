@@ -49,6 +49,37 @@ end
 $$;
 grant execute on function private.refuse_value to api_key, authenticated;
 
+-- For checks of tables: what people write into fields that have no trigger of their own. Null is allowed.
+create function private.is_sound_line(param text, value text, characters integer) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if value is not null and (length(btrim(value)) not between 1 and characters or value ~ '[[:cntrl:]]') then
+    perform private.refuse_value(
+      param, format('%s is one line of 1 to %s characters.', param, characters), 'Write at least one letter, and no line breaks.'
+    );
+  end if;
+  return true;
+end
+$$;
+grant execute on function private.is_sound_line to api_key, authenticated;
+
+create function private.is_sound_extra(external_id text, metadata jsonb) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if length(external_id) not between 1 and 255 then
+    perform private.refuse_value('external_id', 'external_id has 1 to 255 characters.');
+  elsif metadata <> '{}' and not private.is_metadata(metadata) then
+    perform private.refuse_value(
+      'metadata', 'Metadata is a flat object of at most 50 keys.', 'Its values are text, numbers that are kept exactly, true, false or null.'
+    );
+  end if;
+  return true;
+end
+$$;
+grant execute on function private.is_sound_extra to api_key, authenticated;
+
 -- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
 -- is left out. On insert, the guards check for API keys only: SQL by hand may use `on conflict`, which the unique index
 -- decides.

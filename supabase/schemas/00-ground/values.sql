@@ -64,15 +64,6 @@ end
 $$;
 grant execute on function private.is_email_address to api_key, authenticated;
 
-create function private.is_company(company text) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]';
-end
-$$;
-grant execute on function private.is_company to api_key, authenticated;
-
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.is_contact(name text, email text) returns boolean
 language plpgsql immutable set search_path = ''

@@ -45,10 +45,10 @@ begin
     and ticket_type.quantity_held >= 0
     and ticket_type.quantity_sold + ticket_type.quantity_held <= ticket_type.quantity
     and ticket_type.min_per_order >= 1 and ticket_type.max_per_order >= ticket_type.min_per_order
-    and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     and ticket_type.sales_end_at > ticket_type.sales_start_at
-    and length(ticket_type.external_id) between 1 and 255
-    and (ticket_type.metadata = '{}' or private.is_metadata(ticket_type.metadata));
+    and private.is_sound_extra(ticket_type.external_id, ticket_type.metadata);
 end
 $$;
 grant execute on function private.is_sound_ticket_type to api_key, authenticated;
@@ -84,14 +84,12 @@ create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an operation; the trigger that counts attendees runs one level deeper.
-  if pg_trigger_depth() = 1
-    and new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
+  if new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
     perform private.refuse(
       409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
       hint => 'Add or cancel attendees instead.'
     );
-  elsif pg_trigger_depth() = 1 and new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
+  elsif new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
     perform private.refuse(
       409, 'read_only_field', 'quantity_held is counted from the offers of the waiting list and cannot be edited.', 'quantity_held',
       hint => 'Cancel entries of the waiting list instead.'

@@ -8,7 +8,7 @@ as $$
 begin
   return amount > 0
     and received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]';
+    and (external_reference is null or private.is_sound_line('external_reference', external_reference, 255));
 end
 $$;
 grant execute on function private.is_sound_payment to api_key, authenticated;

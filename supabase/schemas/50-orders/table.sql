@@ -60,9 +60,8 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return
-    ("order".company is null or private.is_company("order".company))
-    and length("order".external_id) between 1 and 255
-    and ("order".metadata = '{}' or private.is_metadata("order".metadata))
+    ("order".company is null or private.is_sound_line('company', "order".company, 200))
+    and private.is_sound_extra("order".external_id, "order".metadata)
     and "order".subtotal >= "order".discount_total and "order".discount_total >= 0
     -- It held when the order was completed, and neither voids nor refunds change it.
     and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)

@@ -85,7 +85,7 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Orders that this transaction has added for the calling key, as its triggers have left them. Security definer: under row level security the planner may read the whole
+-- Orders that this transaction has added for the calling key, as its triggers have left them, in the order of their ids as given. Security definer: under row level security the planner may read the whole
 -- organisation for each.
 create function private.new_orders_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''

@@ -58,9 +58,8 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return attendee.discount between 0 and attendee.price
-    and (attendee.company is null or private.is_company(attendee.company))
-    and length(attendee.external_id) between 1 and 255
-    and (attendee.metadata = '{}' or private.is_metadata(attendee.metadata));
+    and (attendee.company is null or private.is_sound_line('company', attendee.company, 200))
+    and private.is_sound_extra(attendee.external_id, attendee.metadata);
 end
 $$;
 grant execute on function private.is_sound_attendee to api_key, authenticated;
@@ -156,6 +155,9 @@ begin
     if v_order.created_at <> now() then
       perform private.lock_event_shared(v_order.event_id);
       select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+      if not found then
+        perform private.refuse_not_found('order_id');
+      end if;
       perform set_config('usher.adds_to_order', 'on', true);
     end if;
     if v_order.status = 'cancelled' then

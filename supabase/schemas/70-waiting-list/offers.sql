@@ -126,11 +126,11 @@ begin
     perform private.lock_event_capacity(v_event_id);
   end loop;
   for v_move in
-    select n.ticket_type_id, count(*)::integer as places
+    select n.event_id, n.ticket_type_id, count(*)::integer as places
     from new_rows n
     where n.id = any (v_released)
-    group by n.ticket_type_id
-    order by n.ticket_type_id
+    group by n.event_id, n.ticket_type_id
+    order by n.event_id, n.ticket_type_id
   loop
     perform private.move_places(v_move.ticket_type_id, 0, -v_move.places);
   end loop;

@@ -46,7 +46,7 @@ as $$
 begin
   return
     length(check_in.code) between 1 and 200
-    and length(btrim(check_in.device)) between 1 and 100 and check_in.device !~ '[[:cntrl:]]'
+    and (check_in.device is null or private.is_sound_line('device', check_in.device, 100))
     and length(check_in.scan_id) between 1 and 100
     and (check_in.result = 'rejected') = (check_in.reason is not null)
     and (check_in.result = 'rejected' or check_in.attendee_id is not null)

@@ -22,7 +22,6 @@ begin
   end;
 end
 $$;
-grant execute on function private.is_sound_email to courier;
 
 create table public.emails (
   id uuid not null default private.uuid_v7(),

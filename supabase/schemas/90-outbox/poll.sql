@@ -62,6 +62,15 @@ begin
 end
 $$;
 
+create function private.are_notifications_queued() returns boolean
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return exists (select from private.notification_queue q order by q.organisation_id, q.transaction_id limit 1);
+end
+$$;
+
 -- The queues of src/courier/queues.ts, by name. Notifications are fanned out also while deliveries are held.
 create function api.poll_queues() returns json
 language plpgsql stable security definer set search_path = ''
@@ -71,7 +80,7 @@ declare
 begin
   return array_to_json(array_remove(
     array[
-      case when exists (select from private.notification_queue) or (not v_held and private.are_webhooks_due()) then 'webhooks' end,
+      case when private.are_notifications_queued() or (not v_held and private.are_webhooks_due()) then 'webhooks' end,
       case when not v_held and private.are_emails_due() then 'ticket_emails' end,
       case when private.are_logos_due() then 'logos' end
     ],

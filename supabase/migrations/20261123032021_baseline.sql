@@ -195,15 +195,6 @@ end
 $$;
 grant execute on function private.is_email_address to api_key, authenticated;
 
-create function private.is_company(company text) returns boolean
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return length(btrim(company)) between 1 and 200 and company !~ '[[:cntrl:]]';
-end
-$$;
-grant execute on function private.is_company to api_key, authenticated;
-
 -- Whom orders, attendees and entries of the waiting list are for.
 create function private.is_contact(name text, email text) returns boolean
 language plpgsql immutable set search_path = ''
@@ -365,6 +356,37 @@ begin
 end
 $$;
 grant execute on function private.refuse_value to api_key, authenticated;
+
+-- For checks of tables: what people write into fields that have no trigger of their own. Null is allowed.
+create function private.is_sound_line(param text, value text, characters integer) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if value is not null and (length(btrim(value)) not between 1 and characters or value ~ '[[:cntrl:]]') then
+    perform private.refuse_value(
+      param, format('%s is one line of 1 to %s characters.', param, characters), 'Write at least one letter, and no line breaks.'
+    );
+  end if;
+  return true;
+end
+$$;
+grant execute on function private.is_sound_line to api_key, authenticated;
+
+create function private.is_sound_extra(external_id text, metadata jsonb) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  if length(external_id) not between 1 and 255 then
+    perform private.refuse_value('external_id', 'external_id has 1 to 255 characters.');
+  elsif metadata <> '{}' and not private.is_metadata(metadata) then
+    perform private.refuse_value(
+      'metadata', 'Metadata is a flat object of at most 50 keys.', 'Its values are text, numbers that are kept exactly, true, false or null.'
+    );
+  end if;
+  return true;
+end
+$$;
+grant execute on function private.is_sound_extra to api_key, authenticated;
 
 -- A value that another object already has. An object added by the same transaction is rolled back with the error, so its id
 -- is left out. On insert, the guards check for API keys only: SQL by hand may use `on conflict`, which the unique index
@@ -817,8 +839,8 @@ begin
 end
 $$;
 
--- The version is the ETag of the object; an edit may name the version it is based on. The `when` of each trigger says which columns are
--- edited: a value that is written as it was is no edit.
+-- The version is the ETag of the object; an edit may name the version it is based on. The `when` of each trigger, or on orders and
+-- attendees the guard, says which columns are edited: a value that is written as it was is no edit.
 create function private.tg__count_version() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
@@ -2217,7 +2239,8 @@ grant execute on function private.event_json to scope_events_read, scope_events_
 -- Where the event has a capacity, registrations go one by one under a second lock: two transactions that hold the first one
 -- shared could never both upgrade it. Whatever gives places back takes it as well, and then offers them to the waiting list.
 -- Lock order, everywhere: external_ids of a registration, event row, event lock, order, attendee, offer of the waiting list, promo
--- code, capacity lock of the event, ticket type; several of a kind in the order of their ids.
+-- code, capacity lock of the event, ticket type; several of a kind in the order of their ids, ticket
+-- types in that of their events first.
 create function private.lock_event_exclusive(event_id uuid) returns void
 language plpgsql volatile set search_path = ''
 as $$
@@ -2309,10 +2332,10 @@ begin
     and ticket_type.quantity_held >= 0
     and ticket_type.quantity_sold + ticket_type.quantity_held <= ticket_type.quantity
     and ticket_type.min_per_order >= 1 and ticket_type.max_per_order >= ticket_type.min_per_order
-    and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ticket_type.sales_start_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
+    and ticket_type.sales_end_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
     and ticket_type.sales_end_at > ticket_type.sales_start_at
-    and length(ticket_type.external_id) between 1 and 255
-    and (ticket_type.metadata = '{}' or private.is_metadata(ticket_type.metadata));
+    and private.is_sound_extra(ticket_type.external_id, ticket_type.metadata);
 end
 $$;
 grant execute on function private.is_sound_ticket_type to api_key, authenticated;
@@ -2348,14 +2371,12 @@ create function private.tg_ticket_types__guard() returns trigger
 language plpgsql volatile set search_path = ''
 as $$
 begin
-  -- Depth 1 is a statement of a person or an operation; the trigger that counts attendees runs one level deeper.
-  if pg_trigger_depth() = 1
-    and new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
+  if new.quantity_sold is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_sold end) then
     perform private.refuse(
       409, 'read_only_field', 'quantity_sold is counted from the attendees and cannot be edited.', 'quantity_sold',
       hint => 'Add or cancel attendees instead.'
     );
-  elsif pg_trigger_depth() = 1 and new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
+  elsif new.quantity_held is distinct from (case when tg_op = 'INSERT' then 0 else old.quantity_held end) then
     perform private.refuse(
       409, 'read_only_field', 'quantity_held is counted from the offers of the waiting list and cannot be edited.', 'quantity_held',
       hint => 'Cancel entries of the waiting list instead.'
@@ -2919,9 +2940,8 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return
-    ("order".company is null or private.is_company("order".company))
-    and length("order".external_id) between 1 and 255
-    and ("order".metadata = '{}' or private.is_metadata("order".metadata))
+    ("order".company is null or private.is_sound_line('company', "order".company, 200))
+    and private.is_sound_extra("order".external_id, "order".metadata)
     and "order".subtotal >= "order".discount_total and "order".discount_total >= 0
     -- It held when the order was completed, and neither voids nor refunds change it.
     and ("order".status <> 'completed' or "order".amount_paid + "order".amount_voided >= "order".subtotal - "order".discount_total)
@@ -3341,9 +3361,8 @@ language plpgsql immutable set search_path = ''
 as $$
 begin
   return attendee.discount between 0 and attendee.price
-    and (attendee.company is null or private.is_company(attendee.company))
-    and length(attendee.external_id) between 1 and 255
-    and (attendee.metadata = '{}' or private.is_metadata(attendee.metadata));
+    and (attendee.company is null or private.is_sound_line('company', attendee.company, 200))
+    and private.is_sound_extra(attendee.external_id, attendee.metadata);
 end
 $$;
 grant execute on function private.is_sound_attendee to api_key, authenticated;
@@ -3439,6 +3458,9 @@ begin
     if v_order.created_at <> now() then
       perform private.lock_event_shared(v_order.event_id);
       select o.* into v_order from public.orders o where o.id = new.order_id for no key update;
+      if not found then
+        perform private.refuse_not_found('order_id');
+      end if;
       perform set_config('usher.adds_to_order', 'on', true);
     end if;
     if v_order.status = 'cancelled' then
@@ -3773,7 +3795,7 @@ as $$
 begin
   return amount > 0
     and received_at between '1900-01-01T00:00:00Z' and '9999-12-31T00:00:00Z'
-    and length(btrim(external_reference)) between 1 and 255 and external_reference !~ '[[:cntrl:]]';
+    and (external_reference is null or private.is_sound_line('external_reference', external_reference, 255));
 end
 $$;
 grant execute on function private.is_sound_payment to api_key, authenticated;
@@ -4527,7 +4549,7 @@ as $$
 begin
   return
     length(check_in.code) between 1 and 200
-    and length(btrim(check_in.device)) between 1 and 100 and check_in.device !~ '[[:cntrl:]]'
+    and (check_in.device is null or private.is_sound_line('device', check_in.device, 100))
     and length(check_in.scan_id) between 1 and 100
     and (check_in.result = 'rejected') = (check_in.reason is not null)
     and (check_in.result = 'rejected' or check_in.attendee_id is not null)
@@ -6061,7 +6083,6 @@ begin
   end;
 end
 $$;
-grant execute on function private.is_sound_email to courier;
 
 create table public.emails (
   id uuid not null default private.uuid_v7(),
@@ -6622,11 +6643,11 @@ begin
     perform private.lock_event_capacity(v_event_id);
   end loop;
   for v_move in
-    select n.ticket_type_id, count(*)::integer as places
+    select n.event_id, n.ticket_type_id, count(*)::integer as places
     from new_rows n
     where n.id = any (v_released)
-    group by n.ticket_type_id
-    order by n.ticket_type_id
+    group by n.event_id, n.ticket_type_id
+    order by n.event_id, n.ticket_type_id
   loop
     perform private.move_places(v_move.ticket_type_id, 0, -v_move.places);
   end loop;
@@ -11223,7 +11244,7 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Orders that this transaction has added for the calling key, as its triggers have left them. Security definer: under row level security the planner may read the whole
+-- Orders that this transaction has added for the calling key, as its triggers have left them, in the order of their ids as given. Security definer: under row level security the planner may read the whole
 -- organisation for each.
 create function private.new_orders_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
@@ -11591,7 +11612,7 @@ end
 $$;
 grant execute on function private.import_attendee_calls to scope_attendees_write;
 
--- The attendees of orders that this transaction has added for the calling key, one of each. Security definer, as private.new_orders_json.
+-- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.new_orders_json.
 create function private.new_attendees_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -14459,6 +14480,15 @@ begin
 end
 $$;
 
+create function private.are_notifications_queued() returns boolean
+language plpgsql stable set search_path = ''
+set enable_bitmapscan = off set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  return exists (select from private.notification_queue q order by q.organisation_id, q.transaction_id limit 1);
+end
+$$;
+
 -- The queues of src/courier/queues.ts, by name. Notifications are fanned out also while deliveries are held.
 create function api.poll_queues() returns json
 language plpgsql stable security definer set search_path = ''
@@ -14468,7 +14498,7 @@ declare
 begin
   return array_to_json(array_remove(
     array[
-      case when exists (select from private.notification_queue) or (not v_held and private.are_webhooks_due()) then 'webhooks' end,
+      case when private.are_notifications_queued() or (not v_held and private.are_webhooks_due()) then 'webhooks' end,
       case when not v_held and private.are_emails_due() then 'ticket_emails' end,
       case when private.are_logos_due() then 'logos' end
     ],
