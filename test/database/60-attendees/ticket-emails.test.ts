@@ -376,3 +376,64 @@ test.each([
     })
   },
 )
+
+test('results of different kinds in one call are each recorded for their own e-mail', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  await rolledBack(async (client, asCourier) => {
+    const guests = ['sent', 'later', 'never', 'reissued', 'stale']
+    await client.query(
+      `insert into public.orders (event_id, name, email, payment_method, source)
+       select $1, g, g || '@example.com', case g when 'buyer' then 'invoice'::public.payment_method end, 'api' from unnest($2::text[]) g`,
+      [event.id, [...guests, 'buyer']],
+    )
+    await client.query(
+      `insert into public.attendees (order_id, ticket_type_id, name, email)
+       select o.id, $2, o.name, o.email from public.orders o where o.event_id = $1 order by o.id`,
+      [event.id, event.ticketTypeId],
+    )
+    const { rows: names } = await client.query<{ id: string; name: string }>(
+      `select e.id, coalesce(a.name, o.name) as name from public.emails e
+       left join public.attendees a on a.id = e.attendee_id left join public.orders o on o.id = e.order_id
+       where e.organisation_id = $1`,
+      [organisation.id],
+    )
+    const nameOf = new Map(names.map(({ id, name }) => [id, name]))
+    // Those of others come along, and are given back when this is rolled back.
+    const claimed = ((await asCourier('select api.claim_emails(500)')) as Pending[]).filter(({ id }) => nameOf.has(id))
+    // The buyer has a confirmation and a ticket.
+    expect(claimed).toHaveLength(7)
+    await client.query("update public.attendees set ticket_code = null where event_id = $1 and name = 'reissued'", [
+      event.id,
+    ])
+    const failures: Record<string, object> = {
+      later: { error: 'busy' },
+      never: { error: 'no such box', permanent: true },
+      stale: { claim: '00000000-0000-0000-0000-000000000000' },
+    }
+    await asCourier('select api.settle_emails($1)', [
+      JSON.stringify(
+        claimed.map(({ id, claim }) => {
+          const name = nameOf.get(id) ?? ''
+          return { email_id: id, claim, ...(failures[name] === undefined && { message_id: name }), ...failures[name] }
+        }),
+      ),
+    ])
+    const { rows } = await client.query(
+      `select coalesce(a.name, o.name) as name, array_agg(e.status || coalesce(' ' || e.message_id, '') order by e.id) as emails,
+         min(a.ticket_email_status) as shown, min(a.ticket_email_last_error) as error
+       from public.emails e
+       left join public.attendees a on a.id = e.attendee_id left join public.orders o on o.id = e.order_id
+       where e.organisation_id = $1 group by 1 order by 1`,
+      [organisation.id],
+    )
+    expect(rows).toEqual([
+      { name: 'buyer', emails: ['sent buyer', 'sent buyer'], shown: 'sent', error: null },
+      { name: 'later', emails: ['queued'], shown: 'queued', error: 'busy' },
+      { name: 'never', emails: ['failed'], shown: 'failed', error: 'no such box' },
+      { name: 'reissued', emails: ['sent reissued', 'queued'], shown: 'queued', error: null },
+      { name: 'sent', emails: ['sent sent'], shown: 'sent', error: null },
+      { name: 'stale', emails: ['queued'], shown: 'queued', error: null },
+    ])
+  })
+})
