@@ -5,6 +5,8 @@ import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { createCourierRpc } from '../gateway/courier-rpc.ts'
 import { createDataApi } from '../gateway/data-api.ts'
+import { createDatabaseHealth, guardDataApi } from '../gateway/database-health.ts'
+import { createCourierProbe } from '../gateway/database-probe.ts'
 import { createLog } from '../process/log.ts'
 import { openLogStream } from '../process/log-stream.ts'
 import { signals } from '../process/stop-signals.ts'
@@ -16,6 +18,8 @@ const reuseMs = 30_000
 // Requests come before deliveries where both want the processor.
 const niceness = 5
 
+// The channel may have closed during the imports.
+if (!process.connected) process.exit(0)
 const disconnected = once(process, 'disconnect')
 // Sent to the whole group by a terminal or a supervisor: the parent stops this process, when its requests have ended.
 for (const signal of signals) process.on(signal, () => {})
@@ -53,12 +57,16 @@ const tokens = {
   inPlaceOf: (refused: string) => tokenAfter(async () => void (refused === credentials.token && (await ask(refused)))),
 }
 
-const [{ options, address, logLevel, logFormat, observed }] = (await once(process, 'message')) as [Instructions]
+const instructed = await Promise.race([once(process, 'message'), disconnected.then(() => null)])
+if (instructed === null) process.exit(0)
+const [{ options, address, logLevel, logFormat, observed }] = instructed as [Instructions]
 const log = createLog(logLevel, await openLogStream(logFormat))
-const rpc = createCourierRpc(createDataApi(address.url, tokens, address.projectKey), tokens)
+const health = createDatabaseHealth(createCourierProbe(address, tokens))
+const rpc = createCourierRpc(guardDataApi(createDataApi(address.url, tokens, address.projectKey), health), tokens)
 await tokens.forCourier()
 const observe = observed ? (...observation: [string, string, number]) => void tell({ observation }) : undefined
 const deliveries = startDeliveries(options, rpc, log, observe, () => credentials.ownPorts)
+tell({ started: true })
 await disconnected
 await deliveries.stop()
 process.exit(0)

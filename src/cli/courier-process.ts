@@ -1,5 +1,6 @@
 // Keeps the courier of `usher start` running in a process of its own, so that composing e-mails delays no request. It is told by the
-// channel to it what to do, and ends with the channel. Of secrets it gets the tokens of its role, and what sends e-mails.
+// channel to it what to do, and ends with the channel. Of secrets it gets the tokens of its role, and what sends e-mails; of the
+// environment, what Node and its libraries read.
 
 import { fork } from 'node:child_process'
 import { getCompileCacheDir } from 'node:module'
@@ -12,6 +13,7 @@ import { type Supervised, supervise } from '../embedded/supervise.ts'
 import type { DataApiAddress } from '../gateway/database-probe.ts'
 import type { Tokens } from '../gateway/tokens.ts'
 import { ending } from '../process/processes.ts'
+import { untilAborted } from '../process/stop-signals.ts'
 import type { DeliveryOptions } from './deliveries.ts'
 
 export type Instructions = {
@@ -23,18 +25,29 @@ export type Instructions = {
   observed: boolean
 }
 
-export type FromCourier = { observation: Parameters<Observe> } | { asks: 'token'; refused?: string }
+export type FromCourier =
+  | { observation: Parameters<Observe> }
+  | { asks: 'token'; refused?: string }
+  /** Its deliveries have. */
+  | { started: true }
 export type Credentials = { token: string; ownPorts: number[] }
 
 // Longer than it takes to settle or abort what is in flight.
 const stopMs = 5_000
-const notForTheCourier = [
-  'SUPABASE_JWT_SECRET',
-  'SUPABASE_SIGNING_KEY',
-  'DATABASE_URL',
-  'REDIS_URL',
-  'POSTMARK_WEBHOOK_SECRET',
-]
+const variables =
+  /^(PATH|HOME|USERPROFILE|SYSTEMROOT|WINDIR|TMPDIR|TEMP|TMP|TZ|LANG|LC_\w+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|NODE_\w+|UV_\w+|SSL_CERT_\w+|OPENSSL_\w+|(HTTPS?|ALL|NO)_PROXY|LD_\w+|DYLD_\w+|MALLOC_\w+|RES_OPTIONS|LOCALDOMAIN)$/i
+// They would stop it, run something else, or fill its environment from a file.
+const flagsOfOthers =
+  /^(--(inspect|debug|test|experimental-test|watch|env-file|eval|print|check|interactive)|-(e|p|pe|c|i)$)/
+
+/** A word that is no flag is the value of the flag before it. */
+function flagsFrom(execArgv: string[]): string[] {
+  let isKept = true
+  return execArgv.filter((word) => {
+    if (word.startsWith('-')) isKept = !flagsOfOthers.test(word)
+    return isKept
+  })
+}
 
 export function superviseCourier(
   config: Config,
@@ -59,24 +72,25 @@ export function superviseCourier(
   // A start compiles nothing that was compiled before: half of its time.
   const compileCache = getCompileCacheDir()
   const env: NodeJS.ProcessEnv = {
-    ...process.env,
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => variables.test(name))),
     ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }),
   }
-  for (const name of notForTheCourier) delete env[name]
 
   function begin() {
     const child = fork(join(import.meta.dirname, 'courier-main.ts'), {
       env,
-      execArgv: [],
+      execArgv: flagsFrom(process.execArgv),
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     const ended = ending(child)
+    const started = Promise.withResolvers<void>()
     const kill = () => void child.kill('SIGKILL')
     process.on('exit', kill)
     void ended.then(() => process.off('exit', kill))
     const send = (message: Instructions | Credentials) => child.connected && child.send(message, () => {})
     child.on('message', async (message: FromCourier) => {
       if ('observation' in message) return observe?.(...message.observation)
+      if ('started' in message) return started.resolve()
       const { refused } = message
       const token = await (refused === undefined ? tokens.forCourier() : tokens.inPlaceOf(refused))
       send({ token, ownPorts: [...configuredPorts(config), ...ownPorts()] })
@@ -84,6 +98,7 @@ export function superviseCourier(
     send(instructions)
     return {
       ended,
+      started: started.promise,
       async stop() {
         if (child.connected) child.disconnect()
         const timer = setTimeout(kill, stopMs)
@@ -96,7 +111,13 @@ export function superviseCourier(
   return supervise({
     name: 'The courier',
     first: begin(),
-    restart: async () => begin(),
+    async restart(signal) {
+      const courier = begin()
+      const how = await Promise.race([courier.ended, courier.started, untilAborted(signal)])
+      // One that is starting when the signal aborts is stopped as one that runs.
+      if (how !== undefined) throw new Error(how)
+      return courier
+    },
     report: (message) => log.warn(message),
   })
 }

@@ -47,17 +47,17 @@ export function openQueues(
   const sender = createWebhookSender(where)
   const fetcher = createLogoFetcher(where)
   const leaseSeconds = options.webhookTimeoutSeconds + settleSeconds
-  const mail = openMail(options.mail)
+  const emails = emailQueue(rpc, openMail(options.mail), options.mailFrom, log, observe)
   return {
     queues: [
       webhookQueue(rpc, sender, leaseSeconds, log, observe),
-      emailQueue(rpc, mail, options.mailFrom, log, observe),
+      emails,
       logoQueue(rpc, fetcher, leaseSeconds, log, observe),
     ],
     async close() {
       sender.close()
       fetcher.close()
-      await mail.close()
+      await emails.close()
     },
   }
 }

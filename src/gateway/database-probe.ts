@@ -1,5 +1,5 @@
 // Probes the database with one cheap call: resolving a key that cannot exist must be refused by `api.resolve_api_key`, in the role
-// `gateway`. Any other answer shows which setting is wrong.
+// `gateway`. Any other answer shows which setting is wrong. A process without tokens of that role polls the queues.
 
 import { refusedToken } from './database-error.ts'
 import type { Tokens } from './tokens.ts'
@@ -40,13 +40,34 @@ export const applyMigrations = 'Apply the migrations: npx supabase db push --rem
 // The length of a SHA-256, but the hash of no known text.
 const impossibleHash = '0'.repeat(64)
 
-export function createProbe(address: DataApiAddress, tokens: Tokens): Probe {
+export function createProbe(address: DataApiAddress, tokens: Pick<Tokens, 'forGateway' | 'inPlaceOf'>): Probe {
+  const isRefusal = ({ code, details }: DataApiAnswer) => code === 'PT401' && details.includes('invalid_api_key')
+  const call = { fn: 'resolve_api_key', args: { key_hash: impossibleHash }, isExpected: isRefusal }
+  return probeBy(call, address, tokens.forGateway, tokens.inPlaceOf)
+}
+
+export function createCourierProbe(address: DataApiAddress, tokens: Pick<Tokens, 'forCourier' | 'inPlaceOf'>): Probe {
+  const call = { fn: 'poll_queues', args: {}, isExpected: ({ status }: DataApiAnswer) => status === 200 }
+  return probeBy(call, address, tokens.forCourier, tokens.inPlaceOf)
+}
+
+type ProbeCall = { fn: string; args: Record<string, unknown>; isExpected: (answer: DataApiAnswer) => boolean }
+
+function probeBy(
+  { fn, args, isExpected }: ProbeCall,
+  address: DataApiAddress,
+  tokenFor: () => Promise<string>,
+  inPlaceOf: Tokens['inPlaceOf'],
+): Probe {
   return async (signal) => {
     try {
-      const ask = (token: string) => callOnce(address, 'resolve_api_key', { key_hash: impossibleHash }, token, signal)
-      const token = await tokens.forGateway()
-      const answer = await ask(token)
-      return resultOf(refusedToken(answer) ? await ask(await tokens.inPlaceOf(token)) : answer)
+      const ask = (token: string) => callOnce(address, fn, args, token, signal)
+      const token = await tokenFor()
+      let answer = await ask(token)
+      if (refusedToken(answer)) answer = await ask(await inPlaceOf(token))
+      return isExpected(answer)
+        ? { kind: 'answered', ...(answer.date !== null && { date: new Date(answer.date) }) }
+        : failureOf(answer)
     } catch (error) {
       return { kind: 'away', reason: reasonOf(error) }
     }
@@ -86,10 +107,7 @@ export async function callOnce(
   }
 }
 
-function resultOf({ status, body, code, message, details, date }: DataApiAnswer): ProbeResult {
-  if (code === 'PT401' && details.includes('invalid_api_key')) {
-    return { kind: 'answered', ...(date !== null && { date: new Date(date) }) }
-  }
+function failureOf({ status, body, code, message }: DataApiAnswer): ProbeResult {
   // PostgREST answers 400 without a code when its connection to Postgres breaks during a request.
   if (status >= 500 || status === 429 || (status === 400 && body !== undefined && code === '')) {
     return { kind: 'away', reason: `it answers ${status}${code === '' ? '' : ` ${code}`}` }

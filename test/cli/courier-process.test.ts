@@ -1,7 +1,10 @@
 // The courier of `usher start` is a process of its own: it is started again when it dies, ends with its parent, and asks the database
 // little while there is nothing to do.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { fork } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -10,19 +13,45 @@ import { readConfig } from '../../src/config/config.ts'
 import { findRunningStack } from '../../src/embedded/stack.ts'
 import { createCourierRpc } from '../../src/gateway/courier-rpc.ts'
 import { createDataApi } from '../../src/gateway/data-api.ts'
+import { createCourierProbe } from '../../src/gateway/database-probe.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
 import { createLog } from '../../src/process/log.ts'
 import { identify, isRunning, type ProcessIdentity } from '../../src/process/processes.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
-import { cleanUp, familyOf, type Started, startUsher, temporaryFolder, waitFor } from './support.ts'
+import {
+  cleanUp,
+  environment,
+  familyOf,
+  repository,
+  type Started,
+  serversOf,
+  startUsher,
+  temporaryFolder,
+  waitFor,
+} from './support.ts'
+
+// Names of the environment that are none of the courier's, beside those that turn something on.
+const secrets = {
+  SUPABASE_JWT_SECRET: 'not-for-the-courier-of-usher-start',
+  SUPABASE_SIGNING_KEY: JSON.stringify(
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+  ),
+  DATABASE_URL: 'postgresql://postgres:not-for-the-courier@127.0.0.1:1/postgres',
+  POSTMARK_WEBHOOK_SECRET: 'not-for-the-courier',
+  USHER_JWT_SECRET: 'not-for-the-courier',
+  USHER_SIGNING_KEY: 'not-for-the-courier',
+}
+const kept = { TZ: 'Europe/Berlin', NO_PROXY: 'localhost' }
 
 let dataDir: string
 let started: Started
 let database: pg.Client
 beforeAll(async () => {
   dataDir = await copyDataDirectory(join(temporaryFolder(), 'data'))
-  const env = { POSTMARK_WEBHOOK_SECRET: 'not-for-the-courier' }
-  started = await startUsher({ dataDir, env })
+  const file = join(temporaryFolder(), 'secrets.env')
+  writeFileSync(file, 'COURIER_SECRET=not-for-the-courier\n')
+  const command = [process.execPath, '--stack-trace-limit=20', '--env-file', file, join(repository, 'bin/usher.js')]
+  started = await startUsher({ dataDir, env: { ...secrets, ...kept }, command })
   database = new pg.Client((await findRunningStack(dataDir))?.databaseUrl)
   await database.connect()
 })
@@ -76,10 +105,54 @@ test('a ticket of a row that was typed is sent, and so is one after the courier 
   await waitFor(() => started.stderr().includes('"msg":"e-mail"'))
 })
 
-test('it has no secret but those that it uses', () => {
+const inProc = (pid: number, name: 'environ' | 'cmdline') => readFileSync(`/proc/${pid}/${name}`, 'utf8').split('\0')
+
+test('it has no secret but those that it uses, and what Node was told', () => {
   const { pid } = courier() ?? expect.unreachable()
-  expect(readFileSync(`/proc/${started.child.pid}/environ`, 'utf8')).toContain('not-for-the-courier')
-  expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('not-for-the-courier')
+  const own = inProc(pid, 'environ').map((variable) => variable.split('=')[0] as string)
+  const given = Object.keys({ ...environment(dataDir, { ...secrets, ...kept }), COURIER_SECRET: '' })
+  expect(given.filter((name) => name !== 'TMPDIR' && own.includes(name)).sort()).toEqual(
+    ['HOME', 'PATH', ...Object.keys(kept)].sort(),
+  )
+  expect(inProc(pid, 'cmdline').slice(1, -1)).toEqual([
+    '--stack-trace-limit=20',
+    join(repository, 'src/cli/courier-main.ts'),
+  ])
+})
+
+test('its probe needs no token but its own', async () => {
+  const { dataApiUrl: url, jwtSecret } = (await findRunningStack(dataDir)) ?? expect.unreachable()
+  const probeWith = async (secret: string) => {
+    const { forCourier, inPlaceOf } = await createTokens({ secret })
+    return createCourierProbe({ url }, { forCourier, inPlaceOf })(AbortSignal.timeout(60_000))
+  }
+  expect(await probeWith(jwtSecret)).toMatchObject({ kind: 'answered' })
+  expect(await probeWith('a secret of another installation')).toMatchObject({ kind: 'misconfigured', check: 'token' })
+})
+
+test('while the database does not answer it makes no calls, and then goes on', async () => {
+  const [postgres] = serversOf(dataDir)
+  const paused = familyOf(postgres?.pid ?? expect.unreachable())
+  const before = emails()
+  for (const pid of paused) process.kill(pid, 'SIGSTOP')
+  try {
+    await waitFor(() => /does not answer probes.*"msg":"poll failed"/.test(started.stderr()))
+  } finally {
+    for (const pid of paused) process.kill(pid, 'SIGCONT')
+  }
+  await registerBySql()
+  await expect.poll(emails).toBe(before + 1)
+})
+
+test('it ends without a word when it was not wanted any more before it began', async () => {
+  const child = fork(join(repository, 'src/cli/courier-main.ts'), {
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  const said = [child.stdout, child.stderr].map((stream) => stream?.toArray())
+  child.disconnect()
+  expect(await once(child, 'exit')).toEqual([0, null])
+  expect((await Promise.all(said)).flat()).toEqual([])
 })
 
 test('while nothing is due, a courier makes one call for all of its queues', async () => {

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ApiError } from '../../src/gateway/api-error.ts'
-import { batchResults } from '../../src/gateway/courier-rpc.ts'
+import { ApiError, outOfTime } from '../../src/gateway/api-error.ts'
+import { batchResults, settle } from '../../src/gateway/courier-rpc.ts'
 
 test('results that come while a call is under way go with the next, in their order', async () => {
   const calls: number[][] = []
@@ -28,6 +28,37 @@ test('a result that is refused does not stop the others', async () => {
   const outcomes = await Promise.allSettled(['a', 'bad', 'b'].map(record))
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
+
+test('a result that waits for a lock stops neither the others nor later ones', async () => {
+  const released = Promise.withResolvers<void>()
+  const calls: string[][] = []
+  const record = batchResults(async (results: string[]) => {
+    calls.push(results)
+    if (results.length > 1 && results.includes('locked')) throw outOfTime(undefined, 'Wait.')
+    if (results.includes('locked')) await released.promise
+    return results
+  })
+  const locked = record('locked')
+  expect(await Promise.all([record('a'), record('b')])).toEqual([['a'], ['b']])
+  expect(await record('c')).toEqual(['c'])
+  released.resolve()
+  expect(await locked).toEqual(['locked'])
+  expect(calls).toEqual([['locked', 'a', 'b'], ['locked'], ['a'], ['b'], ['c']])
+})
+
+test.each([outOfTime(undefined, 'Wait.'), new ApiError(500, 'internal_error', 'It broke.')])(
+  'after $code a batch is not sent again, but a single result is',
+  async (error) => {
+    const calls: number[] = []
+    const rpc = async (_fn: string, { results }: Record<string, unknown>) => {
+      calls.push((results as number[]).length)
+      if (calls.length < 3) throw error
+    }
+    await expect(settle(rpc, 'settle_emails', { results: [1, 2] })).rejects.toBe(error)
+    await settle(rpc, 'settle_emails', { results: [1] })
+    expect(calls).toEqual([2, 1, 1])
+  },
+)
 
 test('a batch whose call fails is repeated by nobody here, and the next is recorded', async () => {
   let isAway = true

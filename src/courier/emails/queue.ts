@@ -1,8 +1,8 @@
 // The queue of e-mails, of every kind: claims pending e-mails, composes them, hands them to the mail transport, and settles each with the
-// transport's result. SQL decides when a failure is retried (see `api.settle_email`).
+// transport's result. SQL decides when a failure is retried (see `api.settle_emails`).
 
 import type { Logger } from 'pino'
-import { batchResults, type CourierRpc, settle } from '../../gateway/courier-rpc.ts'
+import { batchResults, type CourierRpc, limitTo, settle } from '../../gateway/courier-rpc.ts'
 import { logosOf } from '../../guests/logo-images.ts'
 import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
@@ -13,8 +13,9 @@ import { composeEmail, recipientOf } from './compose.ts'
 // claim of many costs little more than one of a few; but a claim of more than this is felt by requests.
 const mostSending = 4
 const mostClaimed = 16
-// A claim outlives the longest wait for its turn and the longest attempt.
-const leaseSeconds = 180
+// A claim outlives the longest wait for its turn and the longest attempt: SMTP has some eight replies, each of which may take as long as
+// the socket's time-out.
+const leaseSeconds = 600
 const longestWaitMs = 60_000
 // A courier that crashes sends again what it has sent within this time.
 const gatherMs = 50
@@ -30,7 +31,7 @@ export function emailQueue(
   from: string,
   log: Logger,
   observe: Observe,
-): Queue<PendingEmail> {
+): Queue<PendingEmail> & { close(): Promise<void> } {
   const logoOf = logosOf(rpc)
   const inTurn = limitTo(mostSending)
   const record = batchResults(
@@ -39,6 +40,7 @@ export function emailQueue(
   )
   // Of recent attempts.
   let meanMs = 1_000
+  let isClosed = false
 
   async function send(pending: PendingEmail): Promise<Outcome> {
     try {
@@ -65,7 +67,7 @@ export function emailQueue(
       const attempt = await inTurn(async () => {
         const startedAt = performance.now()
         // Its claim expires, and it is sent then.
-        if (startedAt - claimedAt > longestWaitMs) return null
+        if (isClosed || startedAt - claimedAt > longestWaitMs) return null
         const outcome = await send(pending)
         const milliseconds = Math.round(performance.now() - startedAt)
         meanMs += (milliseconds - meanMs) / 8
@@ -87,23 +89,11 @@ export function emailQueue(
       else log.info(line, 'e-mail')
       observe('ticket_emails', outcomeOf(sent), milliseconds / 1000)
     },
-  }
-}
-
-/** Runs at most this many at once, in the order in which they come. */
-function limitTo(most: number) {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running < most) running += 1
-    else await new Promise<void>((begin) => waiting.push(begin))
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
-    }
+    /** Begins no attempt any more, and closes the mail transport. */
+    async close() {
+      isClosed = true
+      await mail.close()
+    },
   }
 }
 

@@ -1,0 +1,37 @@
+// A stop while e-mails are being sent: what has begun is finished and recorded, and what waits is as if it had not been claimed.
+
+import { expect, test } from 'vitest'
+import { readConfig } from '../../src/config/config.ts'
+import { openQueues } from '../../src/courier/queues.ts'
+import { createLog } from '../../src/process/log.ts'
+import { startMailServer } from './mail-server.ts'
+import { pendingTicket, sender } from './pending-ticket.ts'
+
+test('an e-mail that waits for its turn at a stop is neither sent nor recorded', async () => {
+  const held = Promise.withResolvers<void>()
+  let arrived = 0
+  const { url } = await startMailServer({
+    onData(stream, _session, callback) {
+      stream.resume().on('end', () => {
+        arrived++
+        void held.promise.then(() => callback())
+      })
+    },
+  })
+  const recorded: unknown[] = []
+  const { queues, close } = openQueues(
+    readConfig({ SMTP_URL: url, MAIL_FROM: sender }),
+    async (_fn, { results }) => void recorded.push(...(results as unknown[])),
+    createLog('silent'),
+  )
+  const emails = queues.find(({ name }) => name === 'ticket_emails') ?? expect.unreachable()
+  const pending = Array.from({ length: 6 }, () => pendingTicket())
+  const deliveries = pending.map((one) => emails.deliver(one))
+  await expect.poll(() => arrived).toBe(4)
+  await close()
+  held.resolve()
+  await Promise.all(deliveries)
+  expect(arrived).toBe(4)
+  expect(recorded).toHaveLength(4)
+  for (const one of recorded) expect(one).toHaveProperty('message_id')
+})
