@@ -121,7 +121,7 @@ export async function start(
         isHeld,
         tokens,
         // On this machine: while Postgres works on one, another one of a processor is on its way.
-        ...(config.database.kind === 'embedded' && { callsAtOnce: 2 * availableParallelism() }),
+        ...(config.database.kind === 'embedded' && { callsAtOnce: Math.min(16, 2 * availableParallelism()) }),
         log,
         allowedHosts: [...config.allowedHosts, ...(config.publicUrl ? [new URL(config.publicUrl).hostname] : [])],
         trustProxy: config.trustProxy,

@@ -61,7 +61,13 @@ export function createBatches(dataApi: DataApi, places: Places): SendCall {
     // One token is one key, role and interface. Repeatable calls stay among themselves: a lost answer has another error for them.
     return new Promise((resolve, reject) => {
       const bytes = JSON.stringify(args).length
-      wait(`${name} ${repeatable} ${token}`, organisation, rules, { args, bytes, resolve, reject })
+      wait(`${name} ${repeatable} ${token}`, organisation, rules, {
+        args,
+        bytes,
+        since: performance.now(),
+        resolve,
+        reject,
+      })
     })
   }
 }

@@ -11,6 +11,8 @@ const maximumBytes = 256 * 1024
 export type Waiting = {
   args: Record<string, unknown>
   bytes: number
+  /** Of the process's clock, in milliseconds. */
+  since: number
   resolve(result: unknown): void
   reject(error: unknown): void
 }
@@ -48,10 +50,12 @@ export function createLines<Call extends Waiting>(places: Places) {
       line.inFlight += 1
       line.unanswered += 1
       let isInFlight = true
+      let isRefused = false
       const land = () => {
         if (isInFlight) line.inFlight -= 1
         isInFlight = false
       }
+      const since = performance.now()
       let calls: Call[] = []
       let timer: NodeJS.Timeout | undefined
       try {
@@ -66,14 +70,16 @@ export function createLines<Call extends Waiting>(places: Places) {
         const left = await sendAll(calls).finally(leave)
         await Promise.all(left.map(sendLeft))
       } catch (error) {
-        calls = takeFrom(line, rules)
-        for (const { reject } of calls) reject(error)
+        // Those that came later have not waited as long.
+        for (const call of line.waiting) if (call.since <= since) call.reject(error)
+        line.waiting = line.waiting.filter((call) => call.since > since)
+        isRefused = true
       }
       clearTimeout(timer)
       land()
       line.unanswered -= 1
       // None was free: the answer to another one goes on.
-      if (calls.length > 0 || line.waiting.length === 0) advance()
+      if (isRefused || calls.length > 0 || line.waiting.length === 0) advance()
     }
 
     async function sendAll(calls: Call[]): Promise<Call[]> {

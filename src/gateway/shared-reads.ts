@@ -47,13 +47,16 @@ export function createSharedReads(dataApi: DataApi, places: Places): SendRead {
     if (same !== undefined) return same.answer
 
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const read: Read = { id, name, args, bytes: json.length, answer: promise, isSent: false, resolve, reject }
+    const bytes = json.length
+    const since = performance.now()
+    const read: Read = { id, name, args, bytes, since, answer: promise, isSent: false, resolve, reject }
     waiting.set(id, read)
     const forgetIt = () => forget(read)
     promise.then(forgetIt, forgetIt)
-    // Lists have a line and turns of their own, so that a heavy one never holds an object.
+    // Lists have a line and turns of their own, so that a heavy one never holds an object. Objects have those of writes.
     const kind = isList(operation) || operation.heavy ? 'lists' : 'objects'
-    wait(`${kind} ${token}`, `${kind} ${organisation}`, rulesOf(kind, token), read)
+    const owner = kind === 'lists' ? `lists ${organisation}` : organisation
+    wait(`${kind} ${token}`, owner, rulesOf(kind, token), read)
     return promise
   }
 
