@@ -399,9 +399,13 @@ test('results of different kinds in one call are each recorded for their own e-m
       [organisation.id],
     )
     const nameOf = new Map(names.map(({ id, name }) => [id, name]))
-    // Those of others come along, and are given back when this is rolled back.
-    const claimed = ((await asCourier('select api.claim_emails(500)')) as Pending[]).filter(({ id }) => nameOf.has(id))
-    // The buyer has a confirmation and a ticket.
+    // Those of others take their turns, and are given back when this is rolled back. The buyer has a confirmation and a ticket.
+    const claimed: Pending[] = []
+    while (claimed.length < 7) {
+      const more = (await asCourier('select api.claim_emails(500)')) as Pending[]
+      claimed.push(...more.filter(({ id }) => nameOf.has(id)))
+      if (more.length === 0) break
+    }
     expect(claimed).toHaveLength(7)
     await client.query("update public.attendees set ticket_code = null where event_id = $1 and name = 'reissued'", [
       event.id,
