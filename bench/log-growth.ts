@@ -5,13 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { superuser } from '../src/embedded/cluster.ts'
-import { openDataDirectory } from '../src/embedded/data-directory.ts'
-import { readSecrets } from '../src/embedded/secrets.ts'
 import type { Effort } from './compare.ts'
 import { backendCpuUs } from './processes.ts'
 import { fixed, judged, median, type Outcome, printTable, spread, times } from './report.ts'
-import { addOrganiser, type Organiser, registerInBulk, type Stack, startStack } from './stack.ts'
+import { addOrganiser, connectAsSuperuser, type Organiser, registerInBulk, type Stack, startStack } from './stack.ts'
 
 const smallSize = 100_000
 const organisations = 1_000
@@ -94,11 +91,7 @@ async function open(size: number, folder: string): Promise<Side> {
 
 /** Adds a log of 30 days in the order of time: a tenth of it of the large organisation, the rest spread over the others. */
 async function fill({ stack, large, small }: Side, folder: string, size: number): Promise<void> {
-  const url = new URL(stack.databaseUrl)
-  url.username = superuser
-  url.password = readSecrets(openDataDirectory(folder))?.superuserPassword ?? ''
-  const client = new pg.Client(url.href)
-  await client.connect()
+  const client = await connectAsSuperuser(stack, folder)
   try {
     if (size === 0) {
       await client.query(`

@@ -8,8 +8,7 @@ export const cpuMs = (pid: number): number => ticks(pid, [11, 12]) * 10
 /** The same with its children, also with those that have ended: of Postgres, whose connections are processes. */
 export function cpuWithChildrenMs(pid: number): number {
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-    return children.reduce((sum, child) => sum + (cpuMs(Number(child)) || 0), ticks(pid, [11, 12, 13, 14]) * 10)
+    return childrenOf(pid).reduce((sum, child) => sum + (cpuMs(child) || 0), ticks(pid, [11, 12, 13, 14]) * 10)
   } catch {
     return Number.NaN
   }
@@ -24,13 +23,12 @@ function ticks(pid: number, fields: number[]): number {
   }
 }
 
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+
 /** The courier that an Usher runs beside it. */
 export const courierOf = (pid: number): number | undefined =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    .split(' ')
-    .filter(Boolean)
-    .map(Number)
-    .find((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('courier-main'))
+  childrenOf(pid).find((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('courier-main'))
 
 /** Resident memory in MB. */
 export function memoryMb(pid: number): number {
@@ -44,8 +42,7 @@ export function memoryMb(pid: number): number {
 /** CPU time of the processes that Postgres has now, in microseconds, from the scheduler. */
 export function backendsCpuUs(pid: number): number {
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-    return children.reduce((sum, child) => sum + backendCpuUs(Number(child)), 0)
+    return childrenOf(pid).reduce((sum, child) => sum + backendCpuUs(child), 0)
   } catch {
     return Number.NaN
   }

@@ -1,12 +1,12 @@
 // `npm run bench -- --profile`: where Postgres spends the time of one call, by statement and by function.
 
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 import { callsOneByOne, kinds, openSide } from './single-call.ts'
-import { startStack } from './stack.ts'
+import { connectAsSuperuser, startStack } from './stack.ts'
 
 // `all` also counts the statements within functions.
 const settings = `
@@ -22,11 +22,7 @@ export async function profile(): Promise<void> {
     await (await startStack(dataDir)).stop()
     appendFileSync(join(dataDir, 'database/postgresql.auto.conf'), settings)
     const stack = await startStack(dataDir, undefined, { DELIVERIES: 'false' })
-    const url = new URL(stack.databaseUrl)
-    url.username = 'supabase_admin'
-    url.password = JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')).superuserPassword
-    const superuser = new pg.Client(url.toString())
-    await superuser.connect()
+    const superuser = await connectAsSuperuser(stack, dataDir)
     try {
       await superuser.query('create extension pg_stat_statements')
       const side = await openSide(stack)

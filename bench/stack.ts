@@ -8,6 +8,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { createOrganisation, issueKey } from '../src/database/admin.ts'
+import { superuser } from '../src/embedded/cluster.ts'
+import { openDataDirectory } from '../src/embedded/data-directory.ts'
+import { readSecrets } from '../src/embedded/secrets.ts'
 import { findRunningStack, recordOfRunningStack } from '../src/embedded/stack.ts'
 import { prefixOf } from '../src/gateway/api-key.ts'
 import { scopes } from '../src/operations/operation.ts'
@@ -86,6 +89,16 @@ export async function startStack(given?: string, folder = ownFolder, env: NodeJS
     await remove()
     throw error
   }
+}
+
+/** A connection of the superuser to the stack of a data directory. */
+export async function connectAsSuperuser({ databaseUrl }: Stack, dataDir: string): Promise<pg.Client> {
+  const url = new URL(databaseUrl)
+  url.username = superuser
+  url.password = readSecrets(openDataDirectory(dataDir))?.superuserPassword ?? ''
+  const client = new pg.Client(url.href)
+  await client.connect()
+  return client
 }
 
 /** An organisation with a published event, and a key with every scope. */
