@@ -167,7 +167,6 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_order_id uuid := private.uuid_v7();
   v_entry public.waiting_list_entries;
   v_guests jsonb;
 begin
@@ -189,12 +188,13 @@ begin
   if v_entry.external_id is not null then
     perform private.lock_external_ids(v_entry.organisation_id, v_entry.external_id, v_guests);
   end if;
-  perform private.add_registrations(array[row(
-    v_order_id, v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests, payment_method,
-    promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-  )::private.registration]);
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', (private.new_orders_json(array[v_order_id]))[1])
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 201, 'data', (private.register(array[row(
+      private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
+      payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
+    )::private.registration]))[1])
   );
 end
 $$;

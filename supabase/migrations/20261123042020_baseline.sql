@@ -11244,8 +11244,8 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Orders that this transaction has added for the calling key, as its triggers have left them, in the order of their ids as given. Security definer: under row level security the planner may read the whole
--- organisation for each.
+-- Orders that this transaction has added for the calling key, as its triggers have left them, in the order of their ids as given. Security
+-- definer: under row level security the planner may read the whole organisation for each.
 create function private.new_orders_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -11307,6 +11307,17 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
 
+-- The same, with an order for each registration, in their order.
+create function private.register(registrations private.registration[]) returns json[]
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.add_registrations(registrations);
+  return private.new_orders_json(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
+end
+$$;
+grant execute on function private.register to scope_attendees_write;
+
 -- One guest, given by the top-level fields, or up to 50 in `attendees`, all or none. A guest of a group without ticket_type_id gets the top-level one. Top-level name, e-mail address
 -- and company are the buyer's; without them the first guest is the buyer.
 create function api.register_attendee(
@@ -11331,7 +11342,6 @@ declare
   v_guests jsonb := coalesce(attendees, jsonb_build_array(jsonb_build_object(
     'name', name, 'email', email, 'company', company, 'external_id', external_id, 'metadata', metadata
   )));
-  v_order_id uuid := private.uuid_v7();
   v_organisation_id uuid;
   v_foreign record;
 begin
@@ -11365,12 +11375,13 @@ begin
     perform private.lock_external_ids(v_organisation_id, external_id, v_guests);
   end if;
 
-  perform private.add_registrations(array[row(
-    v_order_id, event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id, metadata,
-    idempotency_key, request_fingerprint
-  )::private.registration]);
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', (private.new_orders_json(array[v_order_id]))[1])
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 201, 'data', (private.register(array[row(
+      private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
+      metadata, idempotency_key, request_fingerprint
+    )::private.registration]))[1])
   );
 end
 $$;
@@ -11555,8 +11566,7 @@ begin
   end if;
   perform private.assert_known_ticket_types(v_registrations);
 
-  perform private.add_registrations(v_registrations);
-  v_orders := private.new_orders_json(array(select r.order_id from unnest(v_registrations) with ordinality r order by r.ordinality));
+  v_orders := private.register(v_registrations);
   return array(
     select private.record_outcome(
       r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])
@@ -12376,7 +12386,6 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_order_id uuid := private.uuid_v7();
   v_entry public.waiting_list_entries;
   v_guests jsonb;
 begin
@@ -12398,12 +12407,13 @@ begin
   if v_entry.external_id is not null then
     perform private.lock_external_ids(v_entry.organisation_id, v_entry.external_id, v_guests);
   end if;
-  perform private.add_registrations(array[row(
-    v_order_id, v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests, payment_method,
-    promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-  )::private.registration]);
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', (private.new_orders_json(array[v_order_id]))[1])
+    idempotency_key,
+    request_fingerprint,
+    json_build_object('status', 201, 'data', (private.register(array[row(
+      private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
+      payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
+    )::private.registration]))[1])
   );
 end
 $$;
