@@ -4,18 +4,11 @@
 import type { Operation } from '../operations/operation.ts'
 import { ApiError, unavailable } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
-import { apiErrorOfDatabase, fieldsOf } from './database-error.ts'
-import { createLines, type Rules, type Waiting } from './lines.ts'
+import { createLines, type Rules, type SharedAnswer, settleEach, type Waiting } from './lines.ts'
 import type { Places } from './places.ts'
 
 // Few enough that a batch holds its locks for some 40 ms.
 const maximumCalls = 50
-
-/** What SQL answers for a call of a batch. Neither: it is to be sent on its own. */
-type BatchAnswer = {
-  outcome?: unknown
-  error?: { code: string; message: string; details?: unknown; hint?: unknown }
-}
 
 export type SendCall = (
   operation: Operation,
@@ -42,14 +35,8 @@ export function createBatches(dataApi: DataApi, places: Places): SendCall {
       async sendTogether(calls) {
         try {
           const batched = { calls: calls.map(({ args }) => args) }
-          const answers = (await dataApi.rpc(batch, batched, token, repeatable)) as BatchAnswer[]
-          return calls.filter((call, i) => {
-            const { outcome, error } = answers[i] ?? {}
-            if (outcome !== undefined) call.resolve(outcome)
-            else if (error !== undefined) call.reject(apiErrorOfDatabase(error, 400, fieldsOf(call.args), repeatable))
-            else return true
-            return false
-          })
+          const answers = (await dataApi.rpc(batch, batched, token, repeatable)) as SharedAnswer[]
+          return settleEach(calls, answers, repeatable)
         } catch (error) {
           // What ran out of its time is the statement of all of them: each alone may well be in time.
           const isShared = error instanceof ApiError && error.code === 'out_of_time'

@@ -1,6 +1,7 @@
 // Calls that may share an RPC wait in a line while two of it are in flight, or for a place of their owner, and the next RPC takes as many
 // as it may. Must know nothing of what the operations do.
 
+import { apiErrorOfDatabase, fieldsOf } from './database-error.ts'
 import type { Places } from './places.ts'
 
 // Two, so that Postgres works on one while the other is answered.
@@ -113,4 +114,22 @@ function takeFrom<Call extends Waiting>(line: Line<Call>, { maximumCalls, isFree
   }
   line.waiting = rest
   return taken
+}
+
+/** What SQL answers for a call of several: the outcome of a write, or the answer to a read. Neither: it is to be sent on its own. */
+export type SharedAnswer = {
+  outcome?: unknown
+  answer?: unknown
+  error?: { code: string; message: string; details?: unknown; hint?: unknown }
+}
+
+/** @returns those that are left over. */
+export function settleEach<Call extends Waiting>(calls: Call[], answers: SharedAnswer[], repeatable: boolean): Call[] {
+  return calls.filter((call, i) => {
+    const { outcome, answer = outcome, error } = answers[i] ?? {}
+    if (answer !== undefined) call.resolve(answer)
+    else if (error !== undefined) call.reject(apiErrorOfDatabase(error, 400, fieldsOf(call.args), repeatable))
+    else return true
+    return false
+  })
 }

@@ -5,8 +5,7 @@
 import { isList, type Operation } from '../operations/operation.ts'
 import { ApiError } from './api-error.ts'
 import type { DataApi } from './data-api.ts'
-import { apiErrorOfDatabase, fieldsOf } from './database-error.ts'
-import { createLines, type Rules, type Waiting } from './lines.ts'
+import { createLines, type Rules, type SharedAnswer, settleEach, type Waiting } from './lines.ts'
 import type { Places } from './places.ts'
 
 // Objects are read by key. A list may take long, and its page have a mebibyte.
@@ -18,12 +17,6 @@ const heldMs = 50
 const maximumAlike = 2
 
 type Read = Waiting & { id: string; name: string; answer: Promise<unknown>; isSent: boolean }
-
-/** What SQL answers for a call. Neither: it is to be sent on its own. */
-type ReadAnswer = {
-  answer?: unknown
-  error?: { code: string; message: string; details?: unknown; hint?: unknown }
-}
 
 export type SendRead = (
   operation: Operation,
@@ -89,14 +82,8 @@ export function createSharedReads(dataApi: DataApi, places: Places): SendRead {
         reads.forEach(begin)
         try {
           const calls = reads.map(({ name, args }) => ({ operation: name, args }))
-          const answers = (await dataApi.rpc('read_calls', { calls }, token, true)) as ReadAnswer[]
-          return reads.filter((read, i) => {
-            const { answer, error } = answers[i] ?? {}
-            if (answer !== undefined) read.resolve(answer)
-            else if (error !== undefined) read.reject(apiErrorOfDatabase(error, 400, fieldsOf(read.args), true))
-            else return true
-            return false
-          })
+          const answers = (await dataApi.rpc('read_calls', { calls }, token, true)) as SharedAnswer[]
+          return settleEach(reads, answers, true)
         } catch (error) {
           // A key that is refused, or a database that is away, is so for each; the time of the statement was that of all of them.
           const isOfEach =
