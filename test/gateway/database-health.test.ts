@@ -169,8 +169,12 @@ describe.runIf(process.platform === 'linux').each(['postgres', 'postgrest'] as c
       signal('SIGCONT')
       await expect.poll(() => statusOf('/ready')).toBe(200)
       await first
-      const { status, email } = await register()
-      expect(status).toBe(201)
+      // A connection that broke meanwhile may refuse one more call: a client repeats it.
+      let done = await register()
+      for (let repeated = 0; done.status === 503 && done.retryable && repeated < 3; repeated++)
+        done = await register(done.email)
+      expect(done).toMatchObject({ status: 201 })
+      const { email } = done
       expect(await registered([...refused.map(({ email }) => email), email])).toEqual([email])
     })
   },
