@@ -1,0 +1,59 @@
+// One errand in an organisation of its own: arranged, run by somebody, and judged.
+
+import type { Errand, Facts } from './errand.ts'
+import { createOrganisation, type Database } from './organisation.ts'
+import type { Turn } from './session.ts'
+import { differences, type State, stateOf } from './state.ts'
+
+export type Round = {
+  errand: Errand
+  organisationId: string
+  key: string
+  facts: Facts
+  before: State
+}
+
+export async function arrange(errand: Errand, database: Database, apiUrl: string): Promise<Round> {
+  const organisation = await createOrganisation(database, apiUrl)
+  const facts = await errand.arrange(organisation)
+  await organisation.allSent()
+  return {
+    errand,
+    organisationId: organisation.id,
+    key: await organisation.key('Assistant'),
+    facts,
+    before: await stateOf(database, organisation.id),
+  }
+}
+
+/** What is wrong, a sentence each; nothing: right. `answer` is what the person was told; without one only the state is judged. */
+export async function judge(database: Database, round: Round, answer: string | undefined): Promise<string[]> {
+  const { errand, facts, organisationId, before } = round
+  const expected = structuredClone(before)
+  errand.becomes?.(expected, facts)
+  const wrong = differences(expected, await stateOf(database, organisationId))
+  if (answer === undefined) return wrong
+  const said = errand.answer?.(facts).filter((pattern) => !pattern.test(answer)) ?? []
+  const unwanted = errand.never?.(facts).filter((pattern) => pattern.test(answer)) ?? []
+  return [
+    ...wrong,
+    ...said.map((pattern) => `the answer does not say ${pattern}`),
+    ...unwanted.map((pattern) => `the answer says ${pattern}`),
+  ]
+}
+
+export type CallTool = (tool: string, args: Record<string, unknown>) => Promise<Turn>
+
+/** Runs the shortest path. @throws if a call is refused. */
+export async function walk({ errand, facts }: Round, call: CallTool): Promise<Turn[]> {
+  const turns: Turn[] = []
+  let answer: unknown
+  for (const step of errand.shortest(facts)) {
+    const [tool, args] = typeof step === 'function' ? step(answer) : step
+    const turn = await call(tool, args)
+    if (turn.isError) throw new Error(`${tool} ${JSON.stringify(args)}: ${turn.text}`)
+    turns.push(turn)
+    answer = JSON.parse(turn.text)
+  }
+  return turns
+}
