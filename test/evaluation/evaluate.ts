@@ -15,9 +15,9 @@ import { costOf, median } from './cost.ts'
 import { errands } from './errands/index.ts'
 import type { Database } from './organisation.ts'
 import { choose, type Model, play } from './play.ts'
-import { arrange, judge } from './round.ts'
+import { arrange, judge, type Round, walk } from './round.ts'
 import { serveErrands, type Verdict } from './serve.ts'
-import { openSession } from './session.ts'
+import { openSession, type Turn } from './session.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -28,16 +28,26 @@ const { values, positionals } = parseArgs({
     list: { type: 'string' },
     check: { type: 'string' },
     again: { type: 'string' },
+    shortest: { type: 'boolean', default: false },
   },
 })
 const wording = values.wording === undefined ? undefined : Number(values.wording)
 
-if (values.serve !== undefined) await serve(Number(values.serve))
-else if (values.list !== undefined) console.log(JSON.stringify(await ask(values.list, 'errands'), null, 2))
-else if (values.again !== undefined)
-  console.log(JSON.stringify(await ask(values.again, `again/${positionals.join('/')}`)))
-else if (values.check !== undefined) await check(values.check)
-else await playAll()
+try {
+  await run()
+} catch (error) {
+  console.error((error as Error).message)
+  process.exitCode = 1
+}
+
+async function run(): Promise<void> {
+  if (values.serve !== undefined) await serve(Number(values.serve))
+  else if (values.list !== undefined) console.log(JSON.stringify(await ask(values.list, 'errands'), null, 2))
+  else if (values.again !== undefined)
+    console.log(JSON.stringify(await ask(values.again, `again/${positionals.join('/')}`)))
+  else if (values.check !== undefined) await check(values.check)
+  else await playAll()
+}
 
 /** Until it is stopped. */
 async function serve(port: number): Promise<void> {
@@ -70,20 +80,26 @@ async function check(port: string): Promise<void> {
 async function ask(port: string, path: string, body?: string): Promise<unknown> {
   const response = await fetch(`http://127.0.0.1:${port}/${path}`, body === undefined ? {} : { method: 'POST', body })
   const answer = await response.json()
-  if (!response.ok) throw new Error(JSON.stringify(answer))
+  if (!response.ok) throw new Error((answer as { error: string }).error)
   return answer
 }
 
 async function playAll(): Promise<void> {
-  const model = modelOfEnvironment()
-  const chosen = choose(errands, values.errand, wording)
+  const model = values.shortest ? undefined : modelOfEnvironment()
+  // By its shortest path an errand is the same whatever its words.
+  const chosen = choose(errands, values.errand, values.shortest ? 1 : wording).filter(
+    ({ errand }) => model !== undefined || errand.needs === undefined,
+  )
+  const stopping = stopSignal(() => process.exit(1))
   await withUsher(async (database, apiUrl) => {
     const verdicts: Verdict[] = []
     for (const one of chosen) {
+      if (stopping.aborted) break
       const round = await arrange(one.errand, database, apiUrl)
       if (verdicts.length === 0) await printList(apiUrl, round.key)
-      const { turns, answer } = await play(model, round, one.wording, apiUrl)
-      const wrong = await judge(database, round, answer)
+      const { turns, wrong } = await (model === undefined
+        ? walk(database, round, apiUrl)
+        : playAndJudge(model, database, round, one.wording, apiUrl))
       const refused = turns.filter(({ isError }) => isError).length
       const verdict = {
         errand: one.errand.name,
@@ -99,6 +115,22 @@ async function playAll(): Promise<void> {
     }
     summarise(verdicts)
   })
+}
+
+async function playAndJudge(
+  model: Model,
+  database: Database,
+  round: Round,
+  wording: number,
+  apiUrl: string,
+): Promise<{ turns: Turn[]; wrong: string[] }> {
+  try {
+    const { turns, answer } = await play(model, round, wording, apiUrl)
+    return { turns, wrong: await judge(database, round, answer) }
+  } catch (error) {
+    // The endpoint of the model fails at times: the other errands go on.
+    return { turns: [], wrong: [(error as Error).message] }
+  }
 }
 
 function modelOfEnvironment(): Model {

@@ -2,8 +2,9 @@
 
 import type { Errand, Facts } from './errand.ts'
 import { createOrganisation, type Database } from './organisation.ts'
-import type { Turn } from './session.ts'
+import { openSession, type Session, type Turn } from './session.ts'
 import { differences, type State, stateOf } from './state.ts'
+import { withIds } from './with-ids.ts'
 
 export type Round = {
   errand: Errand
@@ -26,13 +27,12 @@ export async function arrange(errand: Errand, database: Database, apiUrl: string
   }
 }
 
-/** What is wrong, a sentence each; nothing: right. `answer` is what the person was told; without one only the state is judged. */
-export async function judge(database: Database, round: Round, answer: string | undefined): Promise<string[]> {
+/** What is wrong, a sentence each; nothing: right. `answer` is what the person was told. */
+export async function judge(database: Database, round: Round, answer: string): Promise<string[]> {
   const { errand, facts, organisationId, before } = round
   const expected = structuredClone(before)
   errand.becomes?.(expected, facts)
   const wrong = differences(expected, await stateOf(database, organisationId))
-  if (answer === undefined) return wrong
   const said = errand.answer?.(facts).filter((pattern) => !pattern.test(answer)) ?? []
   const unwanted = errand.never?.(facts).filter((pattern) => pattern.test(answer)) ?? []
   return [
@@ -42,10 +42,29 @@ export async function judge(database: Database, round: Round, answer: string | u
   ]
 }
 
-export type CallTool = (tool: string, args: Record<string, unknown>) => Promise<Turn>
+/**
+ * Runs the shortest path, and judges it. All that was read is said: that it is more than was asked for, no path can help.
+ *
+ * @throws if a call is refused.
+ */
+export async function walk(
+  database: Database,
+  round: Round,
+  apiUrl: string,
+): Promise<{ turns: Turn[]; wrong: string[] }> {
+  const session = await openSession(apiUrl, round.key)
+  try {
+    const turns = await stepsOf(round, async (tool, args) =>
+      session.call(tool, await withIds(database, round.organisationId, tool, args)),
+    )
+    const { never: _, ...errand } = round.errand
+    return { turns, wrong: await judge(database, { ...round, errand }, turns.map(({ text }) => text).join('\n')) }
+  } finally {
+    await session.close()
+  }
+}
 
-/** Runs the shortest path. @throws if a call is refused. */
-export async function walk({ errand, facts }: Round, call: CallTool): Promise<Turn[]> {
+async function stepsOf({ errand, facts }: Round, call: Session['call']): Promise<Turn[]> {
   const turns: Turn[] = []
   let answer: unknown
   for (const step of errand.shortest(facts)) {

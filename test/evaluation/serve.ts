@@ -21,7 +21,8 @@ export type Verdict = Cost & {
   made: { tool: string; args: unknown; isError: boolean }[]
 }
 
-type Place = { round: Round; entry: Entry; answer: string | undefined }
+/** The answer is empty until there is one. */
+type Place = { round: Round; entry: Entry; answer: string }
 
 export async function serveErrands(
   errands: readonly Errand[],
@@ -33,7 +34,7 @@ export async function serveErrands(
     const round = await arrange(errand, database, apiUrl)
     const says = saidOf(errand, round.facts)[wording - 1] ?? ''
     const entry = { errand: errand.name, wording, says, key: round.key, url: `${recorder.url}/api/mcp` }
-    const place = { round, entry, answer: undefined }
+    const place = { round, entry, answer: '' }
     places.set(`${errand.name}/${wording}`, place)
     return place
   }
@@ -53,7 +54,7 @@ export async function serveErrands(
     if (what === 'errands') return entries()
     if (what === 'verdicts' && name === '') {
       const played = [...places.values()].filter(
-        ({ entry, answer }) => answer !== undefined || recorder.turnsOf(entry.key).length > 0,
+        ({ entry, answer }) => answer !== '' || recorder.turnsOf(entry.key).length > 0,
       )
       return Promise.all(played.map(verdictOf))
     }

@@ -1,4 +1,4 @@
-// MERGE: delete this file, and its use in the tests, with the merge of the part that takes names where ids are wanted. Until then it
+// MERGE: delete this file, and its two uses (round.ts, playing.test.ts), with the merge of the part that takes names where ids are wanted. Until then it
 // puts ids in the place of names, as that part will.
 
 import { operations } from '../../src/operations/index.ts'

@@ -2,7 +2,7 @@
 
 import { type Errand, year } from '../errand.ts'
 import { guest, type Organisation } from '../organisation.ts'
-import { add, the } from '../state.ts'
+import { add, optional, the } from '../state.ts'
 
 const conference = (organisation: Organisation, name = 'Rust Days') =>
   organisation.event({
@@ -37,6 +37,8 @@ const endpointForCrm: Errand = {
       event_ids: [],
       status: 'enabled',
     })
+    // Whoever tries it out does well.
+    add(state, 'webhook_deliveries', optional({ type: 'webhook_endpoint.test', status: 'pending' }))
   },
   answer: () => [/whsec_[A-Za-z0-9+/]{43}=/],
 }
