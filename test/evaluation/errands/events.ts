@@ -1,8 +1,10 @@
 // Errands about events: set up, moved, repeated, filled, cancelled.
 
-import { type Errand, year } from '../errand.ts'
+import { type Errand, type Step, year } from '../errand.ts'
 import { guest } from '../organisation.ts'
 import { add, at, between, emailed, like, optional, the } from '../state.ts'
+
+const applyPlan: Step = ({ data }) => ['apply_event', { plan_id: data.plan_id }]
 
 const setUpConference: Errand = {
   name: 'set-up-conference',
@@ -13,23 +15,28 @@ const setUpConference: Errand = {
   ],
   needs: 'apply_event',
   arrange: async () => ({}),
-  shortest: () => {
-    const event = {
-      name: 'Rust Days',
-      starts_at: `${year}-05-14T09:00:00+02:00`,
-      ends_at: `${year}-05-15T18:00:00+02:00`,
-      timezone: 'Europe/Berlin',
-      venue: { name: 'Kulturbrauerei', city: 'Berlin' },
-      capacity: 300,
-      status: 'published',
-      ticket_types: [
-        { name: 'Early bird', price: 19900, quantity: 60, sales_end_at: `${year}-03-31T23:59:59+02:00` },
-        { name: 'VIP', price: 59900, quantity: 20 },
-      ],
-      promo_codes: [{ code: 'TEAM10', percent_off: 10 }],
-    }
-    return [['apply_event', event], ({ data }) => ['apply_event', { ...event, plan_id: data.plan_id }]]
-  },
+  shortest: () => [
+    [
+      'apply_event',
+      {
+        changes: {
+          name: 'Rust Days',
+          starts_at: `${year}-05-14T09:00:00+02:00`,
+          ends_at: `${year}-05-15T18:00:00+02:00`,
+          timezone: 'Europe/Berlin',
+          venue: { name: 'Kulturbrauerei', city: 'Berlin' },
+          capacity: 300,
+          status: 'published',
+        },
+        ticket_types: [
+          { name: 'Early bird', price: 19900, quantity: 60, sales_end_at: `${year}-03-31T23:59:59+02:00` },
+          { name: 'VIP', price: 59900, quantity: 20 },
+        ],
+        promo_codes: [{ code: 'TEAM10', percent_off: 10 }],
+      },
+    ],
+    applyPlan,
+  ],
   becomes(state) {
     add(state, 'events', {
       name: 'Rust Days',
@@ -71,7 +78,7 @@ const moveByAWeek: Errand = {
     `Bad news from the venue: we cannot have our Summer Meetup on the day we planned, but they offered us the same room exactly one week later, at the same hours. Please change that, and make sure that really everyone who has a ticket hears of it, also the people who we did not e-mail at first.`,
     `Summer Meetup will now take place seven days after the date that is on the tickets, time of day as before. Nobody who is coming must be left standing in front of closed doors on the old date.`,
   ],
-  needs: 'telling',
+  needs: 'apply_event',
   async arrange(organisation) {
     const event = await organisation.event({
       name: 'Summer Meetup',
@@ -91,17 +98,7 @@ const moveByAWeek: Errand = {
     await organisation.order(other, { guests: [guest('Alan Turing')] })
     return {}
   },
-  shortest: () => [
-    ['list_events', { search: 'Summer Meetup' }],
-    () => [
-      'update_event',
-      {
-        event: 'Summer Meetup',
-        changes: { starts_at: `${year}-06-17T18:00:00+02:00`, ends_at: `${year}-06-17T22:00:00+02:00` },
-        notify: 'everybody',
-      },
-    ],
-  ],
+  shortest: () => [['apply_event', { event: 'Summer Meetup', move: 'P7D', notify: 'everybody' }], applyPlan],
   becomes(state) {
     Object.assign(the(state.events, { name: 'Summer Meetup' }), {
       starts_at: at(`${year}-06-17T18:00:00+02:00`),
@@ -144,15 +141,16 @@ const againNextYear: Errand = {
     await organisation.order(event, { guests: [guest('Ada Lovelace'), guest('Grace Hopper', 'Patron')], paid: 0 })
     return {}
   },
-  shortest: () => {
-    const event = {
-      copy_of: 'Winter Gala',
-      name: `Winter Gala ${year + 1}`,
-      starts_at: `${year + 1}-12-10T19:00:00+01:00`,
-      ends_at: `${year + 1}-12-10T23:30:00+01:00`,
-    }
-    return [['apply_event', event], ({ data }) => ['apply_event', { ...event, plan_id: data.plan_id }]]
-  },
+  shortest: () => [
+    [
+      'apply_event',
+      {
+        copy_of: 'Winter Gala',
+        changes: { name: `Winter Gala ${year + 1}`, starts_at: `${year + 1}-12-10T19:00:00+01:00` },
+      },
+    ],
+    applyPlan,
+  ],
   becomes(state) {
     add(state, 'events', {
       name: `Winter Gala ${year + 1}`,
