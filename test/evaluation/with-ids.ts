@@ -17,8 +17,11 @@ export async function withIds(
   database: Database,
   organisationId: string,
   tool: string,
-  { ticket_types, ...args }: Record<string, unknown>,
+  sent: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
+  // Takes names by itself.
+  if (tool === 'apply_event') return sent
+  const { ticket_types, ...args } = sent
   let eventId: string | undefined
   const idOf = async (kind: Kind, name: unknown): Promise<unknown> => {
     if (typeof name !== 'string' || uuid.test(name)) return name
