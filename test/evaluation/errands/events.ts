@@ -78,7 +78,8 @@ const moveByAWeek: Errand = {
     `Bad news from the venue: we cannot have our Summer Meetup on the day we planned, but they offered us the same room exactly one week later, at the same hours. Please change that, and make sure that really everyone who has a ticket hears of it, also the people who we did not e-mail at first.`,
     `Summer Meetup will now take place seven days after the date that is on the tickets, time of day as before. Nobody who is coming must be left standing in front of closed doors on the old date.`,
   ],
-  needs: 'apply_event',
+  // And apply_event.
+  needs: 'telling',
   async arrange(organisation) {
     const event = await organisation.event({
       name: 'Summer Meetup',
