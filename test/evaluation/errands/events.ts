@@ -2,7 +2,7 @@
 
 import { type Errand, type Step, year } from '../errand.ts'
 import { guest } from '../organisation.ts'
-import { add, at, between, emailed, like, optional, the } from '../state.ts'
+import { add, at, between, emailed, like, the } from '../state.ts'
 
 const applyPlan: Step = ({ data }) => ['apply_event', { plan_id: data.plan_id }]
 
@@ -182,7 +182,7 @@ const cancelAndTell: Errand = {
   name: 'cancel-and-tell',
   says: [
     'Cancel Open Harbour Day. Tell everybody. Yes, I am sure.',
-    `We have to call off the Open Harbour Day, the storm took the pier. I have thought about it and there is no way around it, so please cancel it now and let all of them know: everyone with a ticket, whether or not they got e-mails so far, and the ones who had been offered a place from the waiting list as well.`,
+    `We have to call off the Open Harbour Day, the storm took the pier. I have thought about it and there is no way around it, so please cancel it now and let all of them know: everyone with a ticket, whether or not they got e-mails so far, and the ones on the waiting list as well.`,
     `There won't be an Open Harbour Day this time, that is decided and you need not ask me again. I do not want anybody to travel for nothing, neither ticket holders nor those who were hoping for a place.`,
   ],
   needs: 'telling',
@@ -227,12 +227,7 @@ const cancelAndTell: Errand = {
       if (order.email === 'ada.lovelace@example.com') order.payment_status = 'refund_due'
     }
     emailed(state, 'event_cancelled', 'ada.lovelace@example.com', 'grace.hopper@example.com')
-    add(
-      state,
-      'emails',
-      { kind: like(/cancelled/), to: 'mary.jackson@example.com' },
-      optional({ kind: like(/cancelled/), to: 'annie.easley@example.com' }),
-    )
+    emailed(state, 'waiting_list_cancelled', 'mary.jackson@example.com', 'annie.easley@example.com')
   },
 }
 

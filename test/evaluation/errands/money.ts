@@ -2,7 +2,7 @@
 
 import { type Errand, year } from '../errand.ts'
 import { guest, type Organisation } from '../organisation.ts'
-import { add, at, emailed, like, optional, the } from '../state.ts'
+import { add, at, emailed, like, the } from '../state.ts'
 
 const conference = (organisation: Organisation) =>
   organisation.event({
@@ -162,6 +162,7 @@ const wrongPayment: Errand = {
     `Oh dear, I made a mistake yesterday: the payment that I entered for the order {reference} was never theirs, the money belonged to somebody else altogether. Please take that payment out again, it's final and I am aware of it.`,
     `{reference} is shown as paid although these people have not sent us a cent; somebody here put a transfer on the wrong order. Set it right, I confirm.`,
   ],
+  needs: 'telling',
   async arrange(organisation) {
     const event = await conference(organisation)
     const { reference } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
@@ -177,7 +178,8 @@ const wrongPayment: Errand = {
     order.payment_status = 'awaiting_payment'
     const payment = the(state.payments, { order_id: order.id as string })
     add(state, 'payment_voids', { payment_id: payment.id })
-    add(state, 'emails', optional({ kind: like(/void|payment/), to: 'ada.lovelace@example.com' }))
+    // The receipt that she was sent is not true any more.
+    emailed(state, 'payment_voided', 'ada.lovelace@example.com')
   },
 }
 
