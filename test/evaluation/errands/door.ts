@@ -83,7 +83,7 @@ const whoCameToday: Errand = {
   },
   shortest: () => [['list_check_ins', { event: 'Lantern Festival', result: 'accepted' }]],
   answer: () => [/Grace Hopper/, /Joan Clarke/],
-  never: () => [/Ada Lovelace/, /Mary Jackson/],
+  never: () => [/Ada Lovelace(?!.*yesterday)/, /Mary Jackson(?!.*(not|n't))/],
 }
 
 const vipEntrance: Errand = {

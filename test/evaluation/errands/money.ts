@@ -36,7 +36,8 @@ const whoHasNotPaid: Errand = {
   },
   shortest: () => [['list_orders', { event: 'Rust Days', status: 'pending' }]],
   answer: () => [/Grace Hopper/, /98[.,]00|\b9800\b|\b98\b/, /Edsger Dijkstra/, /399[.,]00|\b39900\b|\b399\b/],
-  never: () => [/Ada Lovelace/, /Mary Jackson/, /Alan Turing/],
+  // With a sum: that somebody has paid may be said.
+  never: () => ['Ada Lovelace', 'Mary Jackson', 'Alan Turing'].map((name) => new RegExp(`${name}.{0,80}\\d[.,]\\d\\d`)),
 }
 
 const groupByInvoice: Errand = {
