@@ -97,8 +97,8 @@ async function playAll(): Promise<void> {
       if (stopping.aborted) break
       const round = await arrange(one.errand, database, apiUrl)
       if (verdicts.length === 0) await printList(apiUrl, round.key)
-      const { turns, wrong } = await (model === undefined
-        ? walk(database, round, apiUrl)
+      const { turns, wrong, asked } = await (model === undefined
+        ? { ...(await walk(database, round, apiUrl)), asked: false }
         : playAndJudge(model, database, round, one.wording, apiUrl))
       const refused = turns.filter(({ isError }) => isError).length
       const verdict = {
@@ -107,6 +107,7 @@ async function playAll(): Promise<void> {
         right: wrong.length === 0,
         wrong,
         refused,
+        asked,
         ...costOf(turns),
         made: turns,
       }
@@ -123,13 +124,13 @@ async function playAndJudge(
   round: Round,
   wording: number,
   apiUrl: string,
-): Promise<{ turns: Turn[]; wrong: string[] }> {
+): Promise<{ turns: Turn[]; wrong: string[]; asked: boolean }> {
   try {
-    const { turns, answer } = await play(model, round, wording, apiUrl)
-    return { turns, wrong: await judge(database, round, answer) }
+    const { turns, answer, asked } = await play(model, database, round, wording, apiUrl)
+    return { turns, wrong: await judge(database, round, answer), asked }
   } catch (error) {
     // The endpoint of the model fails at times: the other errands go on.
-    return { turns: [], wrong: [(error as Error).message] }
+    return { turns: [], wrong: [(error as Error).message], asked: false }
   }
 }
 
@@ -172,9 +173,9 @@ async function printList(apiUrl: string, key: string): Promise<void> {
   )
 }
 
-function print({ right, calls, refused, bytes, tokens, errand, wording, wrong }: Verdict): void {
+function print({ right, calls, refused, bytes, tokens, errand, wording, wrong, asked }: Verdict): void {
   const figures = [calls, refused, bytes, tokens].map((figure) => String(figure).padStart(6)).join('')
-  console.log(`${right ? 'right' : 'WRONG'} ${figures}  ${errand} ${wording}`)
+  console.log(`${right ? 'right' : 'WRONG'} ${figures}  ${errand} ${wording}${asked ? ' (asked first)' : ''}`)
   for (const sentence of wrong) console.log(`        ${sentence}`)
 }
 

@@ -1,7 +1,8 @@
 // A model at work: a loop over an endpoint of chat completions with tools, as most providers and local servers offer it.
 
 import { type Errand, saidOf } from './errand.ts'
-import type { Round } from './round.ts'
+import type { Database } from './organisation.ts'
+import { isUntouched, type Round } from './round.ts'
 import { openSession, type Turn } from './session.ts'
 
 export type Model = {
@@ -17,17 +18,25 @@ type Message =
   | { role: 'assistant'; content: string | null; tool_calls?: ToolCall[] | null }
   | { role: 'tool'; tool_call_id: string; content: string }
 
-const mostRounds = 25
+const mostCompletions = 25
+const goAhead = 'Yes, please go ahead.'
 
-export type Played = { turns: Turn[]; answer: string }
+/** `asked`: it wanted to hear once more that it is to go ahead, as some tools tell it to. */
+export type Played = { turns: Turn[]; answer: string; asked: boolean }
 
-/** Lets a model do what a person says. @param wording from 1. */
+/**
+ * Lets a model do what a person says. Where it asks before it has changed anything, the person says yes, once: if there is anything to do.
+ *
+ * @param wording from 1.
+ */
 export async function play(
   model: Model,
-  { errand, facts, key }: Round,
+  database: Database,
+  round: Round,
   wording: number,
   apiUrl: string,
 ): Promise<Played> {
+  const { errand, facts, key } = round
   const session = await openSession(apiUrl, key)
   try {
     const tools = (await session.tools()).map(({ name, description, inputSchema }) => ({
@@ -39,17 +48,24 @@ export async function play(
       { role: 'user', content: saidOf(errand, facts)[wording - 1] ?? '' },
     ]
     const turns: Turn[] = []
-    for (let round = 0; round < mostRounds; round++) {
+    const said: string[] = []
+    for (let completions = 0; completions < mostCompletions; completions++) {
       const message = await complete(model, { model: model.name, messages, tools })
       messages.push(message)
-      if (!message.tool_calls?.length) return { turns, answer: message.content ?? '' }
+      if (!message.tool_calls?.length) {
+        said.push(message.content ?? '')
+        const asks = errand.becomes !== undefined && said.length === 1 && message.content?.includes('?')
+        if (!asks || !(await isUntouched(database, round))) break
+        messages.push({ role: 'user', content: goAhead })
+        continue
+      }
       for (const { id, function: called } of message.tool_calls) {
         const turn = await callAsSent(called, session.call)
         turns.push(turn)
         messages.push({ role: 'tool', tool_call_id: id, content: turn.text })
       }
     }
-    return { turns, answer: '' }
+    return { turns, answer: said.join('\n'), asked: said.length > 1 }
   } finally {
     await session.close()
   }

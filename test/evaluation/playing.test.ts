@@ -20,7 +20,7 @@ describe('a model that is configured', () => {
   test('is given the words, the tools and the answers, and judged by what it did and said', async () => {
     const round = await arrange(errandOf('transfer-to-colleague'), studio, apiUrl)
     const model = await standIn(round, round.errand.shortest(round.facts))
-    const { turns, answer } = await play(model, round, 2, apiUrl)
+    const { turns, answer } = await play(model, studio, round, 2, apiUrl)
     expect(turns.map(({ tool }) => tool)).toEqual(['list_attendees', 'update_attendee'])
     expect(await judge(studio, round, answer)).toEqual([])
 
@@ -29,6 +29,22 @@ describe('a model that is configured', () => {
     expect(first?.messages[0]?.content).toContain('Usher manages events')
     expect(first?.messages[1]?.content).toContain('has come down with the flu')
     expect(first?.tools.map(({ function: { name } }) => name)).toContain('update_attendee')
+  })
+
+  test('is told to go ahead where it asks before it acts', async () => {
+    const round = await arrange(errandOf('free-ticket'), studio, apiUrl)
+    const model = await standIn(round, round.errand.shortest(round.facts), { asking: true })
+    const { turns, answer, asked } = await play(model, studio, round, 1, apiUrl)
+    expect(asked).toBe(true)
+    expect(turns).toHaveLength(1)
+    expect(await judge(studio, round, answer)).toEqual([])
+    expect(answer).toMatch(/^Shall I\?/)
+  })
+
+  test('is not told so where nothing is to be done', async () => {
+    const round = await arrange(errandOf('two-of-a-name'), studio, apiUrl)
+    const model = await standIn(round, [], { asking: true })
+    expect(await play(model, studio, round, 1, apiUrl)).toEqual({ turns: [], answer: 'Shall I?', asked: false })
   })
 
   test('reads its mistakes as answers, and is wrong with what differs', async () => {
@@ -42,7 +58,7 @@ describe('a model that is configured', () => {
       ['cancel_ticket', {}],
       ['cancel_attendee', { attendee: attendeeOfMelba }],
     ])
-    const { turns, answer } = await play(model, round, 1, apiUrl)
+    const { turns, answer } = await play(model, studio, round, 1, apiUrl)
     expect(turns.map(({ isError }) => isError)).toEqual([true, false])
     expect(await judge(studio, round, 'Done.')).toEqual([
       expect.stringMatching(/attendees: status of "Melba Roy" is "cancelled", not "active"/),
@@ -116,7 +132,7 @@ type Completion = {
 }
 
 /** An endpoint of chat completions whose model takes these steps, then repeats all that it has read. */
-async function standIn({ organisationId }: Round, steps: Step[]) {
+async function standIn({ organisationId }: Round, steps: Step[], { asking = false } = {}) {
   const asked: Completion[] = []
   const server = createServer(async (req, res) => {
     const completion = (await json(req)) as Completion
@@ -128,13 +144,15 @@ async function standIn({ organisationId }: Round, steps: Step[]) {
       name: tool,
       arguments: JSON.stringify(await withIds(studio, organisationId, tool, args ?? {})),
     }
-    const message = called
-      ? {
-          role: 'assistant',
-          content: null,
-          tool_calls: [{ id: `call-${read.length}`, type: 'function', function: called }],
-        }
-      : { role: 'assistant', content: read.join('\n') }
+    const asks = asking && asked.length === 1
+    const message =
+      called && !asks
+        ? {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: `call-${read.length}`, type: 'function', function: called }],
+          }
+        : { role: 'assistant', content: asks ? 'Shall I?' : read.join('\n') }
     res.setHeader('Content-Type', 'application/json').end(JSON.stringify({ choices: [{ index: 0, message }] }))
   })
   const { url, close } = await listenOnLoopback(server)

@@ -18,6 +18,8 @@ export type Verdict = Cost & {
   right: boolean
   wrong: string[]
   refused: number
+  /** Of a model: it asked first. */
+  asked: boolean
   made: { tool: string; args: unknown; isError: boolean }[]
 }
 
@@ -45,7 +47,7 @@ export async function serveErrands(
     const wrong = await judge(database, round, answer)
     const made = turns.map(({ tool, args, isError }) => ({ tool, args, isError }))
     const refused = made.filter(({ isError }) => isError).length
-    return { errand, wording, right: wrong.length === 0, wrong, refused, ...costOf(turns), made }
+    return { errand, wording, right: wrong.length === 0, wrong, refused, asked: false, ...costOf(turns), made }
   }
   const entries = () => [...places.values()].map(({ entry }) => entry)
 
