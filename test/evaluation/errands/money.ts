@@ -1,0 +1,211 @@
+// Errands about money: invoices, payments, refunds.
+
+import { type Errand, year } from '../errand.ts'
+import { guest, type Organisation } from '../organisation.ts'
+import { add, at, emailed, like, the } from '../state.ts'
+
+const conference = (organisation: Organisation) =>
+  organisation.event({
+    name: 'Rust Days',
+    starts: `${year}-05-14T09:00:00+02:00`,
+    ends: `${year}-05-15T18:00:00+02:00`,
+    ticketTypes: { Standard: { price: 4900 }, VIP: { price: 59900 } },
+  })
+
+const whoHasNotPaid: Errand = {
+  name: 'who-has-not-paid',
+  says: [
+    'Rust Days: unpaid orders, with amounts.',
+    `I would like to ring up everybody who has not paid us yet for Rust Days. Could you give me a list of who that is and how much is still missing from each of them? Some paid a part of it, as far as I remember.`,
+    `Somebody owes us money for Rust Days. Who is it, and what sum are we waiting for from whom?`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
+    await organisation.order(event, { guests: [guest('Grace Hopper'), guest('Joan Clarke')], paid: 0 })
+    await organisation.order(event, { guests: [guest('Edsger Dijkstra', 'VIP')], paid: 20000 })
+    await organisation.order(event, { guests: [guest('Mary Jackson')] })
+    const other = await organisation.event({
+      name: 'Go Days',
+      starts: `${year}-09-14T09:00:00+02:00`,
+      ends: `${year}-09-15T18:00:00+02:00`,
+      ticketTypes: { Standard: { price: 7700 } },
+    })
+    await organisation.order(other, { guests: [guest('Alan Turing')], paid: 0 })
+    return {}
+  },
+  shortest: () => [['list_orders', { event: 'Rust Days', status: 'pending' }]],
+  answer: () => [/Grace Hopper/, /98[.,]00|\b9800\b|\b98\b/, /Edsger Dijkstra/, /399[.,]00|\b39900\b|\b399\b/],
+  // With a sum: that somebody has paid may be said.
+  never: () => ['Ada Lovelace', 'Mary Jackson', 'Alan Turing'].map((name) => new RegExp(`${name}.{0,80}\\d[.,]\\d\\d`)),
+}
+
+const groupByInvoice: Errand = {
+  name: 'group-by-invoice',
+  says: [
+    'Rust Days, Standard, by invoice: Acme AG, Petra Klein, accounts@acme.example. Guests: Melba Roy melba@acme.example, Raye Montague raye@acme.example, Annie Easley annie@acme.example.',
+    `Acme AG just rang, they are coming to Rust Days with three people on normal Standard tickets and want one invoice for all of them. It goes to Petra Klein in their accounting, accounts@acme.example. The three who come are Melba Roy (melba@acme.example), Raye Montague (raye@acme.example) and Annie Easley (annie@acme.example).`,
+    `Here is what I got by mail, please take care of it: "Dear organisers, we'd like to have Standard tickets for Rust Days for our colleagues Melba Roy <melba@acme.example>, Raye Montague <raye@acme.example> and Annie Easley <annie@acme.example>. Kindly bill us. Petra Klein, Acme AG, accounts@acme.example"`,
+  ],
+  async arrange(organisation) {
+    await conference(organisation)
+    return {}
+  },
+  shortest: () => [
+    [
+      'register_attendee',
+      {
+        event: 'Rust Days',
+        ticket_type: 'Standard',
+        name: 'Petra Klein',
+        email: 'accounts@acme.example',
+        company: 'Acme AG',
+        payment_method: 'invoice',
+        attendees: [
+          { name: 'Melba Roy', email: 'melba@acme.example' },
+          { name: 'Raye Montague', email: 'raye@acme.example' },
+          { name: 'Annie Easley', email: 'annie@acme.example' },
+        ],
+      },
+    ],
+  ],
+  becomes(state) {
+    add(state, 'orders', {
+      name: 'Petra Klein',
+      email: 'accounts@acme.example',
+      company: 'Acme AG',
+      status: 'pending',
+      payment_status: 'awaiting_payment',
+      promo_code: null,
+    })
+    const type = the(state.ticket_types, { name: 'Standard' })
+    for (const [name, email] of [
+      ['Melba Roy', 'melba@acme.example'],
+      ['Raye Montague', 'raye@acme.example'],
+      ['Annie Easley', 'annie@acme.example'],
+    ]) {
+      add(state, 'attendees', { name, email, status: 'awaiting_payment', price: 4900, ticket_type_id: type.id })
+    }
+    emailed(state, 'order_confirmation', 'accounts@acme.example')
+  },
+}
+
+const invoicePaid: Errand = {
+  name: 'invoice-paid',
+  says: [
+    'Order {reference} paid: 147.00 EUR by bank transfer, bank reference NL-2291-77.',
+    `I am going through our bank statement. There is a transfer of one hundred and forty-seven euros for the order {reference}, and the bank calls it NL-2291-77, please keep that with it so that we find it again. So that one is settled, isn't it?`,
+    `147 € have come in quoting {reference} (the bank's own number of it is NL-2291-77). They should get their tickets now.`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    const { reference } = await organisation.order(event, {
+      buyer: { name: 'Petra Klein', email: 'accounts@acme.example', company: 'Acme AG' },
+      guests: [guest('Melba Roy'), guest('Raye Montague'), guest('Annie Easley')],
+      paid: 0,
+    })
+    await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 0 })
+    return { reference }
+  },
+  shortest: ({ reference }) => [
+    [
+      'record_invoice_payment',
+      { order: reference, amount: 14700, method: 'bank_transfer', external_reference: 'NL-2291-77' },
+    ],
+  ],
+  becomes(state, { reference = '' }) {
+    const order = the(state.orders, { reference })
+    Object.assign(order, { status: 'completed', payment_status: 'paid' })
+    for (const attendee of state.attendees ?? []) if (attendee.order_id === order.id) attendee.status = 'active'
+    add(state, 'payments', { order_id: order.id, amount: 14700, external_reference: like(/NL-2291-77/) })
+    emailed(state, 'payment_received', 'accounts@acme.example')
+    emailed(state, 'ticket', ...['melba.roy', 'raye.montague', 'annie.easley'].map((name) => `${name}@example.com`))
+  },
+}
+
+const refund: Errand = {
+  name: 'refund',
+  says: [
+    'Refunded 49.00 EUR on {reference} by bank transfer today, credit note CN-31.',
+    `Joan could not come and we had cancelled her ticket in Grace Hopper's order {reference}. I have just wired the 49 euros for it back, with credit note CN-31, so would you note that down?`,
+    `The books should say that Grace's money for Joan's cancelled ticket (order {reference}) has gone back to her: 49 €, as in our credit note CN-31. I made the bank transfer this morning.`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    const { reference, attendeeIds } = await organisation.order(event, {
+      guests: [guest('Grace Hopper'), guest('Joan Clarke')],
+      paid: 9800,
+    })
+    await organisation.database.query("update public.attendees set status = 'cancelled' where id = $1", [
+      attendeeIds[1],
+    ])
+    return { reference }
+  },
+  shortest: ({ reference }) => [
+    ['record_refund', { order: reference, amount: 4900, method: 'bank_transfer', external_reference: 'CN-31' }],
+  ],
+  becomes(state, { reference = '' }) {
+    const order = the(state.orders, { reference })
+    order.payment_status = 'paid'
+    add(state, 'refunds', {
+      order_id: order.id,
+      amount: 4900,
+      method: 'bank_transfer',
+      external_reference: like(/CN-31/),
+    })
+  },
+}
+
+const wrongPayment: Errand = {
+  name: 'wrong-payment',
+  says: [
+    'Void the payment on {reference}: booked on the wrong order.',
+    `Oh dear, I made a mistake yesterday: the payment that I entered for the order {reference} was never theirs, the money belonged to somebody else altogether. Please take that payment out again, it's final and I am aware of it.`,
+    `{reference} is shown as paid although these people have not sent us a cent; somebody here put a transfer on the wrong order. Set it right, I confirm.`,
+  ],
+  needs: 'telling',
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    const { reference } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })
+    await organisation.order(event, { guests: [guest('Grace Hopper')], paid: 4900 })
+    return { reference }
+  },
+  shortest: ({ reference }) => [
+    ['get_order', { order: reference }],
+    ({ data }) => ['void_payment', { payment_id: data.payments[0].id, reason: 'Booked on the wrong order' }],
+  ],
+  becomes(state, { reference = '' }) {
+    const order = the(state.orders, { reference })
+    order.payment_status = 'awaiting_payment'
+    const payment = the(state.payments, { order_id: order.id as string })
+    add(state, 'payment_voids', { payment_id: payment.id })
+    // The receipt that she was sent is not true any more.
+    emailed(state, 'payment_voided', 'ada.lovelace@example.com')
+  },
+}
+
+const moreTime: Errand = {
+  name: 'more-time-to-pay',
+  says: [
+    `Extend payment deadline of {reference} to 30 April ${year}, 18:00.`,
+    `The lady of order {reference} called, her accounting needs a little longer. Let's give her until the thirtieth of April ${year}, six in the evening our time (Berlin), shall we?`,
+    `{reference} must not expire before 6 pm on 30 April ${year} (Berlin), they have asked us for patience with the invoice.`,
+  ],
+  async arrange(organisation) {
+    const event = await conference(organisation)
+    const { id, reference } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 0 })
+    await organisation.database.query(
+      "update public.orders set payment_due_at = now() + interval '6 days' where id = $1",
+      [id],
+    )
+    return { reference }
+  },
+  shortest: ({ reference }) => [
+    ['update_order', { order: reference, changes: { payment_due_at: `${year}-04-30T18:00:00+02:00` } }],
+  ],
+  becomes(state, { reference = '' }) {
+    the(state.orders, { reference }).payment_due_at = at(`${year}-04-30T18:00:00+02:00`)
+  },
+}
+
+export const moneyErrands = [whoHasNotPaid, groupByInvoice, invoicePaid, refund, wrongPayment, moreTime]

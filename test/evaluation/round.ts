@@ -1,0 +1,82 @@
+// One errand in an organisation of its own: arranged, run by somebody, and judged.
+
+import type { Errand, Facts } from './errand.ts'
+import { createOrganisation, type Database } from './organisation.ts'
+import { openSession, type Session, type Turn } from './session.ts'
+import { differences, type State, stateOf } from './state.ts'
+import { withIds } from './with-ids.ts'
+
+export type Round = {
+  errand: Errand
+  organisationId: string
+  key: string
+  facts: Facts
+  before: State
+}
+
+export async function arrange(errand: Errand, database: Database, apiUrl: string): Promise<Round> {
+  const organisation = await createOrganisation(database, apiUrl)
+  const facts = await errand.arrange(organisation)
+  await organisation.allSent()
+  return {
+    errand,
+    organisationId: organisation.id,
+    key: await organisation.key('Assistant'),
+    facts,
+    before: await stateOf(database, organisation.id),
+  }
+}
+
+/** What is wrong, a sentence each; nothing: right. `answer` is what the person was told. */
+export async function judge(database: Database, round: Round, answer: string): Promise<string[]> {
+  const { errand, facts, organisationId, before } = round
+  const expected = structuredClone(before)
+  errand.becomes?.(expected, facts)
+  const wrong = differences(expected, await stateOf(database, organisationId))
+  const said = errand.answer?.(facts).filter((pattern) => !pattern.test(answer)) ?? []
+  const unwanted = errand.never?.(facts).filter((pattern) => pattern.test(answer)) ?? []
+  return [
+    ...wrong,
+    ...said.map((pattern) => `the answer does not say ${pattern}`),
+    ...unwanted.map((pattern) => `the answer says ${pattern}`),
+  ]
+}
+
+/** Whether everything is as it was arranged. */
+export const isUntouched = async (database: Database, { organisationId, before }: Round): Promise<boolean> =>
+  differences(before, await stateOf(database, organisationId)).length === 0
+
+/**
+ * Runs the shortest path, and judges it. All that was read is said: that it is more than was asked for, no path can help.
+ *
+ * @throws if a call is refused.
+ */
+export async function walk(
+  database: Database,
+  round: Round,
+  apiUrl: string,
+): Promise<{ turns: Turn[]; wrong: string[] }> {
+  const session = await openSession(apiUrl, round.key)
+  try {
+    const turns = await stepsOf(round, async (tool, args) =>
+      session.call(tool, await withIds(database, round.organisationId, tool, args)),
+    )
+    const { never: _, ...errand } = round.errand
+    return { turns, wrong: await judge(database, { ...round, errand }, turns.map(({ text }) => text).join('\n')) }
+  } finally {
+    await session.close()
+  }
+}
+
+async function stepsOf({ errand, facts }: Round, call: Session['call']): Promise<Turn[]> {
+  const turns: Turn[] = []
+  let answer: unknown
+  for (const step of errand.shortest(facts)) {
+    const [tool, args] = typeof step === 'function' ? step(answer) : step
+    const turn = await call(tool, args)
+    if (turn.isError) throw new Error(`${tool} ${JSON.stringify(args)}: ${turn.text}`)
+    turns.push(turn)
+    answer = JSON.parse(turn.text)
+  }
+  return turns
+}
