@@ -70,9 +70,10 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.attendee_of_guest': ['scope_attendees_write'],
     'private.new_attendees_json': ['scope_attendees_write'],
     'private.new_orders_json': ['scope_attendees_write'],
+    'private.affected_by_event': ['scope_events_write'],
+    'private.affected_by_order': ['scope_orders_write'],
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.door_list': ['scope_checkin_write'],
-    'private.event_effect': ['scope_events_write'],
     'private.event_summary': ['scope_events_read'],
     // Ids only; the rows are read under the policies of the caller.
     'private.erase_person': ['scope_attendees_write'],
@@ -102,10 +103,10 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.notify_of_event': ['scope_events_write'],
     'private.notify_test': ['scope_events_write'],
     'private.order_attendees_json': ['scope_orders_read', 'scope_orders_write'],
-    'private.order_effect': ['scope_orders_write'],
     'private.order_payments_json': ['scope_orders_read', 'scope_orders_write'],
     'private.order_refunds_json': ['scope_orders_read', 'scope_orders_write'],
     'private.record_outcome': ['api_key'],
+    'private.refundable_of': ['scope_attendees_write'],
     'private.replace_webhook_secret': ['scope_events_write'],
     'private.replay_outcome': ['api_key'],
   })
