@@ -152,7 +152,12 @@ export function pendingEmails(
     },
     waiting_list_cancelled: { ...toWaiting, kind: 'waiting_list_cancelled' },
     payment_received: { ...toBuyer, kind: 'payment_received', payment },
-    payment_voided: { ...toBuyer, kind: 'payment_voided', payment: { ...payment, voided_at: '2027-03-02T09:00:00Z' } },
+    payment_voided: {
+      ...toBuyer,
+      order: { ...order, payment_status: 'awaiting_payment', amount_paid: 0, amount_due: 13_700 },
+      kind: 'payment_voided',
+      payment: { ...payment, voided_at: '2027-03-02T09:00:00Z' },
+    },
   }
   return Object.fromEntries(
     Object.entries(all).map(([kind, pending]) => [kind, { ...nothing, ...pending }]),

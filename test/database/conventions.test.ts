@@ -70,6 +70,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.attendee_of_guest': ['scope_attendees_write'],
     'private.new_attendees_json': ['scope_attendees_write'],
     'private.new_orders_json': ['scope_attendees_write'],
+    'private.actor_name': ['authenticated', 'scope_events_write'],
     'private.affected_by_event': ['scope_events_write'],
     'private.affected_by_order': ['scope_orders_write'],
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],

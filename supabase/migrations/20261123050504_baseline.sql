@@ -6957,6 +6957,28 @@ create policy audit_entries_select_ownership on public.audit_entries for select 
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.audit_entries to scope_events_write, authenticated;
 
+-- The name of the key or the address of the member, as it is now: a revoked key has it still, a deleted one as its last entry says. Security
+-- definer: whoever reads entries has no right to keys, nor to users of Auth.
+create function private.actor_name(entry public.audit_entries) returns text
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return case entry.actor
+    when 'api_key' then coalesce(
+      (select k.name from public.api_keys k where k.id = entry.api_key_id),
+      (
+        select d.changes #>> '{name,from}'
+        from public.audit_entries d
+        where d.object_id = entry.api_key_id and d.object_type = 'api_key' and d.action = 'deleted'
+          and d.organisation_id = entry.organisation_id
+      )
+    )
+    when 'member' then (select u.email from auth.users u where u.id = entry.user_id)
+  end;
+end
+$$;
+grant execute on function private.actor_name to scope_events_write, authenticated;
+
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_audit_entries(
   object_types public.audit_object[], object_id uuid, before uuid, size integer
@@ -7019,6 +7041,7 @@ begin
       'object_type', e.object_type,
       'object_id', e.object_id,
       'actor', e.actor,
+      'actor_name', private.actor_name(e.entry),
       'api_key_id', e.api_key_id,
       'user_id', e.user_id,
       'source', e.source,
@@ -7026,7 +7049,7 @@ begin
       'created_at', private.rfc3339(e.created_at)
     )
     from unnest(v_ids) i (id)
-    cross join lateral (select e.* from public.audit_entries e where e.id = i.id offset 0) e
+    cross join lateral (select e.*, e as entry from public.audit_entries e where e.id = i.id offset 0) e
     where e.object_type = any (v_types)
     order by e.id desc
   );
@@ -15146,7 +15169,7 @@ $$;
 
 -- schemas/90-outbox/studio.sql
 
--- Webhook endpoints that fail, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
+-- Webhook endpoints that fail, and who changed what, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
@@ -15176,3 +15199,24 @@ create trigger failing_webhook_endpoints_100_read_only instead of insert or upda
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
 grant select on public.failing_webhook_endpoints to authenticated;
+
+create view public.audit_trail with (security_invoker = true) as
+select
+  e.organisation_id,
+  e.created_at,
+  e.actor,
+  private.actor_name(e) as actor_name,
+  e.source,
+  e.action,
+  e.object_type,
+  e.object_id,
+  e.changes,
+  e.id
+from public.audit_entries e
+order by e.id desc;
+comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key or the address of the member.';
+create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
+  for each row execute function private.tg__refuse_write();
+
+revoke all on public.audit_trail from anon, authenticated, service_role;
+grant select on public.audit_trail to authenticated;
