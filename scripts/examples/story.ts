@@ -212,7 +212,7 @@ async function correcting({ play, show, refuse }: Player, event: Event): Promise
 
   const katherine = { ...ticket, name: 'Katherine Johnson', email: 'katherine@example.com' }
   const { data: declined } = await play('register_attendee', 'To be cancelled', katherine)
-  await show('cancel_order', 'A dry run', { order_id: declined.id, dry_run: true })
+  await show('cancel_order', 'A dry run', { order_id: declined.id, dry_run: true, notify: 'everybody' })
   await show('cancel_order', 'For good', { order_id: declined.id })
   await show('erase_attendee', 'Who wants to be forgotten', { attendee_id: declined.attendees[0].id })
 }

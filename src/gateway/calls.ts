@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { characters, withoutControl } from '../operations/fields.ts'
-import { isList, isRead, type Operation, pathParameters, roleOf } from '../operations/operation.ts'
+import { besideChanges, isList, isRead, type Operation, pathParameters, roleOf } from '../operations/operation.ts'
 import { ApiError } from './api-error.ts'
 import { createBatches } from './batches.ts'
 import type { Caller } from './caller.ts'
@@ -92,7 +92,7 @@ export function createCall({
 
   return async (operation, caller, input, idempotencyKey) => {
     await requireScope(operation, caller)
-    const args = parseInput(operation.input, input, {
+    const args = parseInput(operation.input, inPlace(operation, input), {
       judged: operation.judged,
       elsewhere: caller.source === 'api' ? pathParameters(operation) : [],
     })
@@ -117,6 +117,28 @@ export function createCall({
     }
     return { status, body: effect === undefined ? { data } : { data, effect }, replayed }
   }
+}
+
+/**
+ * Each field under its present name, and where it is declared: what stands beside `changes` was once a member of it, and is in the body of a
+ * PATCH. What is given twice is left for the validation to refuse.
+ */
+function inPlace(operation: Operation, sent: Record<string, unknown>): Record<string, unknown> {
+  const { formerNames = {} } = operation
+  const placed = { ...sent }
+  const move = (from: Record<string, unknown>, name: string, to = name) => {
+    if (!Object.hasOwn(from, name) || Object.hasOwn(placed, to)) return
+    placed[to] = from[name]
+    delete from[name]
+  }
+  const beside = besideChanges(operation)
+  if (beside.length > 0) {
+    const changes = { ...(sent.changes as object | undefined) }
+    for (const name of [...beside, ...Object.keys(formerNames)]) move(changes, name)
+    if (typeof (sent.changes ?? {}) === 'object') placed.changes = changes
+  }
+  for (const [name, present] of Object.entries(formerNames)) move(placed, name, present)
+  return placed
 }
 
 /** The database enforces scopes by role; checking here first names the missing scope, without a round trip. @throws ApiError 403 */

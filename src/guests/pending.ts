@@ -50,6 +50,13 @@ export type OrderLine = { name: string; quantity: number; price: number; discoun
 
 type ToBuyer = Common & { order: Order; lines: OrderLine[] }
 
+type OfPayment = ToBuyer & { payment: z.infer<typeof PaymentSchema> }
+
+/** The entry as in the API. */
+type ToWaiting = Common & {
+  waiting_list_entry: { id: string; name: string; email: string; ticket_type: { name: string } }
+}
+
 /** What attendees are told of an event. */
 export type Announced = Pick<Event, 'name' | 'starts_at' | 'ends_at' | 'timezone' | 'venue' | 'online_url'>
 
@@ -60,18 +67,10 @@ type Particular =
   | PendingTicket
   | (ToAttendee & { kind: 'event_changed'; previous: Announced })
   | (ToBuyer & { kind: 'order_confirmation' | 'payment_reminder' | 'order_expired' })
-  | (ToBuyer & { kind: 'payment_received'; payment: z.infer<typeof PaymentSchema> })
-  | (Common & {
-      kind: 'waiting_list_offer'
-      /** As in the API. */
-      waiting_list_entry: {
-        id: string
-        name: string
-        email: string
-        ticket_type: { name: string }
-        offer_expires_at: string
-      }
-    })
+  | (OfPayment & { kind: 'payment_received' })
+  | (OfPayment & { kind: 'payment_voided' })
+  | (ToWaiting & { kind: 'waiting_list_offer'; waiting_list_entry: { offer_expires_at: string } })
+  | (ToWaiting & { kind: 'waiting_list_cancelled' })
 
 /** A kind that is not named above says one thing to attendees, and shows event and ticket. */
 type Notice<Kind = Exclude<EmailKind, Particular['kind']>> = Kind extends EmailKind
@@ -85,12 +84,19 @@ export type PendingToAttendee = Extract<PendingEmail, { attendee: PendingAttende
 export type PendingToBuyer = Extract<PendingEmail, { lines: OrderLine[] }>
 
 // By the kind: what does not belong to one is null.
-const buyerKinds: EmailKind[] = ['order_confirmation', 'payment_received', 'payment_reminder', 'order_expired']
+const buyerKinds: EmailKind[] = [
+  'order_confirmation',
+  'payment_received',
+  'payment_voided',
+  'payment_reminder',
+  'order_expired',
+]
+const waitingKinds: EmailKind[] = ['waiting_list_offer', 'waiting_list_cancelled']
 
 export const isToBuyer = (pending: PendingEmail): pending is PendingToBuyer => buyerKinds.includes(pending.kind)
 
 export const isToAttendee = (pending: PendingEmail): pending is PendingToAttendee =>
-  !isToBuyer(pending) && pending.kind !== 'waiting_list_offer'
+  !isToBuyer(pending) && !waitingKinds.includes(pending.kind)
 
 /** Whether it takes the event out of the calendar. */
 export const isCancellation = ({ kind }: PendingEmail): boolean =>

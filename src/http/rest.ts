@@ -63,10 +63,9 @@ function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHand
   return async (req, res) => {
     const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
-    const { data, effect } = answer.body as { data?: { version?: number }; effect?: { dry_run?: boolean } }
+    const { data } = answer.body as { data?: { version?: number } }
     const text = JSON.stringify(answer.body)
-    // A dry run answers an object that does not exist.
-    if (data?.version !== undefined && !effect?.dry_run) {
+    if (data?.version !== undefined) {
       const etag = etagOf(data.version, text)
       res.set('ETag', etag)
       if (isRead(operation) && isKnown(etag, res.locals.ifNoneMatch)) return void res.status(304).end()

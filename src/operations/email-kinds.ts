@@ -5,12 +5,14 @@ export const emailKinds = [
   'ticket',
   'order_confirmation',
   'payment_received',
+  'payment_voided',
   'payment_reminder',
   'order_expired',
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',
   'waiting_list_offer',
+  'waiting_list_cancelled',
 ] as const
 
 export type EmailKind = (typeof emailKinds)[number]

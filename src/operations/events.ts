@@ -2,7 +2,6 @@
 
 import * as z from 'zod'
 import {
-  changesOf,
   control,
   count,
   currency,
@@ -12,6 +11,7 @@ import {
   effect,
   externalId,
   externalIdInput,
+  formerNames,
   id,
   ifVersions,
   line,
@@ -20,7 +20,8 @@ import {
   metadataInput,
   money,
   nextPage,
-  notifyAttendees,
+  noChange,
+  notify,
   one,
   oneOf,
   paging,
@@ -263,23 +264,27 @@ export const updateEvent = {
   title: 'Change an event',
   summary: 'Change fields of an event; fields left out are unchanged, null clears.',
   description:
-    'Changes fields of an event. Attendees are told only with notify_attendees: ask the person first. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again.',
+    'Changes fields of an event. Attendees are told only with notify: ask the person first. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again.',
   method: 'PATCH',
   path: '/events/{event_id}',
   errors: ['not_found', 'capacity_below_sold', 'event_has_orders', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
-  input: z.strictObject({
-    event_id: id('event'),
-    changes: changesOf({
-      ...eventFields,
-      notify_attendees: notifyAttendees.describe(
-        'true: tell the attendees in ten minutes what changed since they were last told (name, dates, venue, online_url); further changes until then join the same e-mail. Ask the person first.',
+  input: z
+    .strictObject({
+      event_id: id('event'),
+      changes: z.strictObject(eventFields).partial().describe('Fields left out are unchanged; null clears.'),
+      notify: notify.describe(
+        'Whom to e-mail in ten minutes what changed since last told (name, dates, venue, online_url); mailed: unless send_email is false.',
       ),
       dry_run: dryRun,
+      if_version: ifVersions,
+    })
+    .refine(({ changes, notify, dry_run }) => Object.keys(changes).length > 0 || (notify ?? dry_run) !== undefined, {
+      path: ['changes'],
+      error: noChange,
     }),
-    if_version: ifVersions,
-  }),
-  output: one(EventSchema).extend({ effect: effect.optional().describe('With notify_attendees or dry_run.') }),
+  formerNames,
+  output: one(EventSchema).extend({ effect: effect.optional() }),
   hints: { destructive: true, idempotent: true, openWorld: true },
 } satisfies Operation
 
@@ -322,7 +327,8 @@ export const cancelEvent = {
   path: '/events/{event_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
-  input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify_attendees: notifyAttendees }),
+  input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify }),
+  formerNames,
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

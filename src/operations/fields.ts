@@ -172,10 +172,16 @@ export const dryRun = z
   .optional()
   .describe('true: change nothing, only answer what would change.')
 
-export const notifyAttendees = z
-  .boolean('must be true or false')
+const audiences = ['nobody', 'mailed', 'everybody'] as const
+
+/** true and false, which it once took, are mailed and nobody. */
+export const notify = z
+  .preprocess((value) => (typeof value === 'boolean' ? (value ? 'mailed' : 'nobody') : value), oneOf(audiences))
   .optional()
-  .describe('true: tell the attendees by e-mail. Ask the person first; effect.emails counts.')
+  .describe('Whom to e-mail; mailed: unless send_email is false.')
+
+/** Of operations that take `notify`. */
+export const formerNames = { notify_attendees: 'notify' }
 
 const versionInput = z
   .int('must be a whole number')
@@ -196,21 +202,38 @@ export const ifVersions = z
   )
   .optional()
 
+export const noChange = 'must name at least one field to change'
+
 /** The changes of a PATCH: any of the fields, at least one. */
 export const changesOf = <Shape extends z.core.$ZodShape>(fields: Shape) =>
   z
     .strictObject(fields)
     .partial()
-    .refine((changes) => Object.keys(changes).length > 0, 'must name at least one field to change')
+    .refine((changes) => Object.keys(changes).length > 0, noChange)
     .meta({ minProperties: 1 })
     .describe('Fields left out are unchanged; null clears.')
 
-/** Beside the object as it is, or in a dry run would be. */
+/** Beside the object as it is. */
 export const effect = z
   .strictObject({
     dry_run: z.boolean().describe('true: nothing was changed.'),
     orders: z.int().describe('Orders affected.'),
     attendees: z.int().describe('Attendees affected.'),
-    emails: z.int().describe('E-mails queued: one for each address, none for orders with send_email false.'),
+    emails: z.int().describe('E-mails queued: one for each address.'),
+    told: z.int().describe('People told: attendees, and whoever was on the waiting list of a cancelled event.'),
+    not_told: z
+      .array(
+        z.strictObject({
+          reason: z
+            .string()
+            .describe(
+              'notify_nobody, send_email_false, registered_since (the change), nothing_to_tell, event_not_published or erased.',
+            ),
+          count: z.int(),
+        }),
+      )
+      .describe('People not told, by reason.'),
+    refund_due: money.nullable().describe('What becomes refundable, in minor units. null: the key lacks orders:read.'),
+    currency,
   })
   .describe('What it changed besides the object, or in a dry run would change.')

@@ -43,8 +43,10 @@ export type Operation = {
   compressed?: true
   /** Bounds of the REST body, where a call may send more than others (src/http/middleware/json-body.ts). */
   bodyLimit?: { bytes: number; values: number }
-  /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
+  /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, beside which all but `if_version` stand in the body over REST. */
   input: z.ZodObject
+  /** Fields of `input` by names that they once had, which are still taken, and not published. */
+  formerNames?: Record<string, string>
   /**
    * The field of `input` that lists what the SQL function judges one by one: an item of the wrong form is refused there, with a verdict
    * of its own, and does not refuse the call.
@@ -92,4 +94,11 @@ export function hasVersion({ output }: Operation): boolean {
 /** Names of the inputs that are path parameters. */
 export function pathParameters(operation: Operation): string[] {
   return [...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string)
+}
+
+/** Names of the inputs that a PATCH takes beside `changes`, and in its body over REST. */
+export function besideChanges(operation: Operation): string[] {
+  if (!('changes' in operation.input.shape)) return []
+  const others = ['changes', 'if_version', ...pathParameters(operation)]
+  return Object.keys(operation.input.shape).filter((name) => !others.includes(name))
 }

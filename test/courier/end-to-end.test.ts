@@ -326,8 +326,8 @@ test('an order that is not paid in time, and the place that it gives back', asyn
   expect(await (await fetch(link)).text()).toContain('Katherine Johnson')
 
   // The event moves; asked for, its guests are told.
-  const moved = await send('PATCH', `/events/${event.id}`, { venue: { city: 'Köln' }, notify_attendees: true })
-  expect(moved.body.effect).toEqual({ dry_run: false, orders: 1, attendees: 1, emails: 1 })
+  const moved = await send('PATCH', `/events/${event.id}`, { venue: { city: 'Köln' }, notify: 'mailed' })
+  expect(moved.body.effect).toMatchObject({ dry_run: false, orders: 1, attendees: 1, emails: 1, told: 1 })
   await sql("update public.emails set next_attempt_at = now() where kind = 'event_changed'")
   const changed = await next(waiting)
   expect(changed.subject).toBe('Changed: Night of Numbers')

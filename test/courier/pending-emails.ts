@@ -85,6 +85,29 @@ export function pendingEmails(
       },
     ],
   }
+  const payment = {
+    object: 'payment' as const,
+    id: randomUUID(),
+    order_id: order.id,
+    event_id: event.id,
+    method: 'bank_transfer' as const,
+    amount: 4_000,
+    currency: 'EUR',
+    received_at: '2027-03-01T09:00:00Z',
+    external_reference: null,
+    source: 'api' as const,
+    voided_at: null,
+    created_at: '2027-03-01T09:00:00Z',
+  }
+  const toWaiting = {
+    ...common,
+    waiting_list_entry: {
+      id: randomUUID(),
+      name: text ?? 'Katherine Johnson',
+      email: 'katherine@nasa.example',
+      ticket_type: { name: text ?? 'Regular' },
+    },
+  }
   // As the database answers: what does not belong to a kind is null.
   const nothing = {
     previous: null,
@@ -123,33 +146,17 @@ export function pendingEmails(
       kind: 'order_expired',
     },
     waiting_list_offer: {
-      ...common,
+      ...toWaiting,
       kind: 'waiting_list_offer',
-      waiting_list_entry: {
-        id: randomUUID(),
-        name: text ?? 'Katherine Johnson',
-        email: 'katherine@nasa.example',
-        ticket_type: { name: text ?? 'Regular' },
-        offer_expires_at: '2027-04-20T16:00:00Z',
-      },
+      waiting_list_entry: { ...toWaiting.waiting_list_entry, offer_expires_at: '2027-04-20T16:00:00Z' },
     },
-    payment_received: {
+    waiting_list_cancelled: { ...toWaiting, kind: 'waiting_list_cancelled' },
+    payment_received: { ...toBuyer, kind: 'payment_received', payment },
+    payment_voided: {
       ...toBuyer,
-      kind: 'payment_received',
-      payment: {
-        object: 'payment',
-        id: randomUUID(),
-        order_id: order.id,
-        event_id: event.id,
-        method: 'bank_transfer',
-        amount: 4_000,
-        currency: 'EUR',
-        received_at: '2027-03-01T09:00:00Z',
-        external_reference: null,
-        source: 'api',
-        voided_at: null,
-        created_at: '2027-03-01T09:00:00Z',
-      },
+      order: { ...order, payment_status: 'awaiting_payment', amount_paid: 0, amount_due: 13_700 },
+      kind: 'payment_voided',
+      payment: { ...payment, voided_at: '2027-03-02T09:00:00Z' },
     },
   }
   return Object.fromEntries(

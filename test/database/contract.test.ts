@@ -228,11 +228,11 @@ test.each(Object.entries(enumOf).filter((entry): entry is [string, string] => en
   },
 )
 
-test('every enum is answered by the API, but the role of a member and the order of a list', () => {
+test('every enum is answered by the API, but the role of a member, the order of a list and whom to tell', () => {
   const unanswered = Object.keys(labels).filter(
     (name) => name.startsWith('public.') && !Object.values(enumOf).includes(name.slice('public.'.length)),
   )
-  expect(unanswered.toSorted()).toEqual(['public.event_sort', 'public.organisation_role'])
+  expect(unanswered.toSorted()).toEqual(['public.event_sort', 'public.notify', 'public.organisation_role'])
 })
 
 /** Enums below a schema as [path, options]. A path starts anew at whatever says what object it is: `attendee.status`. */

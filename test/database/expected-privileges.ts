@@ -53,6 +53,7 @@ export const schemas: Record<string, string[]> = {
 
 export const views = [
   'arrivals',
+  'audit_trail',
   'door_list',
   'event_sales',
   'failing_webhook_endpoints',

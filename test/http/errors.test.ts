@@ -173,7 +173,7 @@ describe('bodies', () => {
     const messageOf = async (answer: Promise<RestAnswer>) => (await answer).body.error.message
     const cancel = `/events/${event.id}/cancel`
     expect(await messageOf(send('POST', cancel, { colour: 'red' }))).toBe(
-      'colour is not a known field (allowed: dry_run, notify_attendees)',
+      'colour is not a known field (allowed: dry_run, notify)',
     )
     expect(await messageOf(send('GET', `/events/${event.id}?colour=red`))).toBe(
       'colour is not a known field (none is allowed here)',

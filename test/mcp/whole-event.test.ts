@@ -203,7 +203,7 @@ async function openDoors(mcp: McpCaller, data: Ask, eventId: string, { guest, me
 
 async function cancelSome(mcp: McpCaller, data: Ask, eventId: string, orderId: string, attendeeId: string) {
   const tried = await mcp.call('cancel_attendee', { attendee_id: attendeeId, dry_run: true })
-  expect(tried.effect).toEqual({ dry_run: true, orders: 1, attendees: 1, emails: 0 })
+  expect(tried.effect).toMatchObject({ dry_run: true, orders: 1, attendees: 1, emails: 0, refund_due: 4410 })
   await data('cancel_attendee', { attendee_id: attendeeId })
   expect(await data('get_order', { order_id: orderId })).toMatchObject({
     status: 'completed',

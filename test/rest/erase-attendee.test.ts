@@ -86,7 +86,10 @@ test('after an erasure no table holds the name, the address or the company of th
     )
   const untouched = await figures()
   const dry = await send('POST', `/attendees/${id}/erase`, { dry_run: true })
-  expect(dry.body).toMatchObject({ effect: { dry_run: true, orders: 1, attendees: 1 }, data: { object: 'erasure' } })
+  expect(dry.body).toMatchObject({
+    effect: { dry_run: true, orders: 1, attendees: 1 },
+    data: { object: 'erasure', erased_at: null },
+  })
   expect(await foundIn(organisation.id, mark)).toEqual(before)
 
   const { status, body } = await send('POST', `/attendees/${id}/erase`, {}, { 'Idempotency-Key': 'erase' })

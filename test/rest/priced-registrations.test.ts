@@ -430,7 +430,7 @@ describe('cancelling', () => {
       })
     ).body.data
     const { effect } = (await send('POST', `/attendees/${attendees[0].id}/cancel`)).body
-    expect(effect).toEqual({ dry_run: false, orders: 1, attendees: 1, emails: 0 })
+    expect(effect).toMatchObject({ dry_run: false, orders: 1, attendees: 1, emails: 0, refund_due: 0 })
     expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({
       status: 'pending',
       subtotal: 9800,
@@ -477,7 +477,7 @@ describe('cancelling', () => {
     ).body.data
     await send('POST', `/attendees/${attendees[0].id}/cancel`)
     const tried = await send('POST', `/attendees/${attendees[1].id}/cancel`, { dry_run: true })
-    expect(tried.body.effect).toEqual({ dry_run: true, orders: 1, attendees: 1, emails: 0 })
+    expect(tried.body.effect).toMatchObject({ dry_run: true, orders: 1, attendees: 1, emails: 0 })
     expect((await send('GET', `/orders/${id}`)).body.data.status).not.toBe('cancelled')
     await send('POST', `/attendees/${attendees[1].id}/cancel`)
     expect((await send('GET', `/orders/${id}`)).body.data).toMatchObject({

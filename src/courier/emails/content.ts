@@ -73,12 +73,16 @@ function bodyOf(pending: PendingEmail, facts: Facts): Body {
       return orderConfirmation(pending, facts)
     case 'payment_received':
       return paymentReceived(pending, facts)
+    case 'payment_voided':
+      return paymentVoided(pending, facts)
     case 'payment_reminder':
       return paymentReminder(pending, facts)
     case 'order_expired':
       return orderExpired(pending, facts)
     case 'waiting_list_offer':
       return waitingListOffer(pending, facts)
+    case 'waiting_list_cancelled':
+      return waitingListCancelled(pending, facts)
     default:
       return notice(pending, facts)
   }
@@ -152,11 +156,23 @@ function waitingListOffer({ waiting_list_entry: entry, event }: Of<'waiting_list
   const { words, organisation, replyTo } = facts
   const { offer, reply, ask, after } = words.kinds.waiting_list_offer
   const date = momentOf(entry.offer_expires_at, event.timezone, words.locale)
+  return toWaiting(entry, facts, [
+    fill(offer, { name: oneLine(entry.name), date }),
+    fill(replyTo ? reply : ask, { organisation }),
+    after,
+  ])
+}
+
+function waitingListCancelled({ waiting_list_entry: entry }: Of<'waiting_list_cancelled'>, facts: Facts): Body {
+  return toWaiting(entry, facts, [facts.words.kinds.waiting_list_cancelled.notice])
+}
+
+function toWaiting(entry: Of<'waiting_list_cancelled'>['waiting_list_entry'], facts: Facts, said: string[]): Body {
   return {
     blocks: [
-      sentences(fill(offer, { name: oneLine(entry.name), date }), fill(replyTo ? reply : ask, { organisation }), after),
+      sentences(...said),
       whenAndWhere(facts),
-      { type: 'details', details: [{ label: words.ticket, lines: [oneLine(entry.ticket_type.name)] }] },
+      { type: 'details', details: [{ label: facts.words.ticket, lines: [oneLine(entry.ticket_type.name)] }] },
     ],
     closing: [contact(facts)],
   }
@@ -193,6 +209,22 @@ function paymentReceived(pending: Of<'payment_received'>, facts: Facts): Body {
       ...(order.status === 'cancelled'
         ? []
         : [order.amount_due > 0 ? fill(incomplete, { amount: money(order.amount_due) }) : complete]),
+    ],
+    order.amount_due > 0 ? paymentInstructions(pending, facts) : [],
+  )
+}
+
+function paymentVoided(pending: Of<'payment_voided'>, facts: Facts): Body {
+  const { order, payment, event } = pending
+  const { voided, due } = facts.words.kinds.payment_voided
+  const money = moneyOf(pending, facts)
+  const date = dayOf(payment.received_at, event.timezone, facts.words.locale)
+  return toBuyer(
+    pending,
+    facts,
+    [
+      fill(voided, { amount: money(payment.amount), date, name: oneLine(order.name) }),
+      ...(order.amount_due > 0 ? [fill(due, { amount: money(order.amount_due) })] : []),
     ],
     order.amount_due > 0 ? paymentInstructions(pending, facts) : [],
   )

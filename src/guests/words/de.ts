@@ -64,6 +64,13 @@ export const de: Words = {
       complete: 'Die Bestellung ist bezahlt. Jedes Ticket geht per E-Mail an die Person, für die es ist.',
       incomplete: '{amount} sind noch zu zahlen.',
     },
+    payment_voided: {
+      subject: 'Zahlung nicht erhalten: {event}',
+      title: 'Zahlung nicht erhalten für',
+      voided:
+        '{name}, wir haben Ihnen geschrieben, dass wir am {date} {amount} erhalten haben. Das war ein Versehen und wurde zurückgenommen.',
+      due: '{amount} sind noch zu zahlen.',
+    },
     payment_reminder: {
       subject: 'Bitte zahlen Sie bis zum {date}: {event}',
       title: 'Ihre Bestellung für',
@@ -100,6 +107,12 @@ export const de: Words = {
       reply: 'Wenn Sie ihn möchten, antworten Sie bis dahin auf diese E-Mail.',
       ask: 'Wenn Sie ihn möchten, wenden Sie sich bis dahin bitte an {organisation}.',
       after: 'Danach wird er der nächsten Person auf der Warteliste angeboten.',
+    },
+    waiting_list_cancelled: {
+      subject: 'Abgesagt: {event}',
+      title: 'Diese Veranstaltung wurde abgesagt:',
+      notice:
+        'Die Veranstaltung findet nicht statt. Sie stehen nicht mehr auf der Warteliste, und es ist kein Platz für Sie reserviert.',
     },
   },
 

@@ -71,6 +71,13 @@ export const en = {
       complete: 'The order is paid. Each ticket is e-mailed to the person it is for.',
       incomplete: '{amount} is still to be paid.',
     },
+    payment_voided: {
+      subject: 'Payment not received: {event}',
+      title: 'Payment not received for',
+      voided:
+        '{name}, we told you that we received {amount} on {date}. That was recorded by mistake, and is taken back.',
+      due: '{amount} is still to be paid.',
+    },
     payment_reminder: {
       subject: 'Please pay by {date}: {event}',
       title: 'Your order for',
@@ -107,6 +114,11 @@ export const en = {
       reply: 'To take it, reply to this e-mail before then.',
       ask: 'To take it, please contact {organisation} before then.',
       after: 'After that it is offered to the next person on the waiting list.',
+    },
+    waiting_list_cancelled: {
+      subject: 'Cancelled: {event}',
+      title: 'This event was cancelled:',
+      notice: 'The event does not take place. You are no longer on its waiting list, and no place is held for you.',
     },
   },
 

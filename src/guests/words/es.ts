@@ -64,6 +64,12 @@ export const es: Words = {
       complete: 'El pedido está pagado. Cada entrada se envía por correo a la persona para la que es.',
       incomplete: 'Quedan {amount} por pagar.',
     },
+    payment_voided: {
+      subject: 'Pago no recibido: {event}',
+      title: 'Pago no recibido para',
+      voided: '{name}, te escribimos que habíamos recibido {amount} el {date}. Fue un error y se ha corregido.',
+      due: 'Quedan {amount} por pagar.',
+    },
     payment_reminder: {
       subject: 'Paga antes del {date}: {event}',
       title: 'Tu pedido para',
@@ -100,6 +106,11 @@ export const es: Words = {
       reply: 'Si la quieres, responde a este correo antes de esa fecha.',
       ask: 'Si la quieres, contacta con {organisation} antes de esa fecha.',
       after: 'Después se ofrece a la siguiente persona de la lista de espera.',
+    },
+    waiting_list_cancelled: {
+      subject: 'Cancelado: {event}',
+      title: 'Este evento se ha cancelado:',
+      notice: 'El evento no se celebra. Ya no estás en la lista de espera y no se te guarda ninguna plaza.',
     },
   },
 

@@ -64,6 +64,13 @@ export const fr: Words = {
       complete: 'La commande est payée. Chaque billet est envoyé par e-mail à la personne à qui il est destiné.',
       incomplete: 'Il reste {amount} à payer.',
     },
+    payment_voided: {
+      subject: 'Paiement non reçu : {event}',
+      title: 'Paiement non reçu pour',
+      voided:
+        '{name}, nous vous avons écrit que nous avions reçu {amount} le {date}. C’était une erreur, qui est corrigée.',
+      due: 'Il reste {amount} à payer.',
+    },
     payment_reminder: {
       subject: 'À payer avant le {date} : {event}',
       title: 'Votre commande pour',
@@ -100,6 +107,11 @@ export const fr: Words = {
       reply: 'Pour la prendre, répondez à cet e-mail d’ici là.',
       ask: 'Pour la prendre, adressez-vous à {organisation} d’ici là.',
       after: 'Ensuite, elle est proposée à la personne suivante de la liste d’attente.',
+    },
+    waiting_list_cancelled: {
+      subject: 'Annulé : {event}',
+      title: 'Cet événement a été annulé :',
+      notice: 'L’événement n’a pas lieu. Vous n’êtes plus sur la liste d’attente et aucune place ne vous est réservée.',
     },
   },
 

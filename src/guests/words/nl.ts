@@ -64,6 +64,13 @@ export const nl: Words = {
       complete: 'De bestelling is betaald. Elk ticket wordt gemaild naar degene voor wie het is.',
       incomplete: 'Er is nog {amount} te betalen.',
     },
+    payment_voided: {
+      subject: 'Betaling niet ontvangen: {event}',
+      title: 'Betaling niet ontvangen voor',
+      voided:
+        '{name}, we hebben je geschreven dat we op {date} {amount} hebben ontvangen. Dat was een vergissing en is teruggedraaid.',
+      due: 'Er is nog {amount} te betalen.',
+    },
     payment_reminder: {
       subject: 'Betaal vóór {date}: {event}',
       title: 'Je bestelling voor',
@@ -100,6 +107,12 @@ export const nl: Words = {
       reply: 'Wil je hem hebben, beantwoord dan vóór die tijd deze e-mail.',
       ask: 'Wil je hem hebben, neem dan vóór die tijd contact op met {organisation}.',
       after: 'Daarna gaat hij naar de volgende op de wachtlijst.',
+    },
+    waiting_list_cancelled: {
+      subject: 'Afgelast: {event}',
+      title: 'Dit evenement is afgelast:',
+      notice:
+        'Het evenement gaat niet door. Je staat niet meer op de wachtlijst en er wordt geen plaats voor je vrijgehouden.',
     },
   },
 

@@ -36,8 +36,8 @@ export function namedObjects(operations: readonly Operation[]): Record<string, S
       pascal(kindOf(part) ?? `${owner}_${field}`),
       `${owner}${pascal(field)}`,
     ])
-    const { effect } = operation.output.shape
-    if (effect !== undefined) name(names, effect, ['Effect'])
+    const { data: _, ...beside } = operation.output.shape
+    nameParts(names, z.object(beside), (_, field) => [pascal(field)])
   }
   for (const operation of operations.filter((o) => !isRead(o))) {
     const body = bodyOf(operation)

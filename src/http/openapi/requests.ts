@@ -4,8 +4,8 @@
 import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
 import { IdempotencyKeySchema } from '../../gateway/calls.ts'
-import { maximumTags } from '../../operations/fields.ts'
-import { hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
+import { changesOf, maximumTags } from '../../operations/fields.ts'
+import { besideChanges, hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, named, successesOf } from './examples.ts'
 import { pascal } from './pascal.ts'
 
@@ -63,7 +63,7 @@ function parametersOf(operation: Operation): { path: Fields; query: Fields; rest
 
 const bodies = new WeakMap<Operation, Body | undefined>()
 
-/** The body and the name of its component; of a PATCH its `changes`. The same each time: a component is known by its schema. */
+/** The body and the name of its component; of a PATCH its `changes`, with what stands beside them. The same each time: a component is known by its schema. */
 export function bodyOf(operation: Operation): Body | undefined {
   if (!bodies.has(operation)) bodies.set(operation, makeBody(operation))
   return bodies.get(operation)
@@ -73,9 +73,16 @@ function makeBody(operation: Operation): Body | undefined {
   if (isRead(operation)) return undefined
   const name = operation.body?.name ?? `${pascal(operation.name)}Request`
   if (operation.body !== undefined) return { name, schema: oneOfForms(Object.values(operation.body.forms)) }
-  if (operation.method === 'PATCH') return { name, schema: operation.input.shape.changes as z.ZodType }
+  if (operation.method === 'PATCH') return { name, schema: changesWithOthers(operation) }
   const { rest } = parametersOf(operation)
   return Object.keys(rest).length === 0 ? undefined : { name, schema: z.strictObject(rest) }
+}
+
+function changesWithOthers(operation: Operation): z.ZodType {
+  const { shape } = operation.input
+  const changes = shape.changes as z.ZodObject
+  const beside = besideChanges(operation).map((name) => [name, shape[name]])
+  return beside.length === 0 ? changes : changesOf({ ...changes.shape, ...Object.fromEntries(beside) })
 }
 
 function oneOfForms(forms: z.ZodObject[]): z.ZodType {
@@ -96,10 +103,13 @@ function requestBodyOf(operation: Operation, schema: z.ZodType): ZodOpenApiReque
   const { rest } = parametersOf(operation)
   const sent = ({ input }: Example) =>
     operation.method === 'PATCH'
-      ? input.changes
-      : Object.fromEntries(Object.entries(input).filter(([name]) => name in rest))
+      ? { ...(input.changes as object), ...pick(input, besideChanges(operation)) }
+      : pick(input, Object.keys(rest))
   return {
     required: !schema.safeParse({}).success,
     content: { 'application/json': { schema, examples: named(successesOf(operation), sent) } },
   }
 }
+
+const pick = (input: Record<string, unknown>, names: string[]) =>
+  Object.fromEntries(Object.entries(input).filter(([name]) => names.includes(name)))

@@ -134,3 +134,25 @@ begin
 end
 $$;
 grant execute on function private.undo_if_dry_run to api_key;
+
+-- What a write does besides its object. `affected` has orders, attendees, refund_due and currency; `notice` is what private.tell answers, or
+-- why nobody is told.
+create function private.effect_json(dry_run boolean, affected jsonb, notice jsonb default null) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
+    'orders', affected -> 'orders',
+    'attendees', affected -> 'attendees',
+    'emails', coalesce(notice -> 'emails', '0'),
+    'told', coalesce(notice -> 'told', '0'),
+    'not_told', coalesce(notice -> 'not_told', case (affected ->> 'attendees')::integer when 0 then '[]' else jsonb_build_array(
+      jsonb_build_object('reason', coalesce(notice ->> 'nobody_because', 'notify_nobody'), 'count', affected -> 'attendees')
+    ) end),
+    'refund_due', affected -> 'refund_due',
+    'currency', affected -> 'currency'
+  );
+end
+$$;
+grant execute on function private.effect_json to api_key;

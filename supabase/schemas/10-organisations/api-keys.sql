@@ -62,6 +62,15 @@ end
 $$;
 grant execute on function private.current_scopes to api_key;
 
+-- Whether it is told of money.
+create function private.reads_orders() returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return coalesce('orders:read' = any (private.current_scopes()), false);
+end
+$$;
+
 create function private.is_usable_key(key public.api_keys) returns boolean
 language plpgsql stable set search_path = ''
 as $$

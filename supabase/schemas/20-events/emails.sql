@@ -56,69 +56,58 @@ create trigger events_500_note_change after update on public.events
   execute function private.tg_events__note_change();
 
 -- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
--- one e-mail, with the first old and the last new; or that it was cancelled, once. The caller has locked the event. Returns how many
--- e-mails.
-create function private.notify_of_event(event_id uuid) returns integer
+-- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. The caller has
+-- locked the event. Answers as private.tell, or null where nobody is to be told.
+create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
   v_change private.unannounced_changes;
   v_attendees uuid[];
-  v_pending uuid[];
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-  if v_event.status not in ('published', 'cancelled') then
-    return 0;
+  if coalesce(notify, 'nobody') = 'nobody' then
+    return null;
+  elsif v_event.status not in ('published', 'cancelled') then
+    return '{"nobody_because": "event_not_published"}';
   end if;
   delete from private.unannounced_changes c where c.event_id = v_event.id returning c.* into v_change;
   if not found then
-    return 0;
+    return '{"nobody_because": "nothing_to_tell"}';
   end if;
-  if v_event.status = 'cancelled' then
-    return private.queue_attendee_emails(
-      'event_cancelled',
-      array(
-        select a.id
-        from public.ticket_types t
-        join public.attendees a on a.ticket_type_id = t.id
-        where t.event_id = v_event.id and a.cancelled_at = v_event.cancelled_at
-      )
-    );
-  end if;
-
   v_attendees := array(
     select a.id
     from public.ticket_types t
     join public.attendees a on a.ticket_type_id = t.id
-    -- Whoever registered since knows nothing else.
-    where t.event_id = v_event.id and a.status <> 'cancelled' and a.created_at <= v_change.changed_at
+    where t.event_id = v_event.id
+      and case v_event.status when 'cancelled' then a.cancelled_at = v_event.cancelled_at else a.status <> 'cancelled' end
   );
-  -- Locked, so that no courier takes one with what the event was before this transaction.
-  v_pending := array(
-    select e.attendee_id
-    from public.emails e
-    where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-    for no key update
-  );
-  return cardinality(v_pending) + private.queue_attendee_emails(
+  if v_event.status = 'cancelled' then
+    return private.tell(
+      'event_cancelled', private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify)
+    );
+  end if;
+  return private.tell(
     'event_changed',
-    array(
-      select a.id
-      from public.attendees a
-      where a.id = any (v_attendees)
-        and a.email_lower not in (select p.email_lower from public.attendees p where p.id = any (v_pending))
-    ),
+    private.recipients(v_attendees, notify, v_change.changed_at),
     v_change.previous,
-    now() + interval '10 minutes'
+    now() + interval '10 minutes',
+    -- Locked, so that no courier takes one with what the event was before this transaction.
+    array(
+      select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
+      from public.emails e
+      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+      for no key update
+    )
   );
 end
 $$;
 grant execute on function private.notify_of_event to scope_events_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
-create function public.notify_attendees(event_id uuid) returns integer
+create function public.notify_attendees(event_id uuid, notify public.notify default 'mailed') returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
@@ -132,10 +121,10 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  return private.notify_of_event(event_id);
+  return coalesce((private.notify_of_event(event_id, notify) ->> 'emails')::integer, 0);
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled. Returns how many e-mails.';
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled: mailed those whose orders have e-mails, everybody all of them. Returns how many e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;

@@ -249,6 +249,8 @@ grant execute on function api.create_event to scope_events_write;
 create function api.update_event(
   event_id uuid,
   changes jsonb,
+  notify public.notify default null,
+  dry_run boolean default null,
   if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -257,8 +259,6 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_notify boolean := (changes ->> 'notify_attendees')::boolean;
-  v_dry_run boolean := (changes ->> 'dry_run')::boolean;
   v_event public.events;
   v_new public.events;
 begin
@@ -299,24 +299,24 @@ begin
       external_id = v_new.external_id,
       metadata = v_new.metadata
     where e.id = v_event.id
-    returning * into v_event;
-    v_outcome := json_build_object('status', 200, 'data', private.event_json(v_event));
-    if v_notify or v_dry_run then
-      v_outcome := json_build_object(
+    returning * into v_new;
+    v_outcome := case when notify is null and dry_run is not true
+      then json_build_object('status', 200, 'data', private.event_json(v_new))
+      else json_build_object(
         'status', 200,
-        'effect', private.event_effect(event_id, v_dry_run, case when v_notify then private.notify_of_event(event_id) end),
-        'data', private.event_json(v_event)
-      );
-    end if;
-    perform private.undo_if_dry_run(v_dry_run);
+        'effect', private.event_effect(event_id, dry_run, private.notify_of_event(event_id, notify)),
+        'data', private.event_json(case when dry_run then v_event else v_new end)
+      )
+    end;
+    perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, v_dry_run);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
 end
 $$;
 comment on function api.update_event is
-  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect, if the changes say so: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect with the event as it is, if asked to: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
@@ -380,18 +380,17 @@ comment on function api.complete_event is
   'Closes an event to further registrations, and its waiting list: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event to scope_events_write;
 
--- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
--- may not read them.
-create function private.event_effect(event_id uuid, dry_run boolean, emails integer default null) returns json
+-- Orders and attendees that a change of an event affects, and what its cancellation makes refundable. Security definer: an editing key may
+-- not read them. Money only for keys that read it.
+create function private.affected_by_event(event_id uuid, is_cancelled boolean default false) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
 begin
-  select e.* into v_event from public.events e where e.id = event_effect.event_id;
+  select e.* into v_event from public.events e where e.id = affected_by_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-  return json_build_object(
-    'dry_run', coalesce(dry_run, false),
+  return jsonb_build_object(
     'orders', (
       select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
     ),
@@ -401,8 +400,22 @@ begin
       join public.attendees a on a.ticket_type_id = t.id
       where t.event_id = v_event.id and a.status <> 'cancelled'
     ),
-    'emails', coalesce(emails, 0)
+    'refund_due', case when not is_cancelled then 0 when private.reads_orders() then (
+      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
+      from public.orders o
+      where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
+    ) end,
+    'currency', v_event.currency
   );
+end
+$$;
+grant execute on function private.affected_by_event to scope_events_write;
+
+create function private.event_effect(event_id uuid, dry_run boolean, notice jsonb default null) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return private.effect_json(dry_run, private.affected_by_event(event_id), notice);
 end
 $$;
 grant execute on function private.event_effect to scope_events_write;
@@ -417,15 +430,19 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_event public.events;
+  v_new public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
+    select e.* into v_event from public.events e where e.id = unpublish_event.event_id for no key update;
+    v_new := private.set_event_status(event_id, 'draft');
     v_outcome := json_build_object(
       'status', 200,
       'effect', private.event_effect(event_id, dry_run),
-      'data', private.event_json(private.set_event_status(event_id, 'draft'))
+      'data', private.event_json(case when dry_run then v_event else v_new end)
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -441,7 +458,7 @@ grant execute on function api.unpublish_event to scope_events_write;
 create function api.cancel_event(
   event_id uuid,
   dry_run boolean default null,
-  notify_attendees boolean default null,
+  notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -449,25 +466,27 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_effect jsonb;
+  v_affected jsonb;
   v_event public.events;
+  v_new public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    perform from public.events e where e.id = cancel_event.event_id for no key update;
+    select e.* into v_event from public.events e where e.id = cancel_event.event_id for no key update;
     if not found then
       perform private.refuse_not_found('event_id');
     end if;
     -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
     perform private.lock_event_exclusive(event_id);
-    v_effect := private.event_effect(event_id, dry_run);
-    v_event := private.set_event_status(event_id, 'cancelled');
-    if notify_attendees then
-      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_event(event_id));
-    end if;
-    v_outcome := json_build_object('status', 200, 'effect', v_effect, 'data', private.event_json(v_event));
+    v_affected := private.affected_by_event(event_id, is_cancelled => true);
+    v_new := private.set_event_status(event_id, 'cancelled');
+    v_outcome := json_build_object(
+      'status', 200,
+      'effect', private.effect_json(dry_run, v_affected, private.notify_of_event(event_id, notify)),
+      'data', private.event_json(case when dry_run then v_event else v_new end)
+    );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.

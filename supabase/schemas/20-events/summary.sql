@@ -24,7 +24,7 @@ declare
   v_daily_point_ids uuid[] := array(
     select p.id from public.check_in_points p where p.event_id = event.id and p.admission = 'once_per_day'
   );
-  v_with_money boolean := 'orders:read' = any (private.current_scopes());
+  v_with_money boolean := private.reads_orders();
   v_revenue json;
   v_summary json;
   v_today date := now() at time zone event.timezone;

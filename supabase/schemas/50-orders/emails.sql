@@ -1,4 +1,4 @@
--- What the buyer is told: that the order was placed, paid, or has expired. What queues them is security definer: no role may write e-mails.
+-- What the buyer is told: that the order was placed, paid, or has expired, and that a receipt is taken back. What queues them is security definer: no role may write e-mails.
 
 -- To the buyers of orders.
 create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
@@ -54,6 +54,38 @@ end
 $$;
 create trigger payments_500_confirm after insert on public.payments
   for each row execute function private.tg_payments__confirm();
+
+-- The receipt of a payment was sent, or is on its way: one that the retention has removed was sent.
+create function private.has_receipt(payment_id uuid) returns boolean
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return coalesce(
+    (
+      select bool_or(e.status in ('sent', 'delivered') or e.claim is not null)
+      from public.emails e
+      where e.payment_id = has_receipt.payment_id and e.kind = 'payment_received'
+    ),
+    true
+  );
+end
+$$;
+
+-- Whoever got the receipt of a payment is told that it was voided.
+create function private.tg_payment_voids__tell() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  insert into public.emails (organisation_id, kind, order_id, payment_id)
+  select o.organisation_id, 'payment_voided', o.id, new.payment_id
+  from public.payments p
+  join public.orders o on o.id = p.order_id
+  where p.id = new.payment_id and o.send_email and private.has_receipt(new.payment_id);
+  return null;
+end
+$$;
+create trigger payment_voids_500_tell after insert on public.payment_voids
+  for each row execute function private.tg_payment_voids__tell();
 
 create function private.tg_orders__tell_of_expiry() returns trigger
 language plpgsql volatile security definer set search_path = ''

@@ -373,26 +373,31 @@ comment on function api.record_refund is
   'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
--- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
-create function private.order_effect(order_id uuid, dry_run boolean) returns jsonb
+-- What cancelling an order affects. Security definer: a key for orders may not read attendees.
+create function private.affected_by_order("order" public.orders) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*), 'emails', 0)::jsonb
+    select jsonb_build_object(
+      'orders', 1,
+      'attendees', count(*),
+      'refund_due', private.refundable_if_cancelled("order"),
+      'currency', "order".currency
+    )
     from public.attendees a
-    where a.order_id = order_effect.order_id
+    where a.order_id = "order".id
       and a.organisation_id = private.current_organisation_id()
       and a.status <> 'cancelled'
   );
 end
 $$;
-grant execute on function private.order_effect to scope_orders_write;
+grant execute on function private.affected_by_order to scope_orders_write;
 
 create function api.cancel_order(
   order_id uuid,
   dry_run boolean default null,
-  notify_attendees boolean default null,
+  notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -401,7 +406,8 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_effect jsonb;
+  v_affected jsonb;
+  v_data json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -417,15 +423,15 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
-    v_effect := private.order_effect(v_order.id, dry_run);
-    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
-    if notify_attendees then
-      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_cancelled_tickets(v_order.id));
+    v_affected := private.affected_by_order(v_order);
+    if dry_run then
+      v_data := private.whole_order_json(v_order);
     end if;
+    update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
     v_outcome := json_build_object(
       'status', 200,
-      'effect', v_effect,
-      'data', private.whole_order_json(v_order)
+      'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id)),
+      'data', coalesce(v_data, private.whole_order_json(v_order))
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then

@@ -168,6 +168,15 @@ end
 $$;
 grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write;
 
+-- What cancelling an order would add to it.
+create function private.refundable_if_cancelled("order" public.orders) returns bigint
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return "order".amount_paid - "order".amount_refunded - private.amount_refundable("order");
+end
+$$;
+
 -- Security definer: it reads events, promo codes and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
 language plpgsql volatile security definer set search_path = ''

@@ -38,34 +38,95 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   for each statement when (current_setting('usher.queues_tickets', true) = 'on')
   execute function private.tg_attendees__queue_ticket_email();
 
--- To attendees, one for each address of an event; returns how many. Security definer, like all that follows: no role may write e-mails.
-create function private.queue_attendee_emails(
-  kind public.email_kind, attendee_ids uuid[], previous jsonb default null, send_at timestamptz default now()
-) returns integer
+-- Somebody to be told, and why they are not; null: they are.
+create type private.recipient as (
+  organisation_id uuid,
+  attendee_id uuid,
+  waiting_list_entry_id uuid,
+  email_lower text,
+  reason text
+);
+
+-- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
+-- Security definer, like all that follows: no role may write e-mails.
+create function private.recipients(attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity')
+returns private.recipient[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(a.organisation_id, a.id, null, a.email_lower, case
+      when a.erased_at is not null then 'erased'
+      when a.created_at > known_until then 'registered_since'
+      when notify = 'mailed' and not a.send_email then 'send_email_false'
+    end)::private.recipient
+    from (
+      select a.*, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
+      from public.attendees a
+      where a.id = any (attendee_ids)
+    ) a
+    order by a.send_email desc, a.id
+  );
+end
+$$;
+
+-- One e-mail for each address, but for those that have one pending: { emails, told, not_told: [{ reason, count }] }. `emails` has those
+-- pending; told and not_told count recipients, and who shares the address of somebody who is told is told.
+create function private.tell(
+  kind public.email_kind,
+  recipients private.recipient[],
+  previous jsonb default null,
+  send_at timestamptz default now(),
+  pending text[] default '{}'
+) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_emails integer;
 begin
-  insert into public.emails (organisation_id, kind, attendee_id, previous, next_attempt_at)
-  select distinct on (a.event_id, a.email_lower) a.organisation_id, queue_attendee_emails.kind, a.id, queue_attendee_emails.previous, send_at
-  from public.attendees a
-  where a.id = any (attendee_ids)
-    and a.erased_at is null
-    and (select o.send_email from public.orders o where o.id = a.order_id)
-  order by a.event_id, a.email_lower, a.id;
+  insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, previous, next_attempt_at)
+  select distinct on (r.email_lower)
+    r.organisation_id,
+    case when r.attendee_id is null then 'waiting_list_cancelled' else tell.kind end,
+    r.attendee_id,
+    r.waiting_list_entry_id,
+    tell.previous,
+    send_at
+  from unnest(recipients) with ordinality r
+  where r.reason is null and r.email_lower not in (select unnest(pending))
+  order by r.email_lower, r.ordinality;
   get diagnostics v_emails = row_count;
-  return v_emails;
+  return (
+    select jsonb_build_object(
+      'emails', cardinality(pending) + v_emails,
+      'told', coalesce(sum(c.count) filter (where c.reason is null), 0),
+      'not_told', coalesce(
+        jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.count) order by c.count desc, c.reason) filter (where c.reason is not null),
+        '[]'
+      )
+    )
+    from (
+      select a.reason, count(*)
+      from (
+        select case when not bool_or(r.reason is null) over (partition by r.email_lower) then r.reason end as reason
+        from unnest(recipients) r
+      ) a
+      group by a.reason
+    ) c
+  );
 end
 $$;
 
--- Tells those whose tickets this transaction cancelled: of an order, or one of them. Returns how many e-mails.
-create function private.notify_of_cancelled_tickets(order_id uuid, attendee_id uuid default null) returns integer
+-- Tells those whose tickets this transaction cancelled: of an order, or one of them. Answers as private.tell, or null where nobody is to
+-- be told.
+create function private.notify_of_cancelled_tickets(notify public.notify, order_id uuid, attendee_id uuid default null) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  return private.queue_attendee_emails(
-    'ticket_cancelled',
+  if coalesce(notify, 'nobody') = 'nobody' then
+    return null;
+  end if;
+  return private.tell('ticket_cancelled', private.recipients(
     array(
       select a.id
       from public.attendees a
@@ -73,8 +134,9 @@ begin
         and not private.is_foreign(a.organisation_id)
         and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
         and a.cancelled_at = now()
-    )
-  );
+    ),
+    notify
+  ));
 end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;

@@ -108,7 +108,7 @@ $$;
 
 -- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as
 -- well where the person is its contact: the e-mail address or the name is theirs.
-create function private.erase_person(attendee_id uuid) returns json
+create function private.erase_person(attendee_id uuid, dry_run boolean default null) returns json
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -156,7 +156,7 @@ begin
     'attendee_id', v_attendee.id,
     'order_id', v_attendee.order_id,
     'event_id', v_attendee.event_id,
-    'erased_at', private.rfc3339(now()),
+    'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
     'attendees', 1,
     'orders', v_orders,
     'notifications', v_copies.notifications,
@@ -179,6 +179,7 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_currency text;
   v_receipt json;
 begin
   if v_outcome is not null then
@@ -186,13 +187,18 @@ begin
   end if;
   begin
     -- Under the caller's policies.
-    if not exists (select from public.attendees a where a.id = erase_attendee.attendee_id) then
+    select a.currency into v_currency from public.attendees a where a.id = erase_attendee.attendee_id;
+    if not found then
       perform private.refuse_not_found('attendee_id');
     end if;
-    v_receipt := private.erase_person(attendee_id);
+    v_receipt := private.erase_person(attendee_id, dry_run);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1, 'emails', 0),
+      'effect', private.effect_json(
+        dry_run,
+        jsonb_build_object('orders', v_receipt -> 'orders', 'attendees', 1, 'refund_due', 0, 'currency', v_currency),
+        '{"not_told": []}'
+      ),
       'data', v_receipt
     );
     perform private.undo_if_dry_run(dry_run);

@@ -340,10 +340,24 @@ end
 $$;
 grant execute on function private.lock_order_of to scope_attendees_write;
 
+-- What is to be returned of an order; null for keys that may not read it. Security definer, for the same reason.
+create function private.refundable_of(order_id uuid) returns bigint
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  return (
+    select private.amount_refundable(o)
+    from public.orders o
+    where o.id = refundable_of.order_id and o.organisation_id = private.current_organisation_id() and private.reads_orders()
+  );
+end
+$$;
+grant execute on function private.refundable_of to scope_attendees_write;
+
 create function api.cancel_attendee(
   attendee_id uuid,
   dry_run boolean default null,
-  notify_attendees boolean default null,
+  notify public.notify default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -352,8 +366,9 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
-  v_orders integer;
-  v_emails integer := 0;
+  v_affected jsonb;
+  v_refundable bigint;
+  v_data json;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -372,18 +387,22 @@ begin
     end if;
     -- Whether the order changes, too: cancelling its last ticket cancels it, and cancelling one with a price lowers its
     -- totals.
-    v_orders := (v_attendee.price > 0 or not exists (
+    v_affected := jsonb_build_object('attendees', 1, 'currency', v_attendee.currency, 'orders', (v_attendee.price > 0 or not exists (
       select from public.attendees a
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
-    ))::integer;
-    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
-    if notify_attendees then
-      v_emails := private.notify_of_cancelled_tickets(v_attendee.order_id, v_attendee.id);
+    ))::integer);
+    v_refundable := private.refundable_of(v_attendee.order_id);
+    if dry_run then
+      v_data := private.attendee_json(v_attendee);
     end if;
+    update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
+    v_affected := v_affected || jsonb_build_object('refund_due', private.refundable_of(v_attendee.order_id) - v_refundable);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1, 'emails', v_emails),
-      'data', private.attendee_json(v_attendee)
+      'effect', private.effect_json(
+        dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_attendee.order_id, v_attendee.id)
+      ),
+      'data', coalesce(v_data, private.attendee_json(v_attendee))
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then

@@ -1,4 +1,4 @@
--- What is told to whoever is offered a place.
+-- What is told to whoever waits: that a place is offered to them, and that the event was cancelled.
 
 -- To people whom the waiting list offers a place. Security definer: no role may write e-mails.
 create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
@@ -13,7 +13,24 @@ begin
 end
 $$;
 
--- What the e-mail of an offer shows besides its event.
+-- Whom the cancellation of the event took off its waiting list, offers first, and nobody whom it had lost before.
+create function private.recipients_on_waiting_list(event public.events, notify public.notify) returns private.recipient[]
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return array(
+    select row(w.organisation_id, null, w.id, w.email_lower, case
+      when w.email = private.erased_fields() ->> 'email' then 'erased'
+      when notify = 'mailed' and not w.send_email then 'send_email_false'
+    end)::private.recipient
+    from public.waiting_list_entries w
+    where w.event_id = event.id and w.status = 'cancelled' and w.updated_at = event.cancelled_at
+    order by w.offered_at is null, w.id
+  );
+end
+$$;
+
+-- What an e-mail to them shows besides its event.
 create function private.waiting_list_offer_json(waiting_list_entry_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$

@@ -200,6 +200,28 @@ create policy audit_entries_select_ownership on public.audit_entries for select 
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.audit_entries to scope_events_write, authenticated;
 
+-- The name of the key or the address of the member, as it is now: a revoked key has it still, a deleted one as its last entry says. Security
+-- definer: whoever reads entries has no right to keys, nor to users of Auth.
+create function private.actor_name(entry public.audit_entries) returns text
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return case entry.actor
+    when 'api_key' then coalesce(
+      (select k.name from public.api_keys k where k.id = entry.api_key_id),
+      (
+        select d.changes #>> '{name,from}'
+        from public.audit_entries d
+        where d.object_id = entry.api_key_id and d.object_type = 'api_key' and d.action = 'deleted'
+          and d.organisation_id = entry.organisation_id
+      )
+    )
+    when 'member' then (select u.email from auth.users u where u.id = entry.user_id)
+  end;
+end
+$$;
+grant execute on function private.actor_name to scope_events_write, authenticated;
+
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_audit_entries(
   object_types public.audit_object[], object_id uuid, before uuid, size integer
@@ -262,6 +284,7 @@ begin
       'object_type', e.object_type,
       'object_id', e.object_id,
       'actor', e.actor,
+      'actor_name', private.actor_name(e.entry),
       'api_key_id', e.api_key_id,
       'user_id', e.user_id,
       'source', e.source,
@@ -269,7 +292,7 @@ begin
       'created_at', private.rfc3339(e.created_at)
     )
     from unnest(v_ids) i (id)
-    cross join lateral (select e.* from public.audit_entries e where e.id = i.id offset 0) e
+    cross join lateral (select e.*, e as entry from public.audit_entries e where e.id = i.id offset 0) e
     where e.object_type = any (v_types)
     order by e.id desc
   );

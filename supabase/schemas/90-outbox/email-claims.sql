@@ -77,6 +77,7 @@ begin
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
     )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
+    when 'payment_voided' then not private.has_receipt(email.payment_id)
     when 'event_cancelled' then false
     -- Of any other kind: who has no good ticket of a published event is told nothing of it.
     else v_attendee.id is not null and (
@@ -127,7 +128,9 @@ begin
       'email', v_attendee.email,
       'company', v_attendee.company,
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
-      'ticket_url', case when email.kind not in ('event_cancelled', 'ticket_cancelled') then private.ticket_url(v_attendee.ticket_token) end,
+      -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
+      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and v_order.send_email
+        then private.ticket_url(v_attendee.ticket_token) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a
@@ -235,7 +238,6 @@ begin
         on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
       where c.id = e.attendee_id
         and a.status <> 'cancelled'
-        and (select o.send_email from public.orders o where o.id = a.order_id)
       limit 1
     ),
     e.attendee_id

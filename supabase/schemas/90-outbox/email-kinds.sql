@@ -5,10 +5,12 @@ create type public.email_kind as enum (
   'ticket',
   'order_confirmation',
   'payment_received',
+  'payment_voided',
   'payment_reminder',
   'order_expired',
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',
-  'waiting_list_offer'
+  'waiting_list_offer',
+  'waiting_list_cancelled'
 );

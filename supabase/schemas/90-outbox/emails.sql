@@ -1,5 +1,8 @@
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
--- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
+-- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none, unless everybody is to be told.
+
+-- Whom a change or a cancellation is told: those whose orders have e-mails, or all.
+create type public.notify as enum ('nobody', 'mailed', 'everybody');
 
 -- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
 create function private.is_sound_email(
@@ -16,8 +19,8 @@ begin
   end if;
   return case
     when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
-    when kind = 'payment_received' then order_id is not null and payment_id is not null
-    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
+    when kind in ('payment_received', 'payment_voided') then order_id is not null and payment_id is not null
+    when kind in ('waiting_list_offer', 'waiting_list_cancelled') then waiting_list_entry_id is not null
     else attendee_id is not null
   end;
 end
@@ -28,7 +31,7 @@ create table public.emails (
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
   is_mailing boolean not null generated always as (
-    kind not in ('ticket', 'order_confirmation', 'payment_received', 'ticket_cancelled', 'waiting_list_offer')
+    kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'waiting_list_offer')
   ) stored,
   attendee_id uuid,
   order_id uuid,
@@ -64,8 +67,8 @@ comment on column public.emails.kind is 'What it tells: ticket, order_confirmati
 comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
-comment on column public.emails.payment_id is 'The payment that was received.';
-comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list that it offers a place to.';
+comment on column public.emails.payment_id is 'The payment that was received, or voided.';
+comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
 comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
 comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
 comment on column public.emails.attempts is 'How often it was tried since it was last queued.';

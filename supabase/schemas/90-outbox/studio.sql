@@ -1,4 +1,4 @@
--- Webhook endpoints that fail, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
+-- Webhook endpoints that fail, and who changed what, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
@@ -28,3 +28,24 @@ create trigger failing_webhook_endpoints_100_read_only instead of insert or upda
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
 grant select on public.failing_webhook_endpoints to authenticated;
+
+create view public.audit_trail with (security_invoker = true) as
+select
+  e.organisation_id,
+  e.created_at,
+  e.actor,
+  private.actor_name(e) as actor_name,
+  e.source,
+  e.action,
+  e.object_type,
+  e.object_id,
+  e.changes,
+  e.id
+from public.audit_entries e
+order by e.id desc;
+comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key or the address of the member.';
+create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
+  for each row execute function private.tg__refuse_write();
+
+revoke all on public.audit_trail from anon, authenticated, service_role;
+grant select on public.audit_trail to authenticated;

@@ -287,6 +287,7 @@ const viewNames = [
   'arrivals',
   'undelivered_tickets',
   'failing_webhook_endpoints',
+  'audit_trail',
 ]
 test.each(viewNames)('the view %s shows a member their own organisations, and a stranger nothing', async (view) => {
   await studio.query("update public.attendees set ticket_email_status = 'failed' where id = $1", [tenant.attendeeId])

@@ -1,6 +1,7 @@
 // The audit trail: one entry for each thing that somebody does, with what changed, and with no entry for what follows from it.
 
 import { expect, test } from 'vitest'
+import { prefixOf } from '../../../src/gateway/api-key.ts'
 import { row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
 import { addEndpoint } from '../../support/outbox.ts'
@@ -319,4 +320,42 @@ test('members and the courier are named as such', async () => {
     return (answer.body as unknown[]).length
   }
   expect([await read(person), await read(viewer)]).toEqual([1, 0])
+})
+
+test('who did it has a name, over REST and in Studio: a key its own, also when it is gone, a member their address', async () => {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const keys = { door: await organisation.key(), gone: await organisation.key() }
+  for (const key of Object.values(keys)) await rest(key)('PATCH', `/events/${event.id}`, { name: key.slice(-8) })
+  const [owner, viewer] = [await signUp(), await signUp()]
+  await Promise.all([join(organisation.id, owner, 'owner'), join(organisation.id, viewer, 'viewer')])
+  const email = `${owner.sub}@example.com`
+  await studio.query('update auth.users set email = $2 where id = $1', [owner.sub, email])
+  const tokenOf = (who: Claims) => sign({ ...who, role: 'authenticated' } as Claims)
+  const rename = { method: 'PATCH', path: `/events?id=eq.${event.id}`, body: { name: 'By hand' } }
+  await send({ ...rename, headers: { 'Content-Profile': 'public' } }, await tokenOf(owner))
+  await studio.query("update public.api_keys set name = 'Door scanners', revoked_at = now() where prefix = $1", [
+    prefixOf(keys.door),
+  ])
+  await studio.query("update public.api_keys set name = 'Old shop' where prefix = $1", [prefixOf(keys.gone)])
+  await studio.query('delete from public.api_keys where prefix = $1', [prefixOf(keys.gone)])
+
+  const byName = ['Door scanners', 'Old shop', email]
+  const read = rest(await organisation.key('events:write', 'events:read'))
+  const { data } = (await read('GET', `/audit-entries?object_id=${event.id}`)).body
+  // Those before are of whoever arranged this, in Studio.
+  const updates = (data as { actor_name: string }[]).slice(0, 3)
+  expect(updates.map(({ actor_name }) => actor_name)).toEqual(byName.toReversed())
+  const seen = async (who: Claims) =>
+    (
+      await send(
+        {
+          path: `/audit_trail?object_id=eq.${event.id}&limit=3&select=actor_name`,
+          headers: { 'Accept-Profile': 'public' },
+        },
+        await tokenOf(who),
+      )
+    ).body
+  expect(await seen(owner)).toEqual(byName.toReversed().map((actor_name) => ({ actor_name })))
+  expect(await seen(viewer)).toEqual([])
 })

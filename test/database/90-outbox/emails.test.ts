@@ -69,7 +69,10 @@ test('an order without e-mails has none of any kind', async () => {
   const { orderId } = await invoice('buyer@example.com', { send_email: false })
   await send('POST', `/orders/${orderId}/payments`, { amount: 900 })
   const changed = await send('PATCH', `/events/${event.id}`, { name: 'Another', notify_attendees: true })
-  expect(changed.body.effect).toEqual({ dry_run: false, orders: 1, attendees: 1, emails: 0 })
+  expect(changed.body.effect).toEqual({
+    ...{ dry_run: false, orders: 1, attendees: 1, emails: 0, told: 0, refund_due: 0, currency: 'EUR' },
+    not_told: [{ reason: 'send_email_false', count: 1 }],
+  })
   const cancelled = await send('POST', `/orders/${orderId}/cancel`, { notify_attendees: true })
   expect(cancelled.body.effect).toMatchObject({ attendees: 1, emails: 0 })
   expect(await emailsOf(organisation)).toEqual([])
@@ -137,9 +140,10 @@ test('changes within ten minutes are one e-mail for each address, with the first
   const change = (changes: object) => send('PATCH', `/events/${event.id}`, changes)
 
   const dry = await change({ name: 'Second', notify_attendees: true, dry_run: true })
+  // What it would change is not shown as if it were so.
   expect([dry.body.effect, dry.body.data.name]).toEqual([
-    { dry_run: true, orders: 3, attendees: 3, emails: 2 },
-    'Second',
+    { dry_run: true, orders: 3, attendees: 3, emails: 2, told: 3, not_told: [], refund_due: 0, currency: 'EUR' },
+    'Test event',
   ])
   expect(await emailsOf(organisation)).toEqual([])
 
@@ -216,7 +220,10 @@ test('whoever holds a place is told of the cancellation of the event, once for e
   const gone = await register('gone@example.com')
   await send('POST', `/attendees/${gone.attendeeId}/cancel`)
   const ask = { dry_run: true, notify_attendees: true }
-  const effect = { dry_run: true, orders: 4, attendees: 4, emails: 2 }
+  const effect = {
+    ...{ dry_run: true, orders: 4, attendees: 4, emails: 2, told: 3, refund_due: 0, currency: 'EUR' },
+    not_told: [{ reason: 'send_email_false', count: 1 }],
+  }
   expect((await send('POST', `/events/${event.id}/cancel`, ask)).body.effect).toEqual(effect)
   await send('POST', `/events/${event.id}/cancel`)
   expect(brief(await emailsOf(organisation))).toEqual(['order_confirmation buyer@example.com'])
@@ -267,14 +274,210 @@ test('the holders of cancelled tickets are told if asked for', async () => {
   })
   const ask = { notify_attendees: true }
   const one = await send('POST', `/attendees/${group.attendeeId}/cancel`, ask)
-  expect(one.body.effect).toEqual({ dry_run: false, orders: 0, attendees: 1, emails: 1 })
+  expect(one.body.effect).toMatchObject({ orders: 0, attendees: 1, emails: 1, told: 1, not_told: [] })
   const rest = await send('POST', `/orders/${group.orderId}/cancel`, ask)
-  expect(rest.body.effect).toEqual({ dry_run: false, orders: 1, attendees: 2, emails: 2 })
+  expect(rest.body.effect).toMatchObject({ orders: 1, attendees: 2, emails: 2, told: 2, not_told: [] })
   expect(brief(await emailsOf(organisation))).toEqual([
     'ticket_cancelled ada@example.com',
     'ticket_cancelled bob@example.com',
     'ticket_cancelled eve@example.com',
   ])
+})
+
+test('everybody is everybody but the erased, and each who is not told is counted by the reason', async () => {
+  const { organisation, event, send, register } = await arrange()
+  await register('ada@example.com')
+  const silent = { send_email: false }
+  // Whoever shares an address with somebody who is told is told.
+  await register('ada@example.com', silent)
+  await register('bob@example.com', silent)
+  const erased = await register('eve@example.com')
+  await send('POST', `/attendees/${erased.attendeeId}/erase`)
+  await send('PATCH', `/events/${event.id}`, { name: 'Another' })
+  await register('late@example.com')
+
+  const change = async (body: object) => (await send('PATCH', `/events/${event.id}`, body)).body.effect
+  const tried = (notify: unknown) => change({ notify, dry_run: true })
+  const without = (...reasons: string[]) => reasons.map((reason) => ({ reason, count: 1 }))
+  expect(await tried('nobody')).toMatchObject({ told: 0, not_told: [{ reason: 'notify_nobody', count: 5 }] })
+  expect(await tried('mailed')).toMatchObject({
+    ...{ attendees: 5, emails: 1, told: 2 },
+    not_told: without('erased', 'registered_since', 'send_email_false'),
+  })
+  expect(await tried(true)).toEqual(await tried('mailed'))
+  expect(await tried(false)).toEqual(await tried('nobody'))
+  const told = { emails: 2, told: 3, not_told: without('erased', 'registered_since') }
+  expect(await tried('everybody')).toMatchObject(told)
+  expect(await change({ notify: 'everybody' })).toMatchObject(told)
+  expect(await change({ notify: 'everybody' })).toMatchObject({
+    ...{ emails: 0, told: 0 },
+    not_told: [{ reason: 'nothing_to_tell', count: 5 }],
+  })
+  expect(brief(await emailsOf(organisation))).toEqual([
+    'event_changed ada@example.com',
+    'event_changed bob@example.com',
+  ])
+  await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
+    await client.query(`select set_config('request.jwt.claims', '{"public_url": "https://usher.example"}', true)`)
+    await client.query(
+      "update public.emails set next_attempt_at = '2000-01-01' where organisation_id = $1 and kind = 'event_changed'",
+      [organisation.id],
+    )
+    const all = (await asCourier('select api.claim_emails(1000)')) as {
+      kind: string
+      attendee: { email: string; ticket_url: string | null }
+    }[]
+    // The ticket of an order that is not e-mailed stays with whoever hands it out.
+    const links = all.flatMap(({ kind, attendee }) =>
+      kind === 'event_changed' ? [[attendee.email, attendee.ticket_url === null]] : [],
+    )
+    expect(links.sort()).toEqual([
+      ['ada@example.com', false],
+      ['bob@example.com', true],
+    ])
+  })
+})
+
+test('whom to tell and a dry run stand beside the changes, and are taken where they once stood', async () => {
+  const { event, send, register } = await arrange()
+  await register('ada@example.com')
+  const path = `/events/${event.id}`
+  const effect = { dry_run: true, emails: 1, told: 1 }
+  for (const body of [{ notify: 'mailed' }, { notify_attendees: true }, { notify: true }]) {
+    const answer = await send('PATCH', path, { name: 'Another', dry_run: true, ...body })
+    expect([answer.status, answer.body.effect], JSON.stringify(body)).toMatchObject([200, effect])
+  }
+  const refusals = [
+    [{ name: 'Another', notify: 'all' }, 'notify', 'must be one of nobody, mailed, everybody'],
+    [
+      { name: 'Another', notify: 'nobody', notify_attendees: true },
+      'notify_attendees',
+      /^is not a known field \(allowed: .*notify/,
+    ],
+    [{ if_version: 1 }, 'if_version', /^is not a known field/],
+  ] as const
+  for (const [body, param, message] of refusals) {
+    const { status, body: answer } = await send('PATCH', path, body)
+    expect([status, answer.error?.code, answer.error?.param], JSON.stringify(body)).toEqual([
+      422,
+      'validation_failed',
+      param,
+    ])
+    expect(answer.error.details.fields[0].message).toEqual(
+      typeof message === 'string' ? message : expect.stringMatching(message),
+    )
+  }
+})
+
+test('a cancelled event is told to those on its waiting list, once each, and not again', async () => {
+  const { organisation, event, send } = await arrange()
+  const ticketTypeId = await event.ticketType({ quantity: 2 })
+  const guest = (email: string) => ({ ticket_type_id: ticketTypeId, name: 'Ada', email })
+  const registered: string[] = []
+  for (const email of ['ada@example.com', 'bob@example.com']) {
+    const { body } = await send('POST', `/events/${event.id}/registrations`, guest(email))
+    registered.push(body.data.attendees[0].id)
+  }
+  const join = async (email: string, more = {}) =>
+    (await send('POST', `/events/${event.id}/waiting-list`, { ...guest(email), ...more })).body.data.id as string
+  await join('offered@example.com')
+  // A guest who waits for another place is told once.
+  await join('ada@example.com')
+  await join('silent@example.com', { send_email: false })
+  await join('waits@example.com')
+  await send('POST', `/waiting-list-entries/${await join('gone@example.com')}/cancel`)
+  await send('POST', `/attendees/${registered[1]}/cancel`)
+
+  const cancel = async (body: object) => (await send('POST', `/events/${event.id}/cancel`, body)).body.effect
+  expect(await cancel({ dry_run: true, notify: 'mailed' })).toMatchObject({
+    ...{ attendees: 1, emails: 3, told: 4 },
+    not_told: [{ reason: 'send_email_false', count: 1 }],
+  })
+  expect(await cancel({ notify: 'everybody' })).toMatchObject({ emails: 4, told: 5, not_told: [] })
+  const { rows } = await studio.query(
+    `select e.kind, coalesce(a.email, w.email) as to from public.emails e
+     left join public.attendees a on a.id = e.attendee_id
+     left join public.waiting_list_entries w on w.id = e.waiting_list_entry_id
+     where e.organisation_id = $1 and e.kind in ('event_cancelled', 'waiting_list_cancelled') order by 2`,
+    [organisation.id],
+  )
+  expect(rows.map(({ kind, to }) => `${kind} ${to}`)).toEqual([
+    'event_cancelled ada@example.com',
+    'waiting_list_cancelled offered@example.com',
+    'waiting_list_cancelled silent@example.com',
+    'waiting_list_cancelled waits@example.com',
+  ])
+  expect((await row('select public.notify_attendees($1, $2) as emails', [event.id, 'everybody'])).emails).toBe(0)
+})
+
+test('a voided payment is told to whoever was sent its receipt', async () => {
+  const { organisation, send, invoice } = await arrange()
+  const pay = async (email: string, more = {}) => {
+    const { orderId } = await invoice(email, more)
+    const paid = await send('POST', `/orders/${orderId}/payments`, { amount: 900 })
+    const paymentId = paid.body.data.payments[0].id as string
+    const receipt = (set: string) => studio.query(`update public.emails set ${set} where payment_id = $1`, [paymentId])
+    return { paymentId, receipt }
+  }
+  const told = async (status: string) => {
+    const { paymentId, receipt } = await pay(`${status}@example.com`)
+    await receipt(`status = '${status}', next_attempt_at = null`)
+    await send('POST', `/payments/${paymentId}/void`)
+  }
+  for (const status of ['sent', 'delivered', 'bounced', 'failed']) await told(status)
+  const queued = await pay('queued@example.com')
+  await send('POST', `/payments/${queued.paymentId}/void`)
+  const silent = await pay('silent@example.com', { send_email: false })
+  await send('POST', `/payments/${silent.paymentId}/void`)
+  // So long ago that the retention has removed it.
+  const old = await pay('old@example.com')
+  await studio.query('delete from public.emails where payment_id = $1', [old.paymentId])
+  await send('POST', `/payments/${old.paymentId}/void`)
+  // In flight at the void, and then not sent.
+  const inFlight = await pay('in-flight@example.com')
+  await inFlight.receipt('claim = gen_random_uuid()')
+  await send('POST', `/payments/${inFlight.paymentId}/void`)
+  await studio.query("update public.emails set claim = null where payment_id = $1 and kind = 'payment_received'", [
+    inFlight.paymentId,
+  ])
+
+  const voids = (await emailsOf(organisation)).filter(({ kind }) => kind === 'payment_voided')
+  expect(brief(voids)).toEqual(
+    ['sent', 'delivered', 'old', 'in-flight'].map((name) => `payment_voided ${name}@example.com`),
+  )
+  await rolledBack(async (client, asCourier) => {
+    await forgetOthers(client, organisation)
+    const claimed = (await asCourier('select api.claim_emails(1000)')) as { kind: string; order: { email: string } }[]
+    expect(claimed.flatMap(({ kind, order }) => (kind === 'payment_voided' ? [order.email] : [])).sort()).toEqual(
+      ['delivered', 'old', 'sent'].map((name) => `${name}@example.com`),
+    )
+  })
+})
+
+test('an effect says what becomes refundable, to keys that read orders', async () => {
+  const { organisation, event, send, invoice } = await arrange()
+  const { orderId, attendeeId } = await invoice('buyer@example.com')
+  await send('POST', `/orders/${orderId}/payments`, { amount: 4900 })
+  await invoice('unpaid@example.com')
+  const paths = [`/attendees/${attendeeId}/cancel`, `/orders/${orderId}/cancel`, `/events/${event.id}/cancel`]
+  const effects = async (as: typeof send, to: string[]) => {
+    const answers = []
+    for (const path of to) answers.push((await as('POST', path, { dry_run: true })).body)
+    return answers
+  }
+  const tried = await effects(send, paths)
+  expect(tried.map(({ effect }) => [effect.refund_due, effect.currency])).toEqual(paths.map(() => [4900, 'EUR']))
+  expect(tried.map(({ data }) => data.status)).toEqual(['active', 'completed', 'published'])
+  const [attendees, events] = [
+    rest(await organisation.key('attendees:write')),
+    rest(await organisation.key('events:write')),
+  ]
+  expect((await effects(attendees, [paths[0] as string]))[0].effect).toMatchObject({ refund_due: null })
+  expect((await effects(events, [paths[2] as string]))[0].effect).toMatchObject({ refund_due: null })
+  expect((await send('POST', paths[1] as string)).body.effect).toMatchObject({ refund_due: 4900 })
+  // What was refundable before is nothing that this cancellation does.
+  expect((await effects(send, [paths[2] as string]))[0].effect).toMatchObject({ refund_due: 0 })
 })
 
 test('an e-mail that has become untrue is not sent', async () => {

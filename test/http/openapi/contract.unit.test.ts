@@ -8,7 +8,7 @@ import { describeApi } from '../../../src/http/openapi/document.ts'
 import { examples, isError } from '../../../src/http/openapi/examples.ts'
 import { type ErrorCode, errorCodes, errorStatuses } from '../../../src/operations/error-codes.ts'
 import { operations } from '../../../src/operations/index.ts'
-import { isRead, type Operation, pathParameters } from '../../../src/operations/operation.ts'
+import { besideChanges, isRead, type Operation, pathParameters } from '../../../src/operations/operation.ts'
 import { notificationTypes } from '../../../src/operations/webhook-endpoints.ts'
 import { argumentsOf, codesOf, describedOperations, type Schema } from './support.ts'
 
@@ -41,7 +41,9 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
   test('takes over REST what its tool takes: in the path, the query of a read, or the body', () => {
     const bodyFields =
-      operation.method === 'PATCH' ? ['changes'] : forms.flatMap((form) => Object.keys(form.properties ?? {}))
+      operation.method === 'PATCH'
+        ? ['changes', ...besideChanges(operation)]
+        : forms.flatMap((form) => Object.keys(form.properties ?? {}))
     const headers = [
       ...(fields.idempotency_key ? ['Idempotency-Key'] : []),
       ...(fields.if_version ? ['If-Match'] : []),
@@ -68,7 +70,11 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
       expect(isRequired, name).toBe(required.includes(name))
     }
     if (body === undefined) return
-    if (operation.method === 'PATCH') return expect(body).toEqual(fields.changes)
+    if (operation.method === 'PATCH') {
+      const beside = Object.fromEntries(besideChanges(operation).map((name) => [name, fields[name]]))
+      const { properties, ...said } = fields.changes as { properties: object }
+      return expect(body).toEqual({ ...said, minProperties: 1, properties: { ...properties, ...beside } })
+    }
     for (const form of forms) {
       expect(form.additionalProperties).toBe(false)
       for (const [name, schema] of Object.entries(form.properties ?? {})) {
