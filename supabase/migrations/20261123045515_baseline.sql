@@ -13306,6 +13306,946 @@ revoke all on public.arrivals from anon, authenticated, service_role;
 grant select on public.door_list to authenticated;
 grant select on public.arrivals to authenticated;
 
+-- schemas/20-events/plans.sql
+
+-- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
+-- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event does the same by hand.
+
+-- Whom a change is told: nobody, those whose order is e-mailed, or everybody.
+create type public.notify as enum ('nobody', 'mailed', 'everybody');
+
+create table private.event_plans (
+  id text not null default lower(private.random_code(10)),
+  organisation_id uuid not null,
+  family_id uuid not null,
+  arguments jsonb not null,
+  event_id uuid,
+  source_id uuid,
+  read jsonb not null,
+  steps_digest text not null,
+  refusals integer not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '10 minutes',
+  applied_at timestamptz,
+  constraint event_plans_pkey primary key (id),
+  constraint event_plans_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade
+);
+comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of an organisation.';
+comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
+create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
+create index event_plans_expires_at_idx on private.event_plans (expires_at);
+alter table private.event_plans enable row level security;
+
+-- All ways in which a plan cannot be applied have one code; details.reason tells them apart.
+create function private.refuse_plan(reason text, message text, details jsonb default '{}') returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'plan_outdated', message, 'plan_id', jsonb_build_object('reason', reason) || details,
+    case reason
+      when 'applied' then 'It is done: read the event to see it.'
+      when 'refused' then 'Correct what its steps refuse, and leave out plan_id for a new plan.'
+      when 'arguments' then 'Send plan_id alone, or the arguments of the plan unchanged; without plan_id they make a new plan.'
+      else 'Leave out plan_id for a new plan, and look at what it says.'
+    end
+  );
+end
+$$;
+grant execute on function private.refuse_plan to scope_events_write;
+
+-- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
+create function private.keep_event_plan(arguments jsonb, event_id uuid, source_id uuid, result jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 50;
+  v_plan private.event_plans;
+begin
+  delete from private.event_plans p
+  where p.id in (
+    select o.id from private.event_plans o
+    where o.organisation_id = private.current_organisation_id()
+    order by o.created_at desc, o.id
+    offset v_most - 1
+    for update skip locked
+  );
+  insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
+  values (
+    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, keep_event_plan.arguments, keep_event_plan.event_id,
+    keep_event_plan.source_id, result -> 'read', md5((result -> 'steps')::text), (result ->> 'refusals')::integer
+  )
+  returning * into v_plan;
+  return v_plan;
+end
+$$;
+grant execute on function private.keep_event_plan to scope_events_write;
+
+-- The plan, if it may be applied; locked, so that of two that apply it one finds it applied. `arguments` are those sent beside its id.
+create function private.open_event_plan(plan_id text, arguments jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_plan private.event_plans;
+  v_differing text[];
+begin
+  select p.* into v_plan
+  from private.event_plans p
+  where p.id = plan_id
+    and p.organisation_id = private.current_organisation_id()
+    and p.family_id = (private.claims() ->> 'family_id')::uuid
+  for update;
+  if not found then
+    perform private.refuse_plan('unknown', 'This API key has no such plan; plans are kept for ten minutes.');
+  elsif v_plan.applied_at is not null then
+    perform private.refuse_plan('applied', 'The plan was applied already.', jsonb_build_object('event_id', v_plan.event_id));
+  elsif v_plan.expires_at <= now() then
+    perform private.refuse_plan(
+      'expired', 'The plan is older than ten minutes.', jsonb_build_object('expires_at', private.rfc3339(v_plan.expires_at))
+    );
+  end if;
+  -- Those of the plan alone go without saying; an argument that is left out would be one that differs.
+  if open_event_plan.arguments <> '{}' then
+    v_differing := array(
+      select coalesce(p.key, s.key)
+      from jsonb_each(v_plan.arguments) p
+      full join jsonb_each(open_event_plan.arguments) s using (key)
+      where p.value is distinct from s.value
+      order by 1
+    );
+    if v_differing <> '{}' then
+      perform private.refuse_plan(
+        'arguments', 'The arguments are not those of the plan.', jsonb_build_object('arguments', v_differing)
+      );
+    end if;
+  end if;
+  if v_plan.refusals > 0 then
+    perform private.refuse_plan('refused', 'The plan has steps that are refused, so none of it can be applied.');
+  end if;
+  return v_plan;
+end
+$$;
+grant execute on function private.open_event_plan to scope_events_write;
+
+create function private.close_event_plan(plan_id text, event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update private.event_plans p set applied_at = now(), event_id = close_event_plan.event_id
+  where p.id = plan_id and p.family_id = (private.claims() ->> 'family_id')::uuid;
+end
+$$;
+grant execute on function private.close_event_plan to scope_events_write;
+
+-- Several objects answer to one name.
+create function private.refuse_ambiguous(param text, candidates jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    422, 'validation_failed', 'Several have this name.', param, jsonb_build_object('candidates', candidates), 'Name the one that is meant by its id.'
+  );
+end
+$$;
+grant execute on function private.refuse_ambiguous to scope_events_write;
+
+-- The event that has this id, slug, external_id or name.
+create function private.event_meant(reference text, param text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
+    select e.id
+    from public.events e
+    where e.organisation_id = private.current_organisation_id()
+      and (
+        reference in (e.id::text, e.slug, e.external_id)
+        or private.search_form(e.name) = private.search_form(btrim(reference))
+      )
+    order by e.id desc
+    limit 11
+  );
+begin
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous(param, (
+      select jsonb_agg(jsonb_build_object(
+        'id', e.id, 'name', e.name, 'slug', e.slug, 'status', e.status, 'starts_at', private.rfc3339(e.starts_at)
+      ) order by e.id desc)
+      from public.events e
+      where e.id = any (v_ids[1:10])
+    ));
+  elsif v_ids = '{}' then
+    perform private.refuse_not_found(param);
+  end if;
+  return v_ids[1];
+end
+$$;
+grant execute on function private.event_meant to scope_events_write;
+
+-- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
+create function private.event_known_by(external_id text, slug text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
+    select e.id
+    from public.events e
+    where e.organisation_id = private.current_organisation_id()
+      and (e.external_id = event_known_by.external_id or e.slug = event_known_by.slug)
+  );
+begin
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous('event', to_jsonb(v_ids));
+  end if;
+  return v_ids[1];
+end
+$$;
+grant execute on function private.event_known_by to scope_events_write;
+
+-- What may be written of each table; the first names the row.
+create function private.planned_fields("table" text) returns text[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case "table"
+    when 'events' then array[
+      'name', 'slug', 'description', 'starts_at', 'ends_at', 'timezone', 'locale', 'venue_name', 'venue_address', 'venue_city',
+      'venue_postcode', 'venue_country', 'online_url', 'capacity', 'waiting_list_offer_hours', 'currency', 'payment_due_days',
+      'external_id', 'metadata'
+    ]
+    when 'ticket_types' then array[
+      'name', 'description', 'price', 'quantity', 'min_per_order', 'max_per_order', 'sales_start_at', 'sales_end_at', 'visibility',
+      'position', 'external_id', 'metadata', 'status'
+    ]
+    when 'promo_codes' then array[
+      'code', 'percent_off', 'amount_off', 'valid_from', 'valid_until', 'max_redemptions', 'ticket_type_ids', 'status'
+    ]
+    when 'check_in_points' then array['name', 'ticket_type_ids', 'opens_at', 'closes_at', 'admission', 'status']
+  end;
+end
+$$;
+grant execute on function private.planned_fields to scope_events_write;
+
+-- The members of `fields` that may be written, in the form that the columns give them.
+create function private.planned_row("table" text, fields jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_row jsonb;
+begin
+  execute format('select to_jsonb(r) from jsonb_populate_record(null::public.%I, $1) r', "table") into v_row using fields;
+  return (
+    select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+    from jsonb_each(v_row) f
+    where fields ? f.key and f.key = any (private.planned_fields("table"))
+  );
+end
+$$;
+grant execute on function private.planned_row to scope_events_write;
+
+-- Adds a row; what `fields` does not name gets the defaults of the table.
+create function private.add_row("table" text, parent text, parent_id uuid, fields jsonb) returns uuid
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_columns text := (select string_agg(format('%I', c), ', ') from jsonb_object_keys(fields || jsonb_build_object(parent, parent_id)) c);
+  v_id uuid;
+begin
+  execute format('insert into public.%1$I (%2$s) select %2$s from jsonb_populate_record(null::public.%1$I, $1) returning id', "table", v_columns)
+  into v_id using fields || jsonb_build_object(parent, parent_id);
+  return v_id;
+end
+$$;
+grant execute on function private.add_row to scope_events_write;
+
+-- The rows of an event, in their order. All of them are matched, moved or copied, each in a savepoint, so there is a limit.
+create function private.rows_of_event("table" text, event_id uuid, in_use boolean) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_most constant integer := 500;
+  v_rows jsonb;
+begin
+  execute format(
+    'select coalesce(jsonb_agg(to_jsonb(r) order by r.%I, r.id), ''[]'')
+     from (select r.* from public.%I r where r.event_id = $1 and ($2 is not true or r.status = ''active'') limit $3) r',
+    case "table" when 'ticket_types' then 'position' else 'created_at' end, "table"
+  )
+  into v_rows using event_id, in_use, v_most + 1;
+  if jsonb_array_length(v_rows) > v_most then
+    perform private.refuse_value(
+      "table", 'The event has more than 500 of these, which is too many for one plan.', 'Leave the list out, and change them one by one.'
+    );
+  end if;
+  return v_rows;
+end
+$$;
+grant execute on function private.rows_of_event to scope_events_write;
+
+-- The one of `rows` that has this reference: an id, an external_id, or a name as it is searched. One in use wins over others. Null: none.
+create function private.row_meant(rows jsonb, reference text, param text) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_found jsonb[] := array(
+    select r
+    from jsonb_array_elements(rows) r
+    where reference in (r ->> 'id', r ->> 'external_id')
+      or private.search_form(coalesce(r ->> 'code', r ->> 'name')) = private.search_form(btrim(reference))
+  );
+  v_in_use jsonb[] := array(select r from unnest(v_found) r where r ->> 'status' = 'active');
+begin
+  if cardinality(v_in_use) = 1 then
+    return v_in_use[1];
+  elsif cardinality(v_found) > 1 then
+    perform private.refuse_ambiguous(param, (
+      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'id', r -> 'id', 'name', r -> 'name', 'status', r -> 'status', 'price', r -> 'price', 'external_id', r -> 'external_id'
+      )))
+      from unnest(v_found[1:10]) r
+    ));
+  end if;
+  return v_found[1];
+end
+$$;
+grant execute on function private.row_meant to scope_events_write;
+
+-- What of `rows` an item of a list is: what its id names, else its external_id, else its name unless that row has another external_id.
+create function private.row_of_item("table" text, rows jsonb, item jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_label text := (private.planned_fields("table"))[1];
+  v_row jsonb;
+begin
+  if item ? 'id' then
+    v_row := private.row_meant(rows, item ->> 'id', 'id');
+    if v_row is null then
+      perform private.refuse(
+        404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
+        jsonb_build_object('names', (
+          select jsonb_agg(n.name) from (select r -> v_label as name from jsonb_array_elements(rows) r limit 10) n
+        )),
+        'Leave id out to add it as new.'
+      );
+    end if;
+    return v_row;
+  end if;
+  select r into v_row from jsonb_array_elements(rows) r where r ->> 'external_id' = item ->> 'external_id';
+  if v_row is null and item ->> v_label is not null then
+    v_row := private.row_meant(
+      (
+        select coalesce(jsonb_agg(r), '[]')
+        from jsonb_array_elements(rows) r
+        where private.search_form(r ->> v_label) = private.search_form(item ->> v_label)
+          and (r ->> 'external_id' is null or not item ? 'external_id')
+      ),
+      item ->> v_label, v_label
+    );
+  end if;
+  return v_row;
+end
+$$;
+grant execute on function private.row_of_item to scope_events_write;
+
+-- By how much everything moves, and between which zones. A copy moves all its times. Of an event that moves itself, what has begun or
+-- ended stays so: a sale that runs goes on.
+create type private.event_move as (distance interval, from_zone text, to_zone text, is_copy boolean);
+
+-- The times of a row as they move, at the same hour of the event's day on either side of a change of daylight saving time.
+create function private.moved_times("row" jsonb, move private.event_move) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(jsonb_object_agg(
+      f.key, ((f.value::timestamptz at time zone move.from_zone) + move.distance) at time zone move.to_zone
+    ), '{}')
+    from jsonb_each_text("row") f
+    where f.key in ('starts_at', 'ends_at', 'sales_start_at', 'sales_end_at', 'valid_from', 'valid_until', 'opens_at', 'closes_at')
+      and f.value is not null
+      and move.distance is not null
+      and (move.is_copy or f.key in ('starts_at', 'ends_at') or f.value::timestamptz > now())
+  );
+end
+$$;
+grant execute on function private.moved_times to scope_events_write;
+
+-- How far an event moves: by a duration, to a day at the same hour, or to a time. Always days and hours from the start, so that all times
+-- keep their distance to it.
+create function private.move_distance(event public.events, "to" text, timezone text) returns interval
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_start timestamp := event.starts_at at time zone event.timezone;
+begin
+  if v_start is null then
+    perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
+  end if;
+  return case
+    when "to" ~ '^-P' then v_start - replace(substr("to", 2), ',', '.')::interval
+    when "to" ~ '^P' then v_start + "to"::interval
+    when "to" ~ '^\d{4}-\d{2}-\d{2}$' then "to"::date + v_start::time
+    else "to"::timestamptz at time zone timezone
+  end - v_start;
+exception when data_exception then
+  perform private.refuse_value('move', 'This is no duration, day or time.', 'P7D, 2027-05-03 or 2027-05-03T10:00:00+02:00, for example.');
+end
+$$;
+grant execute on function private.move_distance to scope_events_write;
+
+-- A time as people at the event read it: 2027-05-03T10:00:00+02:00.
+create function private.zoned_time(moment timestamptz, timezone text) returns text
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_offset interval := (moment at time zone timezone) - (moment at time zone 'UTC');
+begin
+  return to_char(moment at time zone timezone, 'YYYY-MM-DD"T"HH24:MI:SS')
+    || case when v_offset < interval '0' then '-' else '+' end
+    || to_char(greatest(v_offset, -v_offset), 'HH24:MI');
+end
+$$;
+grant execute on function private.zoned_time to scope_events_write;
+
+-- Fields as a plan says them: money in words, times in the event's zone, ticket types by their names, long texts cut.
+create function private.plan_words(fields jsonb, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(jsonb_object_agg(
+      case f.key when 'ticket_type_ids' then 'ticket_types' else f.key end,
+      case
+        when f.value = 'null' then f.value
+        when f.key in ('price', 'amount_off') then to_jsonb(private.money_text((f.value #>> '{}')::bigint, event.currency))
+        when f.key ~ '_at$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
+        when f.key = 'ticket_type_ids' then (
+          select coalesce(jsonb_agg(t.name order by t.position, t.id), '[]')
+          from public.ticket_types t
+          where t.id in (select i::uuid from jsonb_array_elements_text(f.value) i)
+        )
+        when length(f.value #>> '{}') > 100 then to_jsonb(left(f.value #>> '{}', 100) || '…')
+        else f.value
+      end
+    ), '{}')
+    from jsonb_each(fields) f
+  );
+end
+$$;
+grant execute on function private.plan_words to scope_events_write;
+grant execute on function private.money_text to scope_events_write;
+
+-- The ticket types that a list of names, ids or external_ids means. `copies` has what became of those of a copied event; names in
+-- `refused` are of ticket types that could not be added, which is said already.
+create function private.ticket_types_meant(event_id uuid, names jsonb, copies jsonb, refused text[]) returns uuid[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_rows jsonb;
+  v_name text;
+  v_row jsonb;
+  v_ids uuid[] := '{}';
+begin
+  v_rows := private.rows_of_event('ticket_types', event_id, false);
+  for v_name in select * from jsonb_array_elements_text(names) loop
+    v_row := private.row_meant(v_rows, coalesce(copies ->> v_name, v_name), 'ticket_types');
+    if v_row is not null then
+      v_ids := v_ids || (v_row ->> 'id')::uuid;
+    elsif private.search_form(btrim(v_name)) <> all (refused) then
+      perform private.refuse(
+        422, 'validation_failed', 'A ticket type of the list is none of the event.', 'ticket_types',
+        jsonb_build_object('ticket_types', (
+          select coalesce(jsonb_agg(n.name), '[]') from (select r -> 'name' as name from jsonb_array_elements(v_rows) r limit 10) n
+        )),
+        'Name one of details.ticket_types, or add it to ticket_types.'
+      );
+    end if;
+  end loop;
+  return array(select distinct i from unnest(v_ids) i order by i);
+end
+$$;
+grant execute on function private.ticket_types_meant to scope_events_write;
+
+-- What is changed of a row, as [old, new].
+create function private.plan_changes(old_row jsonb, fields jsonb, was public.events, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(n.key, jsonb_build_array(o.value, n.value))
+    from jsonb_each(private.plan_words(fields, event)) n
+    left join jsonb_each(private.plan_words(
+      (select jsonb_object_agg(f.key, old_row -> f.key) from jsonb_object_keys(fields) f (key)), was
+    )) o using (key)
+  );
+end
+$$;
+grant execute on function private.plan_changes to scope_events_write;
+
+-- What differs from the row; null if nothing does.
+create function private.fields_to_change("table" text, old_row jsonb, fields jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select jsonb_object_agg(f.key, f.value)
+    from jsonb_each(private.planned_row("table", fields)) f
+    where f.value is distinct from old_row -> f.key
+  );
+end
+$$;
+grant execute on function private.fields_to_change to scope_events_write;
+
+-- One row as it is to be: changed where the event has it, else added. Answers its step; `unchanged` where there is nothing to do.
+create function private.carry_out_item(
+  "table" text, event public.events, was public.events, "row" jsonb, fields jsonb, is_copy boolean
+) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_label text := (private.planned_fields("table"))[1];
+  v_fields jsonb;
+  v_id uuid := "row" ->> 'id';
+begin
+  if "row" is null or is_copy then
+    v_fields := private.planned_row("table", coalesce("row" - 'external_id', '{}') || fields);
+    if v_fields ->> v_label is null then
+      perform private.refuse_value(v_label, 'What is to be added needs a name, or a promo code its code.');
+    end if;
+    v_id := private.add_row("table", 'event_id', event.id, v_fields);
+    return jsonb_build_object(
+      'action', 'create', 'kind', rtrim("table", 's'), 'name', v_fields -> v_label, 'id', v_id,
+      'changes', private.plan_words(
+        (
+          select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+          from jsonb_each(v_fields) f
+          where f.key <> v_label and f.value not in ('null', '{}', '[]', '"active"')
+        ),
+        event
+      )
+    );
+  end if;
+
+  v_fields := private.fields_to_change("table", "row", fields);
+  if v_fields is null then
+    return jsonb_build_object('action', 'unchanged', 'id', v_id);
+  end if;
+  case "table"
+    when 'ticket_types' then perform api.update_ticket_type(v_id, v_fields);
+    when 'promo_codes' then perform api.update_promo_code(v_id, v_fields);
+    when 'check_in_points' then perform api.update_check_in_point(v_id, v_fields);
+  end case;
+  return jsonb_strip_nulls(jsonb_build_object(
+    'action', case when v_fields ->> 'status' in ('archived', 'disabled') then 'archive' else 'change' end,
+    'kind', rtrim("table", 's'), 'name', "row" -> v_label, 'id', v_id,
+    -- Said, because a change alone does not bring it back.
+    'status', case when not v_fields ? 'status' and "row" ->> 'status' <> 'active' then "row" -> 'status' end
+  )) || jsonb_build_object('changes', private.plan_changes("row", v_fields, was, event));
+end
+$$;
+grant execute on function private.carry_out_item to scope_events_write;
+
+-- The event's own fields: added, copied or changed.
+create function private.carry_out_fields(
+  organisation_id uuid, base public.events, changes jsonb, move private.event_move
+) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_fields jsonb := private.moved_times(to_jsonb(base), move)
+    || changes || case when changes ? 'venue' then private.venue_columns(changes -> 'venue') else '{}' end;
+  v_event public.events;
+  v_id uuid;
+begin
+  if base.id is not null and not move.is_copy then
+    v_fields := private.fields_to_change('events', to_jsonb(base), v_fields);
+    if v_fields is null then
+      return jsonb_build_object('action', 'unchanged', 'id', base.id);
+    end if;
+    perform api.update_event(base.id, v_fields);
+    select e.* into v_event from public.events e where e.id = base.id;
+    return jsonb_build_object(
+      'action', 'change', 'kind', 'event', 'name', base.name, 'id', base.id,
+      'changes', private.plan_changes(to_jsonb(base), v_fields, base, v_event)
+    );
+  end if;
+  if move.is_copy then
+    -- Its slug is made from its name, and an external_id belongs to one event.
+    v_fields := (to_jsonb(base) - '{slug,external_id}'::text[]) || v_fields;
+  end if;
+  v_fields := private.planned_row('events', v_fields);
+  if v_fields ->> 'name' is null then
+    perform private.refuse_value(
+      'changes.name', 'A new event needs a name.', 'Name it in changes; to change an event that exists, name that as event.'
+    );
+  end if;
+  v_id := private.add_row('events', 'organisation_id', organisation_id, v_fields);
+  select e.* into v_event from public.events e where e.id = v_id;
+  return jsonb_build_object(
+    'action', 'create', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
+    'changes', private.plan_words(
+      (select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_fields) f where f.key <> 'name' and f.value not in ('null', '{}')),
+      v_event
+    )
+  );
+end
+$$;
+grant execute on function private.carry_out_fields to scope_events_write;
+
+-- Does what the arguments of apply_event say, to an event, a copy of one, or a new one, and answers what was read, each step, and the event.
+-- Each step has a savepoint, so that all refusals are named; whoever calls it rolls back if there are any.
+create function private.carry_out_event(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_lists constant text[] := '{ticket_types,promo_codes,check_in_points}';
+  v_changes jsonb := coalesce(arguments -> 'changes', '{}') - 'status';
+  v_is_copy boolean := source_id is not null;
+  v_only_listed boolean := coalesce((arguments ->> 'archive_missing')::boolean, false);
+  v_base public.events;
+  v_event public.events;
+  v_move private.event_move;
+  v_rows jsonb := '{}';
+  v_read jsonb := '{}';
+  v_table text;
+  v_pass integer;
+  v_items jsonb;
+  v_item jsonb;
+  v_row jsonb;
+  v_fields jsonb;
+  v_name text;
+  v_key text;
+  v_step jsonb;
+  v_steps jsonb := '[]';
+  v_unchanged integer := 0;
+  v_refusals integer := 0;
+  v_taken text[] := '{}';
+  v_refused text[] := '{}';
+  v_copies jsonb := '{}';
+  v_emails integer;
+  v_state text;
+  v_message text;
+  v_detail text;
+  v_hint text;
+begin
+  -- The order of locks: see 20-events/locks.sql. Nobody registers meanwhile.
+  if event_id is not null then
+    perform from public.events e where e.id = carry_out_event.event_id for no key update;
+    perform private.lock_event_exclusive(event_id);
+    perform from public.promo_codes c where c.event_id = carry_out_event.event_id order by c.id for no key update;
+    perform private.lock_event_capacity(event_id);
+    perform from public.ticket_types t where t.event_id = carry_out_event.event_id order by t.id for no key update;
+  end if;
+  select e.* into v_base from public.events e where e.id = coalesce(event_id, source_id);
+
+  v_move := (null, v_base.timezone, coalesce(v_changes ->> 'timezone', v_base.timezone), v_is_copy);
+  if arguments ? 'move' or v_is_copy and v_changes ->> 'starts_at' is not null and v_base.starts_at is not null then
+    if arguments ? 'move' and (v_base.id is null or v_changes ? 'starts_at') then
+      perform private.refuse_value(
+        'move', 'Only an event, or the copy of one, moves, and either by move or by starts_at.', 'Send one of them.'
+      );
+    end if;
+    v_move.distance := private.move_distance(v_base, coalesce(arguments ->> 'move', v_changes ->> 'starts_at'), v_move.to_zone);
+  elsif v_is_copy and v_base.starts_at is not null then
+    perform private.refuse_value('move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.');
+  end if;
+
+  if v_base.id is not null then
+    v_read := jsonb_build_object('event', v_base.version);
+    foreach v_table in array v_lists loop
+      if arguments ? v_table or v_move.distance is not null or v_is_copy or v_table = 'ticket_types' and arguments ?| v_lists then
+        v_rows := v_rows || jsonb_build_object(v_table, private.rows_of_event(v_table, v_base.id, v_is_copy));
+        v_read := v_read || jsonb_build_object(v_table, (
+          select md5(string_agg(concat(r ->> 'id', r ->> 'version'), ' ' order by r ->> 'id')) from jsonb_array_elements(v_rows -> v_table) r
+        ));
+      end if;
+    end loop;
+  end if;
+
+  foreach v_table in array '{events}' || v_lists || '{status}' loop
+    -- First what the list names, then the other rows of the event or of the one that is copied.
+    for v_pass in 1..2 loop
+      v_items := case
+        when v_table in ('events', 'status') then case v_pass when 1 then '[{}]' else '[]' end::jsonb
+        when v_pass = 1 then coalesce(arguments -> v_table, '[]')
+        when case when v_only_listed and arguments ? v_table then not v_is_copy else v_move.distance is not null or v_is_copy end then (
+          select coalesce(jsonb_agg(r), '[]')
+          from jsonb_array_elements(v_rows -> v_table) r
+          where r ->> 'status' = 'active' and r ->> 'id' <> all (v_taken)
+        )
+        else '[]'
+      end;
+      for v_item in select i from jsonb_array_elements(v_items) i loop
+        begin
+          v_row := case v_pass when 2 then v_item end;
+          v_name := coalesce(v_item ->> 'code', v_item ->> 'name', v_item ->> 'id');
+          if v_table = 'events' then
+            v_name := coalesce(v_changes ->> 'name', v_base.name);
+            v_step := private.carry_out_fields(organisation_id, v_base, v_changes, v_move);
+          elsif v_table = 'status' then
+            continue when v_refusals > 0 or arguments #>> '{changes,status}' is null or arguments #>> '{changes,status}' = v_event.status::text;
+            v_name := v_event.name;
+            perform private.set_event_status(v_event.id, (arguments #>> '{changes,status}')::public.event_status);
+            v_step := jsonb_build_object(
+              'action', 'change', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
+              'changes', jsonb_build_object('status', jsonb_build_array(v_event.status, arguments #> '{changes,status}'))
+            );
+          else
+            v_fields := '{}';
+            if v_pass = 1 then
+              v_row := private.row_of_item(v_table, coalesce(v_rows -> v_table, '[]'), v_item);
+              -- Twice in the list: the same row, or two new ones of one name.
+              v_key := coalesce(v_row ->> 'id', concat_ws(' ', v_table, private.search_form(v_name), v_item ->> 'external_id'));
+              if v_key = any (v_taken) then
+                perform private.refuse_value(
+                  (private.planned_fields(v_table))[1], 'The list has this twice.', 'Leave one out, or tell them apart by id or external_id.'
+                );
+              end if;
+              v_taken := v_taken || v_key;
+              if num_nonnulls(v_item ->> 'percent_off', v_item ->> 'amount_off') = 1 then
+                -- One kind of discount takes the place of the other.
+                v_fields := '{"percent_off": null, "amount_off": null}';
+              end if;
+              v_fields := v_fields || (v_item - '{id,ticket_types}'::text[]);
+              if v_item ? 'ticket_types' then
+                v_fields := v_fields || jsonb_build_object(
+                  'ticket_type_ids', private.ticket_types_meant(v_event.id, v_item -> 'ticket_types', v_copies, v_refused)
+                );
+              end if;
+            end if;
+            if v_pass = 2 and v_only_listed and arguments ? v_table then
+              v_fields := jsonb_build_object('status', case v_table when 'promo_codes' then 'disabled' else 'archived' end);
+            else
+              v_fields := coalesce(private.moved_times(v_row, v_move), '{}') || v_fields;
+            end if;
+            if v_is_copy and v_row -> 'ticket_type_ids' <> '[]' and not v_fields ? 'ticket_type_ids' then
+              v_fields := v_fields || jsonb_build_object('ticket_type_ids', (
+                select coalesce(jsonb_agg(v_copies -> i order by v_copies ->> i), '[]')
+                from jsonb_array_elements_text(v_row -> 'ticket_type_ids') i
+                where v_copies ? i
+              ));
+              -- It was for ticket types that are not copied; with none it would be for all.
+              continue when v_fields -> 'ticket_type_ids' = '[]';
+            end if;
+            v_step := private.carry_out_item(v_table, v_event, v_base, v_row, v_fields, v_is_copy);
+            if v_is_copy and v_row is not null then
+              v_copies := v_copies || jsonb_build_object(v_row ->> 'id', v_step -> 'id');
+            end if;
+          end if;
+        exception when others then
+          get stacked diagnostics
+            v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+          if v_state !~ '^(PT4|22|23)' then
+            raise;
+          end if;
+          v_refusals := v_refusals + 1;
+          v_refused := array_remove(v_refused || array[private.search_form(v_name), private.search_form(v_item ->> 'external_id')], null);
+          v_step := jsonb_build_object(
+            'action', 'refuse', 'kind', rtrim(case v_table when 'status' then 'events' else v_table end, 's'), 'name', v_name,
+            'error', case
+              when v_state like 'PT4%' then v_detail::jsonb
+                || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
+              -- What no trigger says in a sentence. The row that Postgres would show stays out.
+              else '{"code": "validation_failed", "message": "It has a value that the database does not accept."}'
+            end
+          );
+        end;
+        if v_step ->> 'action' = 'unchanged' then
+          v_unchanged := v_unchanged + 1;
+        else
+          v_steps := v_steps || v_step;
+        end if;
+        if v_table = 'events' then
+          select e.* into v_event from public.events e where e.id = coalesce((v_step ->> 'id')::uuid, carry_out_event.event_id);
+        end if;
+      end loop;
+    end loop;
+    -- Without the event there is nothing to add to.
+    exit when v_event.id is null;
+  end loop;
+
+  if v_refusals = 0 and event_id is not null and arguments ->> 'notify' in ('mailed', 'everybody') then
+    v_emails := private.notify_of_event(event_id);
+  end if;
+  select e.* into v_event from public.events e where e.id = v_event.id;
+  return jsonb_build_object(
+    'read', v_read, 'steps', v_steps, 'unchanged', v_unchanged, 'refusals', v_refusals, 'emails', v_emails,
+    'event', jsonb_build_object(
+      'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
+      'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone)
+    )
+  );
+end
+$$;
+grant execute on function private.carry_out_event to scope_events_write;
+
+-- Refuses what would be done if it is not what the plan said.
+create function private.assert_as_planned(plan private.event_plans, result jsonb, steps jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_changed text[] := array(
+    select r.key from jsonb_each(plan.read) r where r.value is distinct from result -> 'read' -> r.key order by r.key
+  );
+begin
+  if v_changed <> '{}' then
+    perform private.refuse_plan(
+      'changed', 'What the plan is about was changed since.', jsonb_build_object('changed', v_changed)
+    );
+  elsif (result ->> 'refusals')::integer > 0 then
+    perform private.refuse_plan(
+      'changed', 'A step of the plan is refused by now.', jsonb_build_object('step', jsonb_path_query_first(steps, '$[*] ? (@.action == "refuse")'))
+    );
+  elsif md5(steps::text) <> plan.steps_digest then
+    perform private.refuse_plan('changed', 'The plan would do something else by now.');
+  end if;
+end
+$$;
+grant execute on function private.assert_as_planned to scope_events_write;
+
+create function api.apply_event(
+  event text default null,
+  copy_of text default null,
+  move text default null,
+  changes jsonb default null,
+  ticket_types jsonb default null,
+  promo_codes jsonb default null,
+  check_in_points jsonb default null,
+  archive_missing boolean default null,
+  notify public.notify default null,
+  plan_id text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_arguments jsonb := (
+    select coalesce(jsonb_object_agg(a.key, a.value), '{}')
+    from jsonb_each(jsonb_build_object(
+      'event', event, 'copy_of', copy_of, 'move', move, 'changes', changes, 'ticket_types', ticket_types, 'promo_codes', promo_codes,
+      'check_in_points', check_in_points, 'archive_missing', archive_missing, 'notify', notify
+    )) a
+    where a.value <> 'null'
+  );
+  v_most_steps constant integer := 100;
+  v_plan private.event_plans;
+  v_event_id uuid;
+  v_source_id uuid;
+  v_result jsonb;
+  v_steps jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if plan_id is not null then
+    v_plan := private.open_event_plan(plan_id, v_arguments);
+    v_arguments := v_plan.arguments;
+    v_event_id := v_plan.event_id;
+    v_source_id := v_plan.source_id;
+  else
+    if v_arguments = '{}' then
+      perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
+    elsif event is not null and copy_of is not null then
+      perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
+    end if;
+    v_event_id := case
+      when event is not null then private.event_meant(event, 'event')
+      when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
+    end;
+    v_source_id := case when copy_of is not null then private.event_meant(copy_of, 'copy_of') end;
+  end if;
+
+  begin
+    v_result := private.carry_out_event(v_arguments, private.current_organisation_id(), v_event_id, v_source_id);
+    v_steps := (select coalesce(jsonb_agg(s - 'id' order by s ->> 'action' <> 'refuse', n), '[]') from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n));
+    perform private.undo_if_dry_run(plan_id is null);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variables keep the answer.
+  end;
+
+  if plan_id is null then
+    v_plan := private.keep_event_plan(v_arguments, v_event_id, v_source_id, v_result || jsonb_build_object('steps', v_steps));
+  else
+    perform private.assert_as_planned(v_plan, v_result, v_steps);
+    perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
+    v_steps := (
+      select coalesce(jsonb_agg(case s ->> 'action' when 'create' then s else s - 'id' end - 'changes' order by n), '[]')
+      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
+    );
+  end if;
+
+  v_outcome := json_build_object(
+    'object', 'event_plan',
+    'plan_id', v_plan.id,
+    'applied', plan_id is not null,
+    'expires_at', private.rfc3339(v_plan.expires_at),
+    'event', (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
+    'refusals', v_result -> 'refusals',
+    'unchanged', v_result -> 'unchanged',
+    'steps', (select coalesce(json_agg(s order by n), '[]') from jsonb_array_elements(v_steps) with ordinality s (s, n) where n <= v_most_steps),
+    'more_steps', greatest(jsonb_array_length(v_steps) - v_most_steps, 0)
+  );
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    case
+      when v_event_id is null then json_build_object('status', 200, 'data', v_outcome)
+      else json_build_object(
+        'status', 200, 'data', v_outcome,
+        'effect', private.event_effect(v_event_id, plan_id is null, (v_result ->> 'emails')::integer)
+      )
+    end,
+    plan_id is null
+  );
+end
+$$;
+comment on function api.apply_event is
+  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated; 422 validation_failed.';
+grant execute on function api.apply_event to scope_events_write;
+
+-- A copy of an event as a draft, at another start: for owners and managers who are signed in, and for the SQL editor. Returns its id.
+create function public.copy_event(event_id uuid, starts_at timestamptz, name text default null) returns uuid
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+  v_result jsonb;
+  v_error jsonb;
+begin
+  select e.organisation_id into v_organisation_id
+  from public.events e
+  where e.id = copy_event.event_id
+    and (
+      private.claims() ->> 'role' is distinct from 'authenticated'
+      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
+    );
+  if not found then
+    perform private.refuse_not_found('event_id');
+  elsif starts_at is null then
+    perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
+  end if;
+  v_result := private.carry_out_event(
+    jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
+    v_organisation_id, null, event_id
+  );
+  v_error := jsonb_path_query_first(v_result, '$.steps[*].error');
+  if v_error is not null then
+    perform private.refuse(
+      409, v_error ->> 'code', v_error ->> 'message', v_error ->> 'param', v_error -> 'details', v_error ->> 'hint'
+    );
+  end if;
+  return v_result #>> '{event,id}';
+end
+$$;
+comment on function public.copy_event is
+  'Copies an event, with its ticket types, promo codes and check-in points, as a draft that starts at another time; all times move along. Returns the id of the copy.';
+revoke all on function public.copy_event from public, anon, service_role;
+grant execute on function public.copy_event to authenticated;
+
 -- schemas/90-outbox/webhook-claims.sql
 
 -- The courier's side of webhooks: claim what is due, send it, settle the result. A claim is a lease: when it runs out another
@@ -14754,7 +15694,7 @@ grant execute on function api.rotate_webhook_secret to scope_events_write;
 
 -- schemas/90-outbox/housekeeping.sql
 
--- Retention: idempotency records, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
+-- Retention: idempotency records, plans, settled deliveries and e-mails, the log of notifications, entries of the waiting list that came to
 -- nothing, and the audit trail. The courier purges them in small batches, so that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending or awaits its fan-out
@@ -14777,6 +15717,15 @@ begin
     where e.expires_at < now() order by e.expires_at limit purge."limit" for update skip locked
   );
   get diagnostics v_purged = row_count;
+
+  -- A plan that was applied or is too old still says so for an hour.
+  delete from private.event_plans p
+  where p.id = any (array(
+    select o.id from private.event_plans o
+    where o.expires_at < now() - interval '1 hour' order by o.expires_at limit purge."limit" for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
 
   delete from public.webhook_deliveries d
   where d.id = any (array(
