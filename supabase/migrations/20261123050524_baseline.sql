@@ -13559,7 +13559,7 @@ end
 $$;
 grant execute on function private.add_row to scope_events_write;
 
--- The rows of an event, in their order. All of them are matched, moved or copied, each in a savepoint, so there is a limit.
+-- The rows of an event, in their order, each with its name as it is compared. All of them are matched, moved or copied, each in a savepoint, so there is a limit.
 create function private.rows_of_event("table" text, event_id uuid, in_use boolean) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -13568,14 +13568,15 @@ declare
   v_rows jsonb;
 begin
   execute format(
-    'select coalesce(jsonb_agg(to_jsonb(r) order by r.%I, r.id), ''[]'')
+    'select coalesce(jsonb_agg(to_jsonb(r) || jsonb_build_object(''folded'', private.search_form(r.%I)) order by r.%I, r.id), ''[]'')
      from (select r.* from public.%I r where r.event_id = $1 and ($2 is not true or r.status = ''active'') limit $3) r',
-    case "table" when 'ticket_types' then 'position' else 'created_at' end, "table"
+    (private.planned_fields("table"))[1], case "table" when 'ticket_types' then 'position' else 'created_at' end, "table"
   )
   into v_rows using event_id, in_use, v_most + 1;
   if jsonb_array_length(v_rows) > v_most then
     perform private.refuse_value(
-      "table", 'The event has more than 500 of these, which is too many for one plan.', 'Leave the list out, and change them one by one.'
+      "table", 'The event has more than 500 of these, which is too many for one plan.',
+      'Change them one by one. A copy leaves them out if this list is empty and archive_missing is true.'
     );
   end if;
   return v_rows;
@@ -13583,22 +13584,46 @@ end
 $$;
 grant execute on function private.rows_of_event to scope_events_write;
 
+-- Where in `rows` each id, external_id and name stands, so that matching a list costs no more for a long one.
+create function private.places_by_name(rows jsonb) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(jsonb_object_agg(k.key, k.places), '{}')
+    from (
+      select k.key, jsonb_agg(distinct r.n - 1) as places
+      from jsonb_array_elements(rows) with ordinality r (r, n)
+      cross join unnest(array['=' || (r.r ->> 'id'), '=' || (r.r ->> 'external_id'), '~' || (r.r ->> 'folded')]) k (key)
+      where k.key is not null
+      group by k.key
+    ) k
+  );
+end
+$$;
+grant execute on function private.places_by_name to scope_events_write;
+
 -- The one of `rows` that has this reference: an id, an external_id, or a name as it is searched. One in use wins over others. Null: none.
-create function private.row_meant(rows jsonb, reference text, param text) returns jsonb
+create function private.row_meant(rows jsonb, places jsonb, reference text, param text) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_found jsonb[] := array(
-    select r
-    from jsonb_array_elements(rows) r
-    where reference in (r ->> 'id', r ->> 'external_id')
-      or private.search_form(coalesce(r ->> 'code', r ->> 'name')) = private.search_form(btrim(reference))
+    select rows -> p.place
+    from (
+      select jsonb_array_elements_text(places -> ('=' || reference))::integer as place
+      union
+      select jsonb_array_elements_text(places -> ('~' || private.search_form(btrim(reference))))::integer
+    ) p
+    order by p.place
   );
-  v_in_use jsonb[] := array(select r from unnest(v_found) r where r ->> 'status' = 'active');
+  v_in_use jsonb[];
 begin
-  if cardinality(v_in_use) = 1 then
-    return v_in_use[1];
-  elsif cardinality(v_found) > 1 then
+  if cardinality(v_found) < 2 then
+    return v_found[1];
+  end if;
+  v_in_use := array(select r from unnest(v_found) r where r ->> 'status' = 'active');
+  if cardinality(v_in_use) <> 1 then
     perform private.refuse_ambiguous(param, (
       select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
         'id', r -> 'id', 'name', r -> 'name', 'status', r -> 'status', 'price', r -> 'price', 'external_id', r -> 'external_id'
@@ -13606,43 +13631,38 @@ begin
       from unnest(v_found[1:10]) r
     ));
   end if;
-  return v_found[1];
+  return v_in_use[1];
 end
 $$;
 grant execute on function private.row_meant to scope_events_write;
 
 -- What of `rows` an item of a list is: what its id names, else its external_id, else its name unless that row has another external_id.
-create function private.row_of_item("table" text, rows jsonb, item jsonb) returns jsonb
+create function private.row_of_item("table" text, rows jsonb, places jsonb, item jsonb) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_label text := (private.planned_fields("table"))[1];
+  v_place jsonb := places -> ('=' || (item ->> 'external_id')) -> 0;
   v_row jsonb;
 begin
   if item ? 'id' then
-    v_row := private.row_meant(rows, item ->> 'id', 'id');
+    v_row := private.row_meant(rows, places, item ->> 'id', 'id');
     if v_row is null then
       perform private.refuse(
         404, 'not_found', 'The event has nothing with this id, external_id or name.', 'id',
         jsonb_build_object('names', (
-          select jsonb_agg(n.name) from (select r -> v_label as name from jsonb_array_elements(rows) r limit 10) n
+          select coalesce(jsonb_agg(n.name), '[]') from (select r -> v_label as name from jsonb_array_elements(rows) r limit 10) n
         )),
         'Leave id out to add it as new.'
       );
     end if;
-    return v_row;
-  end if;
-  select r into v_row from jsonb_array_elements(rows) r where r ->> 'external_id' = item ->> 'external_id';
-  if v_row is null and item ->> v_label is not null then
-    v_row := private.row_meant(
-      (
-        select coalesce(jsonb_agg(r), '[]')
-        from jsonb_array_elements(rows) r
-        where private.search_form(r ->> v_label) = private.search_form(item ->> v_label)
-          and (r ->> 'external_id' is null or not item ? 'external_id')
-      ),
-      item ->> v_label, v_label
-    );
+  elsif v_place is not null then
+    v_row := rows -> v_place::integer;
+  elsif item ->> v_label is not null then
+    v_row := private.row_meant(rows, places, item ->> v_label, v_label);
+    if v_row ->> 'external_id' is not null and item ->> 'external_id' is not null then
+      v_row := null;
+    end if;
   end if;
   return v_row;
 end
@@ -13684,7 +13704,7 @@ begin
     perform private.refuse_value('move', 'The event has no start from which it could move.', 'Set starts_at and ends_at in changes.');
   end if;
   return case
-    when "to" ~ '^-P' then v_start - replace(substr("to", 2), ',', '.')::interval
+    when "to" ~ '^-P' then v_start - substr("to", 2)::interval
     when "to" ~ '^P' then v_start + "to"::interval
     when "to" ~ '^\d{4}-\d{2}-\d{2}$' then "to"::date + v_start::time
     else "to"::timestamptz at time zone timezone
@@ -13709,7 +13729,7 @@ end
 $$;
 grant execute on function private.zoned_time to scope_events_write;
 
--- Fields as a plan says them: money in words, times in the event's zone, ticket types by their names, long texts cut.
+-- Fields as a plan says them: money in words, times in the event's zone, ticket types by their names, long texts and lists cut.
 create function private.plan_words(fields jsonb, event public.events) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -13722,9 +13742,10 @@ begin
         when f.key in ('price', 'amount_off') then to_jsonb(private.money_text((f.value #>> '{}')::bigint, event.currency))
         when f.key ~ '_at$|^valid_' then to_jsonb(private.zoned_time((f.value #>> '{}')::timestamptz, event.timezone))
         when f.key = 'ticket_type_ids' then (
-          select coalesce(jsonb_agg(t.name order by t.position, t.id), '[]')
-          from public.ticket_types t
-          where t.id in (select i::uuid from jsonb_array_elements_text(f.value) i)
+          select coalesce(jsonb_agg(coalesce(t.name, '…')), '[]')
+          from jsonb_array_elements_text(f.value) with ordinality i (id, place)
+          left join lateral (select t.name from public.ticket_types t where t.id = i.id::uuid and i.place <= 10 offset 0) t on true
+          where i.place <= 11
         )
         when length(f.value #>> '{}') > 100 then to_jsonb(left(f.value #>> '{}', 100) || '…')
         else f.value
@@ -13737,27 +13758,25 @@ $$;
 grant execute on function private.plan_words to scope_events_write;
 grant execute on function private.money_text to scope_events_write;
 
--- The ticket types that a list of names, ids or external_ids means. `copies` has what became of those of a copied event; names in
+-- The ticket types, of `rows`, that a list of names, ids or external_ids means. `copies` has what became of those of a copied event; names in
 -- `refused` are of ticket types that could not be added, which is said already.
-create function private.ticket_types_meant(event_id uuid, names jsonb, copies jsonb, refused text[]) returns uuid[]
+create function private.ticket_types_meant(rows jsonb, places jsonb, names jsonb, copies jsonb, refused text[]) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_rows jsonb;
   v_name text;
   v_row jsonb;
   v_ids uuid[] := '{}';
 begin
-  v_rows := private.rows_of_event('ticket_types', event_id, false);
   for v_name in select * from jsonb_array_elements_text(names) loop
-    v_row := private.row_meant(v_rows, coalesce(copies ->> v_name, v_name), 'ticket_types');
+    v_row := private.row_meant(rows, places, coalesce(copies ->> v_name, v_name), 'ticket_types');
     if v_row is not null then
       v_ids := v_ids || (v_row ->> 'id')::uuid;
     elsif private.search_form(btrim(v_name)) <> all (refused) then
       perform private.refuse(
         422, 'validation_failed', 'A ticket type of the list is none of the event.', 'ticket_types',
         jsonb_build_object('ticket_types', (
-          select coalesce(jsonb_agg(n.name), '[]') from (select r -> 'name' as name from jsonb_array_elements(v_rows) r limit 10) n
+          select coalesce(jsonb_agg(n.name), '[]') from (select r -> 'name' as name from jsonb_array_elements(rows) r limit 10) n
         )),
         'Name one of details.ticket_types, or add it to ticket_types.'
       );
@@ -13908,6 +13927,9 @@ declare
   v_event public.events;
   v_move private.event_move;
   v_rows jsonb := '{}';
+  v_places jsonb;
+  v_types jsonb;
+  v_type_places jsonb;
   v_read jsonb := '{}';
   v_table text;
   v_pass integer;
@@ -13918,7 +13940,7 @@ declare
   v_name text;
   v_key text;
   v_step jsonb;
-  v_steps jsonb := '[]';
+  v_steps jsonb[] := '{}';
   v_unchanged integer := 0;
   v_refusals integer := 0;
   v_taken text[] := '{}';
@@ -13929,6 +13951,7 @@ declare
   v_message text;
   v_detail text;
   v_hint text;
+  v_rule text;
 begin
   -- The order of locks: see 20-events/locks.sql. Nobody registers meanwhile.
   if event_id is not null then
@@ -13955,6 +13978,8 @@ begin
   if v_base.id is not null then
     v_read := jsonb_build_object('event', v_base.version);
     foreach v_table in array v_lists loop
+      -- What a copy leaves out is not read.
+      continue when v_is_copy and v_only_listed and arguments -> v_table = '[]';
       if arguments ? v_table or v_move.distance is not null or v_is_copy or v_table = 'ticket_types' and arguments ?| v_lists then
         v_rows := v_rows || jsonb_build_object(v_table, private.rows_of_event(v_table, v_base.id, v_is_copy));
         v_read := v_read || jsonb_build_object(v_table, (
@@ -13965,6 +13990,7 @@ begin
   end if;
 
   foreach v_table in array '{events}' || v_lists || '{status}' loop
+    v_places := private.places_by_name(coalesce(v_rows -> v_table, '[]'));
     -- First what the list names, then the other rows of the event or of the one that is copied.
     for v_pass in 1..2 loop
       v_items := case
@@ -13995,7 +14021,7 @@ begin
           else
             v_fields := '{}';
             if v_pass = 1 then
-              v_row := private.row_of_item(v_table, coalesce(v_rows -> v_table, '[]'), v_item);
+              v_row := private.row_of_item(v_table, coalesce(v_rows -> v_table, '[]'), v_places, v_item);
               -- Twice in the list: the same row, or two new ones of one name.
               v_key := coalesce(v_row ->> 'id', concat_ws(' ', v_table, private.search_form(v_name), v_item ->> 'external_id'));
               if v_key = any (v_taken) then
@@ -14011,7 +14037,7 @@ begin
               v_fields := v_fields || (v_item - '{id,ticket_types}'::text[]);
               if v_item ? 'ticket_types' then
                 v_fields := v_fields || jsonb_build_object(
-                  'ticket_type_ids', private.ticket_types_meant(v_event.id, v_item -> 'ticket_types', v_copies, v_refused)
+                  'ticket_type_ids', private.ticket_types_meant(v_types, v_type_places, v_item -> 'ticket_types', v_copies, v_refused)
                 );
               end if;
             end if;
@@ -14030,13 +14056,14 @@ begin
               continue when v_fields -> 'ticket_type_ids' = '[]';
             end if;
             v_step := private.carry_out_item(v_table, v_event, v_base, v_row, v_fields, v_is_copy);
-            if v_is_copy and v_row is not null then
+            if v_is_copy and v_table = 'ticket_types' and v_row is not null then
               v_copies := v_copies || jsonb_build_object(v_row ->> 'id', v_step -> 'id');
             end if;
           end if;
         exception when others then
           get stacked diagnostics
-            v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+            v_state = returned_sqlstate, v_message = message_text, v_detail = pg_exception_detail, v_hint = pg_exception_hint,
+            v_rule = constraint_name;
           if v_state !~ '^(PT4|22|23)' then
             raise;
           end if;
@@ -14048,7 +14075,7 @@ begin
               when v_state like 'PT4%' then v_detail::jsonb
                 || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
               -- What no trigger says in a sentence. The row that Postgres would show stays out.
-              else '{"code": "validation_failed", "message": "It has a value that the database does not accept."}'
+              else jsonb_build_object('code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state))
             end
           );
         end;
@@ -14064,6 +14091,10 @@ begin
     end loop;
     -- Without the event there is nothing to add to.
     exit when v_event.id is null;
+    if v_table = 'ticket_types' and arguments ?| v_lists then
+      v_types := private.rows_of_event(v_table, v_event.id, false);
+      v_type_places := private.places_by_name(v_types);
+    end if;
   end loop;
 
   if v_refusals = 0 and event_id is not null and arguments ->> 'notify' in ('mailed', 'everybody') then
@@ -14071,7 +14102,7 @@ begin
   end if;
   select e.* into v_event from public.events e where e.id = v_event.id;
   return jsonb_build_object(
-    'read', v_read, 'steps', v_steps, 'unchanged', v_unchanged, 'refusals', v_refusals, 'emails', v_emails,
+    'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'emails', v_emails,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
       'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone)
@@ -14235,7 +14266,7 @@ begin
   v_error := jsonb_path_query_first(v_result, '$.steps[*].error');
   if v_error is not null then
     perform private.refuse(
-      409, v_error ->> 'code', v_error ->> 'message', v_error ->> 'param', v_error -> 'details', v_error ->> 'hint'
+      case v_error ->> 'code' when 'validation_failed' then 422 when 'not_found' then 404 else 409 end, v_error ->> 'code', v_error ->> 'message', v_error ->> 'param', v_error -> 'details', v_error ->> 'hint'
     );
   end if;
   return v_result #>> '{event,id}';
