@@ -56,8 +56,7 @@ const StepSchema = z.strictObject({
       details: z.unknown().optional(),
       hint: z.string().optional(),
     })
-    .optional()
-    .describe('Why it is refused.'),
+    .optional(),
 })
 
 export const EventPlanSchema = z.strictObject({
@@ -86,7 +85,7 @@ export const applyEvent = {
   summary:
     'Set up, change, move, copy or publish an event with all that belongs to it: a plan first, then exactly that.',
   description:
-    'Sets up, changes, moves, copies or publishes an event with all that belongs to it. The first call changes nothing and answers the plan; show it to the person, then send plan_id alone to apply it. Example: {"changes": {"name": "Data Days", "starts_at": "2027-05-03T09:00:00+02:00", "ends_at": "2027-05-04T17:00:00+02:00", "timezone": "Europe/Berlin", "status": "published"}, "ticket_types": [{"name": "VIP", "price": 29900}], "check_in_points": [{"name": "Door", "admission": "once_per_day"}]}. What is not named stays. On plan_outdated make a new plan.',
+    'Sets up, changes, moves, copies or publishes an event with its ticket types, promo codes and check-in points. The first call changes nothing and answers a plan: show it to the person, then send its plan_id alone. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',
   path: '/events/apply',
   errors: ['not_found', 'plan_outdated'],
@@ -94,9 +93,9 @@ export const applyEvent = {
   input: z
     .strictObject({
       event: reference.describe(
-        'Which event, by id, slug, external_id or name. Without it: a new one, or the one with the slug or external_id in changes.',
+        'Its id, slug, external_id or name. Left out: a new one, or the one with the slug or external_id in changes.',
       ),
-      copy_of: reference.describe('Makes a draft like this event; all its times move with the start.'),
+      copy_of: reference.describe('Makes a draft like this event, at another start.'),
       move: z
         .string()
         .regex(
@@ -104,7 +103,7 @@ export const applyEvent = {
           'must be a duration such as P7D or -P1D, a day such as 2027-05-03, or a time with offset',
         )
         .describe(
-          'Moves start, end and what has not passed of all sales and check-in windows, by local time: P7D, -P1D, or to 2027-05-03 at the same hour.',
+          'Moves start, end, sales and check-in windows together: by P7D or -P1D, or to 2027-05-03. Of windows, what has passed stays.',
         ),
       changes: z
         .strictObject({ ...eventFields, status: oneOf(['draft', 'published']) })
@@ -113,7 +112,7 @@ export const applyEvent = {
       ticket_types: itemsOf(
         { ...ticketTypeFields, status: z.enum(ticketTypeStatuses, 'must be active or archived') },
         'ticket types',
-      ).describe('Prices in minor units. Found by name, or by id to rename; else added.'),
+      ).describe('Price in minor units. Matched by name; id: the present name, to rename.'),
       promo_codes: itemsOf(
         {
           ...codeFields,
@@ -123,7 +122,7 @@ export const applyEvent = {
           status: z.enum(promoCodeStatuses, 'must be active or disabled'),
         },
         'promo codes',
-      ).describe('ticket_types: names; left out: all.'),
+      ).describe('For the ticket_types named; none: for all.'),
       check_in_points: itemsOf(
         {
           ...gateFields,
@@ -131,10 +130,10 @@ export const applyEvent = {
           status: z.enum(ticketTypeStatuses, 'must be active or archived'),
         },
         'check-in points',
-      ).describe('Several days at one door are one point with once_per_day.'),
+      ).describe('Several days at a door: one point with once_per_day.'),
       archive_missing: z
         .boolean('must be true or false')
-        .describe('true: archives (promo codes: disables) what the lists that are given do not name.'),
+        .describe('true: archives what the lists that are given do not name.'),
       notify: oneOf(['nobody', 'mailed', 'everybody']).describe('Whom to tell of new dates, name or place.'),
       plan_id: line(50).describe('Applies this plan.'),
     })

@@ -22,7 +22,10 @@ const conference = {
     { name: 'VIP', price: 59900, external_id: 'vip' },
   ],
   promo_codes: [{ code: 'EARLY', percent_off: 20, ticket_types: ['standard'] }],
-  check_in_points: [{ name: 'Door', admission: 'once_per_day' }, { name: 'Lounge', ticket_types: ['VIP'] }],
+  check_in_points: [
+    { name: 'Door', admission: 'once_per_day' },
+    { name: 'Lounge', ticket_types: ['VIP'] },
+  ],
 }
 
 async function organiser() {
@@ -184,7 +187,9 @@ test('a plan names all that is refused, by the rules of the tables, and cannot b
     ],
   })
   const errors = body.data.steps.filter((step: Step) => step.action === 'refuse')
-  expect(errors.map((s: { name: string; error: { code: string; param: string } }) => [s.name, s.error.code, s.error.param])).toEqual([
+  expect(
+    errors.map((s: { name: string; error: { code: string; param: string } }) => [s.name, s.error.code, s.error.param]),
+  ).toEqual([
     ['Test event', 'validation_failed', 'ends_at'],
     ['General', 'quantity_below_sold', 'quantity'],
     ['TWIN', 'validation_failed', 'name'],
@@ -253,7 +258,9 @@ test('a plan is applied once, by its key, within ten minutes, with its arguments
   expect(changed.body.error.details.arguments).toEqual(['changes', 'notify'])
   expect(refusal(await call({ event: event.id, changes: { capacity: 50 }, plan_id: id }))[2]).toBe('arguments')
 
-  await studio.query("update private.event_plans set expires_at = expires_at - interval '11 minutes' where id = $1", [id])
+  await studio.query("update private.event_plans set expires_at = expires_at - interval '11 minutes' where id = $1", [
+    id,
+  ])
   expect(refusal(await call({ ...body, plan_id: id }))).toEqual([409, 'plan_outdated', 'expired'])
 
   const good = await planned()
@@ -378,7 +385,9 @@ test('over MCP a plan is made and applied as over REST', async () => {
   const mcp = await clients[0]?.connect(await organisation.key('events:write'))
   const plan = (await mcp?.call('apply_event', conference)) as { data: { plan_id: string; event: { id: null } } }
   expect(plan.data.event.id).toBeNull()
-  const applied = (await mcp?.call('apply_event', { plan_id: plan.data.plan_id })) as { data: { event: { id: string } } }
+  const applied = (await mcp?.call('apply_event', { plan_id: plan.data.plan_id })) as {
+    data: { event: { id: string } }
+  }
   expect((await belongings(applied.data.event.id)).event.status).toBe('published')
   expect(await mcp?.refusal('apply_event', { plan_id: plan.data.plan_id })).toMatchObject({ code: 'plan_outdated' })
 })
@@ -386,8 +395,7 @@ test('over MCP a plan is made and applied as over REST', async () => {
 test('an organisation keeps 50 plans, and the courier purges those that are over', async () => {
   const { organisation, call } = await organiser()
   for (let i = 0; i < 52; i++) expect((await call({ changes: { name: `Plan ${i}` } })).status).toBe(200)
-  const count = () =>
-    row('select count(*)::int from private.event_plans where organisation_id = $1', [organisation.id])
+  const count = () => row('select count(*)::int from private.event_plans where organisation_id = $1', [organisation.id])
   expect(await count()).toEqual({ count: 50 })
   await studio.query(
     "update private.event_plans set expires_at = now() - interval '2 hours' where organisation_id = $1",

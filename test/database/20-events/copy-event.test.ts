@@ -23,7 +23,10 @@ async function ball() {
         [id, name],
       )
     ).id
-  const early = await type('Early', `'x-${organisation.slug}', '2027-02-01 00:00 Europe/Berlin', '2027-03-03 18:00 Europe/Berlin'`)
+  const early = await type(
+    'Early',
+    `'x-${organisation.slug}', '2027-02-01 00:00 Europe/Berlin', '2027-03-03 18:00 Europe/Berlin'`,
+  )
   const old = await type('Old')
   const door = await type('Door')
   await studio.query("update public.ticket_types set status = 'archived' where id = $1", [old])
@@ -32,7 +35,10 @@ async function ball() {
        ($1, 'EARLY', 10, array[$2, $3]::uuid[], '2027-03-03 18:00 Europe/Berlin'), ($1, 'OLD', 10, array[$3]::uuid[], null)`,
     [id, early, old],
   )
-  await studio.query("insert into public.promo_codes (event_id, code, percent_off, status) values ($1, 'OFF', 10, 'disabled')", [id])
+  await studio.query(
+    "insert into public.promo_codes (event_id, code, percent_off, status) values ($1, 'OFF', 10, 'disabled')",
+    [id],
+  )
   await studio.query(
     `insert into public.check_in_points (event_id, name, ticket_type_ids, opens_at, admission)
      values ($1, 'Gate', array[$2]::uuid[], '2027-03-05 17:00 Europe/Berlin', 're_entry')`,
@@ -90,7 +96,10 @@ test('a copy in summer has the same hours on the same days before it, and what c
 
 test('a copy at another hour moves its times by as much, and has the name of the event if none is given', async () => {
   const { id } = await ball()
-  const { copy } = await row<{ copy: string }>("select public.copy_event($1, '2027-03-28 20:30 Europe/Berlin') as copy", [id])
+  const { copy } = await row<{ copy: string }>(
+    "select public.copy_event($1, '2027-03-28 20:30 Europe/Berlin') as copy",
+    [id],
+  )
   expect(await copied(copy)).toMatchObject({
     name: 'Ball',
     times: '2027-03-28 20:30:00 to 2027-03-29 04:30:00',
