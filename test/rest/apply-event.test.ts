@@ -1,6 +1,8 @@
 // apply_event: what a plan says, that applying it does exactly that, and when it is outdated.
 
 import { expect, test } from 'vitest'
+import { actAs } from '../database/actor.ts'
+import { createTenant } from '../database/tenant-fixture.ts'
 import { row, studio } from '../support/database.ts'
 import { clients } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
@@ -403,4 +405,24 @@ test('an organisation keeps 50 plans, and the courier purges those that are over
   )
   await studio.query('select api.purge()')
   expect(await count()).toEqual({ count: 0 })
+})
+
+test('a plan warns of a name that another event has, and of windows that stay', async () => {
+  const { claims, event } = await createTenant()
+  await studio.query("update public.ticket_types set sales_end_at = now() + interval '1 hour' where id = $1", [
+    event.ticketTypeId,
+  ])
+  await actAs('scope_events_write', claims, async ({ rows }) => {
+    const warned = async (call: string, values: unknown[] = []) => {
+      const [row] = await rows<{ warnings: { code: string }[] | null }>(
+        `select ${call} -> 'warnings' as warnings`,
+        values,
+      )
+      return row?.warnings?.map(({ code }) => code) ?? []
+    }
+    expect(await warned(`api.apply_event(changes => '{"name": "TEST event"}')`)).toEqual(['name_taken'])
+    const later = `api.apply_event(event => $1, changes => '{"starts_at": "2020-05-01T00:00:00Z"}')`
+    expect(await warned(later, [event.id])).toEqual(['windows_stay'])
+    expect(await warned("api.apply_event(event => $1, move => 'P1D')", [event.id])).toEqual([])
+  })
 })

@@ -13913,6 +13913,35 @@ end
 $$;
 grant execute on function private.carry_out_fields to scope_events_write;
 
+-- What is allowed and yet likely to be meant otherwise.
+create function private.plan_warnings(base public.events, event public.events, source_id uuid, moves boolean) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_warnings jsonb := '[]';
+begin
+  if (base.id is null or source_id is not null) and exists (
+    select from public.events e
+    where e.organisation_id = event.organisation_id and e.id <> event.id and private.search_form(e.name) = private.search_form(event.name)
+  ) then
+    v_warnings := v_warnings || jsonb_build_object(
+      'code', 'name_taken', 'message', 'Another event has this name. To change that one, name it as event.'
+    );
+  end if;
+  if base.id is not null and source_id is null and not moves and event.starts_at <> base.starts_at and (
+    exists (select from public.ticket_types t where t.event_id = event.id and coalesce(t.sales_start_at, t.sales_end_at) is not null)
+    or exists (select from public.promo_codes c where c.event_id = event.id and coalesce(c.valid_from, c.valid_until) is not null)
+    or exists (select from public.check_in_points p where p.event_id = event.id and coalesce(p.opens_at, p.closes_at) is not null)
+  ) then
+    v_warnings := v_warnings || jsonb_build_object(
+      'code', 'windows_stay', 'message', 'Sales, promo codes and check-in points keep their times. To move all, send move in place of starts_at.'
+    );
+  end if;
+  return v_warnings;
+end
+$$;
+grant execute on function private.plan_warnings to scope_events_write;
+
 -- Does what the arguments of apply_event say, to an event, a copy of one, or a new one, and answers what was read, each step, and the event.
 -- Each step has a savepoint, so that all refusals are named; whoever calls it rolls back if there are any.
 create function private.carry_out_event(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns jsonb
@@ -14102,6 +14131,7 @@ begin
   end if;
   select e.* into v_event from public.events e where e.id = v_event.id;
   return jsonb_build_object(
+    'warnings', private.plan_warnings(v_base, v_event, source_id, v_move.distance is not null),
     'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'emails', v_emails,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
@@ -14111,6 +14141,20 @@ begin
 end
 $$;
 grant execute on function private.carry_out_event to scope_events_write;
+
+-- The members of an object in this order, which jsonb does not keep.
+create function private.in_order(object jsonb, names text[]) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select json_object_agg(n.name, object -> n.name order by n.place)
+    from unnest(names) with ordinality n (name, place)
+    where object ? n.name
+  );
+end
+$$;
+grant execute on function private.in_order to scope_events_write;
 
 -- Refuses what would be done if it is not what the plan said.
 create function private.assert_as_planned(plan private.event_plans, result jsonb, steps jsonb) returns void
@@ -14215,21 +14259,32 @@ begin
     'plan_id', v_plan.id,
     'applied', plan_id is not null,
     'expires_at', private.rfc3339(v_plan.expires_at),
-    'event', (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
+    'event', private.in_order(
+      (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
+      '{id,name,status,starts_at,ends_at}'
+    ),
     'refusals', v_result -> 'refusals',
     'unchanged', v_result -> 'unchanged',
-    'steps', (select coalesce(json_agg(s order by n), '[]') from jsonb_array_elements(v_steps) with ordinality s (s, n) where n <= v_most_steps),
+    'steps', (
+      select coalesce(json_agg(private.in_order(s.s, '{action,kind,name,id,status,changes,error}') order by s.n), '[]')
+      from jsonb_array_elements(v_steps) with ordinality s (s, n)
+      where s.n <= v_most_steps
+    ),
     'more_steps', greatest(jsonb_array_length(v_steps) - v_most_steps, 0)
   );
   return private.record_outcome(
     idempotency_key, request_fingerprint,
-    case
-      when v_event_id is null then json_build_object('status', 200, 'data', v_outcome)
-      else json_build_object(
-        'status', 200, 'data', v_outcome,
-        'effect', private.event_effect(v_event_id, plan_id is null, (v_result ->> 'emails')::integer)
-      )
-    end,
+    (
+      select json_object_agg(m.name, m.value order by m.place)
+      from (
+        values
+          (1, 'status', to_json(200)),
+          (2, 'data', v_outcome),
+          (3, 'effect', case when v_event_id is not null then private.event_effect(v_event_id, plan_id is null, (v_result ->> 'emails')::integer) end),
+          (4, 'warnings', nullif(v_result -> 'warnings', '[]')::json)
+      ) m (place, name, value)
+      where m.value is not null
+    ),
     plan_id is null
   );
 end
