@@ -74,7 +74,7 @@ export const EventPlanSchema = z.strictObject({
     })
     .describe('As it is to be.'),
   refusals: z.int().describe('Above 0: the plan cannot be applied.'),
-  unchanged: z.int().describe('What the lists name that is so already.'),
+  unchanged: z.int().describe('Objects that are so already.'),
   steps: z.array(StepSchema).describe('What is refused first; at most 100.'),
   more_steps: z.int(),
 })

@@ -362,7 +362,7 @@ test('a copy has what its list says in other words, and the rest as it was', asy
     copy_of: 'dd-27',
     move: '2028-05-02',
     changes: { name: 'Data Days 2028' },
-    ticket_types: [{ id: 'Standard', name: 'Regular', price: 34900 }],
+    ticket_types: [{ name: 'Press' }, { name: 'vip' }, { id: 'Standard', name: 'Regular', price: 34900 }],
   })
   const { event, ticketTypes, promoCodes, points } = await belongings(applied.event.id)
   expect(event).toMatchObject({
@@ -376,7 +376,8 @@ test('a copy has what its list says in other words, and the rest as it was', asy
   })
   expect(ticketTypes).toMatchObject([
     { name: 'Regular', price: 34900, quantity: 200, sales_end_at: '2028-04-30T16:00:00.000Z' },
-    { name: 'VIP', price: 59900, external_id: null },
+    { name: 'vip', price: 59900, external_id: null },
+    { name: 'Press' },
   ])
   expect(promoCodes).toMatchObject([{ code: 'EARLY', ticket_type_ids: [ticketTypes[0].id] }])
   expect(points.map((p: { ticket_type_ids: string[] }) => p.ticket_type_ids)).toEqual([[], [ticketTypes[1].id]])
@@ -425,4 +426,46 @@ test('a plan warns of a name that another event has, and of windows that stay', 
     expect(await warned(later, [event.id])).toEqual(['windows_stay'])
     expect(await warned("api.apply_event(event => $1, move => 'P1D')", [event.id])).toEqual([])
   })
+})
+
+test('plans are made and applied while people register and cancel, and no one waits for another in a circle', async () => {
+  const { organisation, send, call } = await organiser()
+  const event = await organisation.event({ capacity: 60 })
+  const [one, other] = [
+    await event.ticketType({ name: 'One', price: 100 }),
+    await event.ticketType({ name: 'Other', price: 100 }),
+  ]
+  await send('POST', `/events/${event.id}/promo-codes`, { code: 'HALF', percent_off: 50, max_redemptions: 30 })
+  const statuses = new Set<number>()
+  const register = async (i: number) => {
+    const { status, body } = await send('POST', `/events/${event.id}/registrations`, {
+      payment_method: 'invoice',
+      promo_code: 'HALF',
+      ticket_type_id: i % 2 ? other : one,
+      name: 'Ada',
+      email: 'ada@example.com',
+    })
+    statuses.add(status)
+    if (status === 201) statuses.add((await send('POST', `/orders/${body.data.id}/cancel`)).status)
+  }
+  const change = async (i: number) => {
+    const plan = await call({
+      event: event.id,
+      changes: { capacity: 60 + i },
+      ticket_types: [
+        { name: 'Other', quantity: 20 + i },
+        { name: 'One', quantity: 30 + i },
+      ],
+      promo_codes: [{ code: 'half', max_redemptions: 30 + i }],
+    })
+    statuses.add(plan.status).add((await call({ plan_id: plan.body.data?.plan_id })).status)
+  }
+  await Promise.all([
+    ...Array.from({ length: 30 }, (_, i) => register(i)),
+    (async () => {
+      for (let i = 1; i <= 8; i++) await change(i)
+    })(),
+  ])
+  expect([...statuses].sort()).toEqual([200, 201])
+  expect([await event.sold(one), await event.sold(other)]).toEqual([0, 0])
 })

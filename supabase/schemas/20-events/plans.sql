@@ -530,7 +530,7 @@ begin
         (
           select coalesce(jsonb_object_agg(f.key, f.value), '{}')
           from jsonb_each(v_fields) f
-          where f.key <> v_label and f.value not in ('null', '{}', '[]', '"active"')
+          where f.key not in (v_label, 'position') and f.value not in ('null', '{}', '[]', '"active"')
         ),
         event
       )
@@ -587,7 +587,7 @@ begin
   v_fields := private.planned_row('events', v_fields);
   if v_fields ->> 'name' is null then
     perform private.refuse_value(
-      'changes.name', 'A new event needs a name.', 'Name it in changes; to change an event that exists, name that as event.'
+      'name', 'A new event needs a name.', 'Name it in changes; to change an event that exists, name that as event.'
     );
   end if;
   v_id := private.add_row('events', 'organisation_id', organisation_id, v_fields);
@@ -700,7 +700,15 @@ begin
       -- What a copy leaves out is not read.
       continue when v_is_copy and v_only_listed and arguments -> v_table = '[]';
       if arguments ? v_table or v_move.distance is not null or v_is_copy or v_table = 'ticket_types' and arguments ?| v_lists then
-        v_rows := v_rows || jsonb_build_object(v_table, private.rows_of_event(v_table, v_base.id, v_is_copy));
+        v_items := private.rows_of_event(v_table, v_base.id, v_is_copy);
+        if v_is_copy then
+          -- A copy is in the same order, whichever row is added first.
+          v_items := (
+            select coalesce(jsonb_agg(r || jsonb_build_object('position', n - 1) order by n), '[]')
+            from jsonb_array_elements(v_items) with ordinality i (r, n)
+          );
+        end if;
+        v_rows := v_rows || jsonb_build_object(v_table, v_items);
         v_read := v_read || jsonb_build_object(v_table, (
           select md5(string_agg(concat(r ->> 'id', r ->> 'version'), ' ' order by r ->> 'id')) from jsonb_array_elements(v_rows -> v_table) r
         ));
@@ -764,6 +772,9 @@ begin
               v_fields := jsonb_build_object('status', case v_table when 'promo_codes' then 'disabled' else 'archived' end);
             else
               v_fields := coalesce(private.moved_times(v_row, v_move), '{}') || v_fields;
+            end if;
+            if v_is_copy and v_row is null then
+              v_fields := jsonb_build_object('position', jsonb_array_length(v_rows -> v_table)) || v_fields;
             end if;
             if v_is_copy and v_row -> 'ticket_type_ids' <> '[]' and not v_fields ? 'ticket_type_ids' then
               v_fields := v_fields || jsonb_build_object('ticket_type_ids', (
