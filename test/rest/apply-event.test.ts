@@ -231,7 +231,8 @@ test('what no plan can be made of is refused at once', async () => {
     [{ event: draft.id, copy_of: draft.id }, 'event', /copy is a new event/],
     [{ copy_of: draft.id }, 'move', /start of its own/],
     [{ event: applied.event.id, move: 'P7D' }, 'move', /no start/],
-    [{ event: draft.id, move: 'P7D', changes: { starts_at: '2027-05-03T09:00:00Z' } }, 'move', /either/],
+    [{ event: draft.id, move: 'P7D', changes: { starts_at: '2027-05-03T09:00:00Z' } }, 'move', /another time/],
+    [{ changes: { name: 'New' }, move: 'P7D' }, 'move', /exists/],
     [{ event: draft.id, move: 'next week' }, 'move', /duration/],
     [{ event: draft.id, move: '2027-02-30' }, 'move', /duration, day or time/],
     [{ event: draft.id, move: 'P9999Y' }, 'move', /duration/],
@@ -361,7 +362,7 @@ test('a copy has what its list says in other words, and the rest as it was', asy
   const { applied } = await apply({
     copy_of: 'dd-27',
     move: '2028-05-02',
-    changes: { name: 'Data Days 2028' },
+    changes: { name: 'Data Days 2028', starts_at: '2028-05-02T09:00:00+02:00' },
     ticket_types: [{ name: 'Press' }, { name: 'vip' }, { id: 'Standard', name: 'Regular', price: 34900 }],
   })
   const { event, ticketTypes, promoCodes, points } = await belongings(applied.event.id)

@@ -13986,20 +13986,26 @@ begin
   if event_id is not null then
     perform from public.events e where e.id = carry_out_event.event_id for no key update;
     perform private.lock_event_exclusive(event_id);
-    perform from public.promo_codes c where c.event_id = carry_out_event.event_id order by c.id for no key update;
+    if arguments ?| '{promo_codes,move}' then
+      perform from public.promo_codes c where c.event_id = carry_out_event.event_id order by c.id for no key update;
+    end if;
     perform private.lock_event_capacity(event_id);
     perform from public.ticket_types t where t.event_id = carry_out_event.event_id order by t.id for no key update;
   end if;
   select e.* into v_base from public.events e where e.id = coalesce(event_id, source_id);
 
   v_move := (null, v_base.timezone, coalesce(v_changes ->> 'timezone', v_base.timezone), v_is_copy);
-  if arguments ? 'move' or v_is_copy and v_changes ->> 'starts_at' is not null and v_base.starts_at is not null then
-    if arguments ? 'move' and (v_base.id is null or v_changes ? 'starts_at') then
-      perform private.refuse_value(
-        'move', 'Only an event, or the copy of one, moves, and either by move or by starts_at.', 'Send one of them.'
-      );
+  if arguments ? 'move' then
+    if v_base.id is null then
+      perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
     end if;
-    v_move.distance := private.move_distance(v_base, coalesce(arguments ->> 'move', v_changes ->> 'starts_at'), v_move.to_zone);
+    v_move.distance := private.move_distance(v_base, arguments ->> 'move', v_move.to_zone);
+    if v_changes ? 'starts_at'
+      and v_move.distance is distinct from private.move_distance(v_base, v_changes ->> 'starts_at', v_move.to_zone) then
+      perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
+    end if;
+  elsif v_is_copy and v_changes ->> 'starts_at' is not null and v_base.starts_at is not null then
+    v_move.distance := private.move_distance(v_base, v_changes ->> 'starts_at', v_move.to_zone);
   elsif v_is_copy and v_base.starts_at is not null then
     perform private.refuse_value('move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.');
   end if;
