@@ -13306,137 +13306,10 @@ revoke all on public.arrivals from anon, authenticated, service_role;
 grant select on public.door_list to authenticated;
 grant select on public.arrivals to authenticated;
 
--- schemas/20-events/plans.sql
+-- schemas/20-events/planned-steps.sql
 
--- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
--- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event does the same by hand.
-
--- Whom a change is told: nobody, those whose order is e-mailed, or everybody.
-create type public.notify as enum ('nobody', 'mailed', 'everybody');
-
-create table private.event_plans (
-  id text not null default lower(private.random_code(10)),
-  organisation_id uuid not null,
-  family_id uuid not null,
-  arguments jsonb not null,
-  event_id uuid,
-  source_id uuid,
-  read jsonb not null,
-  steps_digest text not null,
-  refusals integer not null,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz not null default now() + interval '10 minutes',
-  applied_at timestamptz,
-  constraint event_plans_pkey primary key (id),
-  constraint event_plans_organisation_id_fkey foreign key (organisation_id)
-    references public.organisations (id) on delete cascade
-);
-comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of an organisation.';
-comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
-create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
-create index event_plans_expires_at_idx on private.event_plans (expires_at);
-alter table private.event_plans enable row level security;
-
--- All ways in which a plan cannot be applied have one code; details.reason tells them apart.
-create function private.refuse_plan(reason text, message text, details jsonb default '{}') returns void
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  perform private.refuse(
-    409, 'plan_outdated', message, 'plan_id', jsonb_build_object('reason', reason) || details,
-    case reason
-      when 'applied' then 'It is done: read the event to see it.'
-      when 'refused' then 'Correct what its steps refuse, and leave out plan_id for a new plan.'
-      when 'arguments' then 'Send plan_id alone, or the arguments of the plan unchanged; without plan_id they make a new plan.'
-      else 'Leave out plan_id for a new plan, and look at what it says.'
-    end
-  );
-end
-$$;
-grant execute on function private.refuse_plan to scope_events_write;
-
--- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
-create function private.keep_event_plan(arguments jsonb, event_id uuid, source_id uuid, result jsonb) returns private.event_plans
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_most constant integer := 50;
-  v_plan private.event_plans;
-begin
-  delete from private.event_plans p
-  where p.id in (
-    select o.id from private.event_plans o
-    where o.organisation_id = private.current_organisation_id()
-    order by o.created_at desc, o.id
-    offset v_most - 1
-    for update skip locked
-  );
-  insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
-  values (
-    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, keep_event_plan.arguments, keep_event_plan.event_id,
-    keep_event_plan.source_id, result -> 'read', md5((result -> 'steps')::text), (result ->> 'refusals')::integer
-  )
-  returning * into v_plan;
-  return v_plan;
-end
-$$;
-grant execute on function private.keep_event_plan to scope_events_write;
-
--- The plan, if it may be applied; locked, so that of two that apply it one finds it applied. `arguments` are those sent beside its id.
-create function private.open_event_plan(plan_id text, arguments jsonb) returns private.event_plans
-language plpgsql volatile security definer set search_path = ''
-as $$
-declare
-  v_plan private.event_plans;
-  v_differing text[];
-begin
-  select p.* into v_plan
-  from private.event_plans p
-  where p.id = plan_id
-    and p.organisation_id = private.current_organisation_id()
-    and p.family_id = (private.claims() ->> 'family_id')::uuid
-  for update;
-  if not found then
-    perform private.refuse_plan('unknown', 'This API key has no such plan; plans are kept for ten minutes.');
-  elsif v_plan.applied_at is not null then
-    perform private.refuse_plan('applied', 'The plan was applied already.', jsonb_build_object('event_id', v_plan.event_id));
-  elsif v_plan.expires_at <= now() then
-    perform private.refuse_plan(
-      'expired', 'The plan is older than ten minutes.', jsonb_build_object('expires_at', private.rfc3339(v_plan.expires_at))
-    );
-  end if;
-  -- Those of the plan alone go without saying; an argument that is left out would be one that differs.
-  if open_event_plan.arguments <> '{}' then
-    v_differing := array(
-      select coalesce(p.key, s.key)
-      from jsonb_each(v_plan.arguments) p
-      full join jsonb_each(open_event_plan.arguments) s using (key)
-      where p.value is distinct from s.value
-      order by 1
-    );
-    if v_differing <> '{}' then
-      perform private.refuse_plan(
-        'arguments', 'The arguments are not those of the plan.', jsonb_build_object('arguments', v_differing)
-      );
-    end if;
-  end if;
-  if v_plan.refusals > 0 then
-    perform private.refuse_plan('refused', 'The plan has steps that are refused, so none of it can be applied.');
-  end if;
-  return v_plan;
-end
-$$;
-grant execute on function private.open_event_plan to scope_events_write;
-
-create function private.close_event_plan(plan_id text, event_id uuid) returns void
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  update private.event_plans p set applied_at = now(), event_id = close_event_plan.event_id
-  where p.id = plan_id and p.family_id = (private.claims() ->> 'family_id')::uuid;
-end
-$$;
-grant execute on function private.close_event_plan to scope_events_write;
+-- What apply_event and public.copy_event do: match, move, copy, change and add what belongs to an event, step by step. Whether it is a plan
+-- or done for good, 20-events/plans.sql decides.
 
 -- Several objects answer to one name.
 create function private.refuse_ambiguous(param text, candidates jsonb) returns void
@@ -13449,59 +13322,6 @@ begin
 end
 $$;
 grant execute on function private.refuse_ambiguous to scope_events_write;
-
--- The event that has this id, slug, external_id or name.
-create function private.event_meant(reference text, param text) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_ids uuid[] := array(
-    select e.id
-    from public.events e
-    where e.organisation_id = private.current_organisation_id()
-      and (
-        reference in (e.id::text, e.slug, e.external_id)
-        or private.search_form(e.name) = private.search_form(btrim(reference))
-      )
-    order by e.id desc
-    limit 11
-  );
-begin
-  if cardinality(v_ids) > 1 then
-    perform private.refuse_ambiguous(param, (
-      select jsonb_agg(jsonb_build_object(
-        'id', e.id, 'name', e.name, 'slug', e.slug, 'status', e.status, 'starts_at', private.rfc3339(e.starts_at)
-      ) order by e.id desc)
-      from public.events e
-      where e.id = any (v_ids[1:10])
-    ));
-  elsif v_ids = '{}' then
-    perform private.refuse_not_found(param);
-  end if;
-  return v_ids[1];
-end
-$$;
-grant execute on function private.event_meant to scope_events_write;
-
--- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
-create function private.event_known_by(external_id text, slug text) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_ids uuid[] := array(
-    select e.id
-    from public.events e
-    where e.organisation_id = private.current_organisation_id()
-      and (e.external_id = event_known_by.external_id or e.slug = event_known_by.slug)
-  );
-begin
-  if cardinality(v_ids) > 1 then
-    perform private.refuse_ambiguous('event', to_jsonb(v_ids));
-  end if;
-  return v_ids[1];
-end
-$$;
-grant execute on function private.event_known_by to scope_events_write;
 
 -- What may be written of each table; the first names the row.
 create function private.planned_fields("table" text) returns text[]
@@ -13559,7 +13379,8 @@ end
 $$;
 grant execute on function private.add_row to scope_events_write;
 
--- The rows of an event, in their order, each with its name as it is compared. All of them are matched, moved or copied, each in a savepoint, so there is a limit.
+-- The rows of an event, in their order, each with its name as it is compared. All of them are matched, moved or copied, each in a
+-- savepoint, so there is a limit.
 create function private.rows_of_event("table" text, event_id uuid, in_use boolean) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -13715,6 +13536,36 @@ end
 $$;
 grant execute on function private.move_distance to scope_events_write;
 
+-- How the event of a plan moves; without a distance if it stays.
+create function private.move_of_plan(base public.events, arguments jsonb, is_copy boolean) returns private.event_move
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_starts_at text := arguments #>> '{changes,starts_at}';
+  v_move private.event_move := (null, base.timezone, coalesce(arguments #>> '{changes,timezone}', base.timezone), is_copy);
+begin
+  if arguments ? 'move' then
+    if base.id is null then
+      perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
+    end if;
+    v_move.distance := private.move_distance(base, arguments ->> 'move', v_move.to_zone);
+    if arguments -> 'changes' ? 'starts_at'
+      and v_move.distance is distinct from private.move_distance(base, v_starts_at, v_move.to_zone) then
+      perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
+    end if;
+  elsif is_copy and base.starts_at is not null then
+    if v_starts_at is null then
+      perform private.refuse_value(
+        'move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.'
+      );
+    end if;
+    v_move.distance := private.move_distance(base, v_starts_at, v_move.to_zone);
+  end if;
+  return v_move;
+end
+$$;
+grant execute on function private.move_of_plan to scope_events_write;
+
 -- A time as people at the event read it: 2027-05-03T10:00:00+02:00.
 create function private.zoned_time(moment timestamptz, timezone text) returns text
 language plpgsql stable set search_path = ''
@@ -13758,8 +13609,8 @@ $$;
 grant execute on function private.plan_words to scope_events_write;
 grant execute on function private.money_text to scope_events_write;
 
--- The ticket types, of `rows`, that a list of names, ids or external_ids means. `copies` has what became of those of a copied event; names in
--- `refused` are of ticket types that could not be added, which is said already.
+-- The ticket types, of `rows`, that a list of names, ids or external_ids means. `copies` has what became of those of a copied event;
+-- names in `refused` are of ticket types that could not be added, which is said already.
 create function private.ticket_types_meant(rows jsonb, places jsonb, names jsonb, copies jsonb, refused text[]) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
@@ -13942,6 +13793,22 @@ end
 $$;
 grant execute on function private.plan_warnings to scope_events_write;
 
+-- Nobody registers meanwhile, and what is changed is locked in the order of 20-events/locks.sql.
+create function private.lock_event_of_plan(event_id uuid, arguments jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform from public.events e where e.id = lock_event_of_plan.event_id for no key update;
+  perform private.lock_event_exclusive(event_id);
+  if arguments ?| '{promo_codes,move}' then
+    perform from public.promo_codes c where c.event_id = lock_event_of_plan.event_id order by c.id for no key update;
+  end if;
+  perform private.lock_event_capacity(event_id);
+  perform from public.ticket_types t where t.event_id = lock_event_of_plan.event_id order by t.id for no key update;
+end
+$$;
+grant execute on function private.lock_event_of_plan to scope_events_write;
+
 -- Does what the arguments of apply_event say, to an event, a copy of one, or a new one, and answers what was read, each step, and the event.
 -- Each step has a savepoint, so that all refusals are named; whoever calls it rolls back if there are any.
 create function private.carry_out_event(arguments jsonb, organisation_id uuid, event_id uuid, source_id uuid) returns jsonb
@@ -13950,6 +13817,7 @@ as $$
 declare
   v_lists constant text[] := '{ticket_types,promo_codes,check_in_points}';
   v_changes jsonb := coalesce(arguments -> 'changes', '{}') - 'status';
+  v_status public.event_status := arguments #>> '{changes,status}';
   v_is_copy boolean := source_id is not null;
   v_only_listed boolean := coalesce((arguments ->> 'archive_missing')::boolean, false);
   v_base public.events;
@@ -13982,33 +13850,11 @@ declare
   v_hint text;
   v_rule text;
 begin
-  -- The order of locks: see 20-events/locks.sql. Nobody registers meanwhile.
   if event_id is not null then
-    perform from public.events e where e.id = carry_out_event.event_id for no key update;
-    perform private.lock_event_exclusive(event_id);
-    if arguments ?| '{promo_codes,move}' then
-      perform from public.promo_codes c where c.event_id = carry_out_event.event_id order by c.id for no key update;
-    end if;
-    perform private.lock_event_capacity(event_id);
-    perform from public.ticket_types t where t.event_id = carry_out_event.event_id order by t.id for no key update;
+    perform private.lock_event_of_plan(event_id, arguments);
   end if;
   select e.* into v_base from public.events e where e.id = coalesce(event_id, source_id);
-
-  v_move := (null, v_base.timezone, coalesce(v_changes ->> 'timezone', v_base.timezone), v_is_copy);
-  if arguments ? 'move' then
-    if v_base.id is null then
-      perform private.refuse_value('move', 'Only an event that exists, or the copy of one, moves.', 'Name it as event or copy_of.');
-    end if;
-    v_move.distance := private.move_distance(v_base, arguments ->> 'move', v_move.to_zone);
-    if v_changes ? 'starts_at'
-      and v_move.distance is distinct from private.move_distance(v_base, v_changes ->> 'starts_at', v_move.to_zone) then
-      perform private.refuse_value('move', 'The event would move to another time than starts_at says.', 'Send move or starts_at.');
-    end if;
-  elsif v_is_copy and v_changes ->> 'starts_at' is not null and v_base.starts_at is not null then
-    v_move.distance := private.move_distance(v_base, v_changes ->> 'starts_at', v_move.to_zone);
-  elsif v_is_copy and v_base.starts_at is not null then
-    perform private.refuse_value('move', 'A copy needs a start of its own.', 'Send move, such as P52W or 2028-05-03, or starts_at in changes.');
-  end if;
+  v_move := private.move_of_plan(v_base, arguments, v_is_copy);
 
   if v_base.id is not null then
     v_read := jsonb_build_object('event', v_base.version);
@@ -14039,7 +13885,7 @@ begin
       v_items := case
         when v_table in ('events', 'status') then case v_pass when 1 then '[{}]' else '[]' end::jsonb
         when v_pass = 1 then coalesce(arguments -> v_table, '[]')
-        when case when v_only_listed and arguments ? v_table then not v_is_copy else v_move.distance is not null or v_is_copy end then (
+        when case when v_only_listed and arguments ? v_table then not v_is_copy else v_is_copy or v_move.distance is not null end then (
           select coalesce(jsonb_agg(r), '[]')
           from jsonb_array_elements(v_rows -> v_table) r
           where r ->> 'status' = 'active' and r ->> 'id' <> all (v_taken)
@@ -14054,12 +13900,12 @@ begin
             v_name := coalesce(v_changes ->> 'name', v_base.name);
             v_step := private.carry_out_fields(organisation_id, v_base, v_changes, v_move);
           elsif v_table = 'status' then
-            continue when v_refusals > 0 or arguments #>> '{changes,status}' is null or arguments #>> '{changes,status}' = v_event.status::text;
+            continue when v_refusals > 0 or coalesce(v_status, v_event.status) = v_event.status;
             v_name := v_event.name;
-            perform private.set_event_status(v_event.id, (arguments #>> '{changes,status}')::public.event_status);
+            perform private.set_event_status(v_event.id, v_status);
             v_step := jsonb_build_object(
               'action', 'change', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
-              'changes', jsonb_build_object('status', jsonb_build_array(v_event.status, arguments #> '{changes,status}'))
+              'changes', jsonb_build_object('status', jsonb_build_array(v_event.status, v_status))
             );
           else
             v_fields := '{}';
@@ -14121,7 +13967,9 @@ begin
               when v_state like 'PT4%' then v_detail::jsonb
                 || jsonb_strip_nulls(jsonb_build_object('message', v_message, 'hint', nullif(v_hint, '')))
               -- What no trigger says in a sentence. The row that Postgres would show stays out.
-              else jsonb_build_object('code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state))
+              else jsonb_build_object(
+                'code', 'validation_failed', 'message', 'It breaks a rule of the database: ' || coalesce(nullif(v_rule, ''), v_state)
+              )
             end
           );
         end;
@@ -14158,6 +14006,191 @@ begin
 end
 $$;
 grant execute on function private.carry_out_event to scope_events_write;
+
+-- schemas/20-events/plans.sql
+
+-- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
+-- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event does the same by hand.
+
+-- Whom a change is told: nobody, those whose order is e-mailed, or everybody.
+create type public.notify as enum ('nobody', 'mailed', 'everybody');
+
+create table private.event_plans (
+  id text not null default lower(private.random_code(10)),
+  organisation_id uuid not null,
+  family_id uuid not null,
+  arguments jsonb not null,
+  event_id uuid,
+  source_id uuid,
+  read jsonb not null,
+  steps_digest text not null,
+  refusals integer not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '10 minutes',
+  applied_at timestamptz,
+  constraint event_plans_pkey primary key (id),
+  constraint event_plans_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade
+);
+comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of an organisation.';
+comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
+create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
+create index event_plans_expires_at_idx on private.event_plans (expires_at);
+alter table private.event_plans enable row level security;
+
+-- All ways in which a plan cannot be applied have one code; details.reason tells them apart.
+create function private.refuse_plan(reason text, message text, details jsonb default '{}') returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'plan_outdated', message, 'plan_id', jsonb_build_object('reason', reason) || details,
+    case reason
+      when 'applied' then 'It is done: read the event to see it.'
+      when 'refused' then 'Correct what its steps refuse, and leave out plan_id for a new plan.'
+      when 'arguments' then 'Send plan_id alone, or the arguments of the plan unchanged; without plan_id they make a new plan.'
+      else 'Leave out plan_id for a new plan, and look at what it says.'
+    end
+  );
+end
+$$;
+grant execute on function private.refuse_plan to scope_events_write;
+
+-- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
+create function private.keep_event_plan(arguments jsonb, event_id uuid, source_id uuid, result jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 50;
+  v_plan private.event_plans;
+begin
+  delete from private.event_plans p
+  where p.id in (
+    select o.id from private.event_plans o
+    where o.organisation_id = private.current_organisation_id()
+    order by o.created_at desc, o.id
+    offset v_most - 1
+    for update skip locked
+  );
+  insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
+  values (
+    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, keep_event_plan.arguments, keep_event_plan.event_id,
+    keep_event_plan.source_id, result -> 'read', md5((result -> 'steps')::text), (result ->> 'refusals')::integer
+  )
+  returning * into v_plan;
+  return v_plan;
+end
+$$;
+grant execute on function private.keep_event_plan to scope_events_write;
+
+-- The plan, if it may be applied; locked, so that of two that apply it one finds it applied. `arguments` are those sent beside its id.
+create function private.open_event_plan(plan_id text, arguments jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_plan private.event_plans;
+  v_differing text[];
+begin
+  select p.* into v_plan
+  from private.event_plans p
+  where p.id = plan_id
+    and p.organisation_id = private.current_organisation_id()
+    and p.family_id = (private.claims() ->> 'family_id')::uuid
+  for update;
+  if not found then
+    perform private.refuse_plan('unknown', 'This API key has no such plan; plans are kept for ten minutes.');
+  elsif v_plan.applied_at is not null then
+    perform private.refuse_plan('applied', 'The plan was applied already.', jsonb_build_object('event_id', v_plan.event_id));
+  elsif v_plan.expires_at <= now() then
+    perform private.refuse_plan(
+      'expired', 'The plan is older than ten minutes.', jsonb_build_object('expires_at', private.rfc3339(v_plan.expires_at))
+    );
+  end if;
+  -- Those of the plan alone go without saying; an argument that is left out would be one that differs.
+  if open_event_plan.arguments <> '{}' then
+    v_differing := array(
+      select coalesce(p.key, s.key)
+      from jsonb_each(v_plan.arguments) p
+      full join jsonb_each(open_event_plan.arguments) s using (key)
+      where p.value is distinct from s.value
+      order by 1
+    );
+    if v_differing <> '{}' then
+      perform private.refuse_plan(
+        'arguments', 'The arguments are not those of the plan.', jsonb_build_object('arguments', v_differing)
+      );
+    end if;
+  end if;
+  if v_plan.refusals > 0 then
+    perform private.refuse_plan('refused', 'The plan has steps that are refused, so none of it can be applied.');
+  end if;
+  return v_plan;
+end
+$$;
+grant execute on function private.open_event_plan to scope_events_write;
+
+create function private.close_event_plan(plan_id text, event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update private.event_plans p set applied_at = now(), event_id = close_event_plan.event_id
+  where p.id = plan_id and p.family_id = (private.claims() ->> 'family_id')::uuid;
+end
+$$;
+grant execute on function private.close_event_plan to scope_events_write;
+
+-- The event that has this id, slug, external_id or name.
+create function private.event_meant(reference text, param text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
+    select e.id
+    from public.events e
+    where e.organisation_id = private.current_organisation_id()
+      and (
+        reference in (e.id::text, e.slug, e.external_id)
+        or private.search_form(e.name) = private.search_form(btrim(reference))
+      )
+    order by e.id desc
+    limit 11
+  );
+begin
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous(param, (
+      select jsonb_agg(jsonb_build_object(
+        'id', e.id, 'name', e.name, 'slug', e.slug, 'status', e.status, 'starts_at', private.rfc3339(e.starts_at)
+      ) order by e.id desc)
+      from public.events e
+      where e.id = any (v_ids[1:10])
+    ));
+  elsif v_ids = '{}' then
+    perform private.refuse_not_found(param);
+  end if;
+  return v_ids[1];
+end
+$$;
+grant execute on function private.event_meant to scope_events_write;
+
+-- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
+create function private.event_known_by(external_id text, slug text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
+    select e.id
+    from public.events e
+    where e.organisation_id = private.current_organisation_id()
+      and (e.external_id = event_known_by.external_id or e.slug = event_known_by.slug)
+  );
+begin
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous('event', to_jsonb(v_ids));
+  end if;
+  return v_ids[1];
+end
+$$;
+grant execute on function private.event_known_by to scope_events_write;
 
 -- The members of an object in this order, which jsonb does not keep.
 create function private.in_order(object jsonb, names text[]) returns json
@@ -14254,7 +14287,10 @@ begin
 
   begin
     v_result := private.carry_out_event(v_arguments, private.current_organisation_id(), v_event_id, v_source_id);
-    v_steps := (select coalesce(jsonb_agg(s - 'id' order by s ->> 'action' <> 'refuse', n), '[]') from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n));
+    v_steps := (
+      select coalesce(jsonb_agg(s - 'id' order by s ->> 'action' <> 'refuse', n), '[]')
+      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
+    );
     perform private.undo_if_dry_run(plan_id is null);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variables keep the answer.
