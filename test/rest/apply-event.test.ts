@@ -156,6 +156,22 @@ test('what is so already makes no step, what is named changes, and what is not n
   ])
 })
 
+test('an id is never taken for a name, and an event with many promo codes is changed and moved', async () => {
+  const { organisation, call } = await organiser()
+  const event = await organisation.event()
+  await event.ticketType({ name: event.ticketTypeId })
+  await studio.query(
+    "insert into public.promo_codes (event_id, code, percent_off) select $1, 'X' || i, 5 from generate_series(1, 501) i",
+    [event.id],
+  )
+  const { body } = await call({ event: event.id, move: '-PT2H', ticket_types: [{ id: event.ticketTypeId, price: 5 }] })
+  expect(said(body.data)).toEqual(['change event Test event', 'change ticket_type General'])
+  const copy = { copy_of: event.id, move: 'P1Y' }
+  expect((await call(copy)).body.error).toMatchObject({ code: 'validation_failed', param: 'promo_codes' })
+  const without = await call({ ...copy, promo_codes: [], archive_missing: true })
+  expect(said(without.body.data)).toHaveLength(3)
+})
+
 test('an event is known by the external_id or the slug that it is to have', async () => {
   const { apply } = await organiser()
   const first = await apply({ changes: { name: 'Fair', external_id: 'crm-1', slug: 'fair' } })
@@ -292,6 +308,11 @@ test('a change of what the plan read makes it outdated, a ticket sold does not u
     const { body } = await call({ plan_id: id })
     expect(body.error).toMatchObject({ code: 'plan_outdated', details: { reason: 'changed', changed: [kind] } })
   }
+
+  const draft = await organisation.event({ status: 'draft' })
+  const gone = await call({ event: draft.id, changes: { capacity: 5 } })
+  await send('DELETE', `/events/${draft.id}`)
+  expect(refusal(await call({ plan_id: gone.body.data.plan_id }))).toEqual([409, 'plan_outdated', 'changed'])
 
   const good = await plan(types)
   await event.guest()

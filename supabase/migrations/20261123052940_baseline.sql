@@ -13379,21 +13379,27 @@ end
 $$;
 grant execute on function private.add_row to scope_events_write;
 
--- The rows of an event, in their order, each with its name as it is compared. All of them are matched, moved or copied, each in a
--- savepoint, so there is a limit.
-create function private.rows_of_event("table" text, event_id uuid, in_use boolean) returns jsonb
+-- The rows of an event, in their order, each with its name as it is compared: all, those in use, or of these those that have times. All of
+-- them are matched, copied or moved, each in a savepoint, so there is a limit.
+create function private.rows_of_event("table" text, event_id uuid, in_use boolean, timed boolean) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
 declare
   v_most constant integer := 500;
+  v_fields text[] := private.planned_fields("table");
+  v_times text := (select string_agg(format('r.%I', f), ', ') from unnest(v_fields) f where f ~ '_at$|^valid_');
   v_rows jsonb;
 begin
   execute format(
     'select coalesce(jsonb_agg(to_jsonb(r) || jsonb_build_object(''folded'', private.search_form(r.%I)) order by r.%I, r.id), ''[]'')
-     from (select r.* from public.%I r where r.event_id = $1 and ($2 is not true or r.status = ''active'') limit $3) r',
-    (private.planned_fields("table"))[1], case "table" when 'ticket_types' then 'position' else 'created_at' end, "table"
+     from (
+       select r.* from public.%I r
+       where r.event_id = $1 and (not $2 or r.status = ''active'') and (not $3 or num_nonnulls(%s) > 0)
+       limit $4
+     ) r',
+    v_fields[1], case "table" when 'ticket_types' then 'position' else 'created_at' end, "table", v_times
   )
-  into v_rows using event_id, in_use, v_most + 1;
+  into v_rows using event_id, in_use, timed, v_most + 1;
   if jsonb_array_length(v_rows) > v_most then
     perform private.refuse_value(
       "table", 'The event has more than 500 of these, which is too many for one plan.',
@@ -13415,7 +13421,7 @@ begin
     from (
       select k.key, jsonb_agg(distinct r.n - 1) as places
       from jsonb_array_elements(rows) with ordinality r (r, n)
-      cross join unnest(array['=' || (r.r ->> 'id'), '=' || (r.r ->> 'external_id'), '~' || (r.r ->> 'folded')]) k (key)
+      cross join unnest(array['#' || (r.r ->> 'id'), '=' || (r.r ->> 'external_id'), '~' || (r.r ->> 'folded')]) k (key)
       where k.key is not null
       group by k.key
     ) k
@@ -13424,7 +13430,8 @@ end
 $$;
 grant execute on function private.places_by_name to scope_events_write;
 
--- The one of `rows` that has this reference: an id, an external_id, or a name as it is searched. One in use wins over others. Null: none.
+-- The one of `rows` that has this reference: an id, which is never taken for a name, an external_id, or a name as it is searched. One in
+-- use wins over others. Null: none.
 create function private.row_meant(rows jsonb, places jsonb, reference text, param text) returns jsonb
 language plpgsql stable set search_path = ''
 as $$
@@ -13440,7 +13447,9 @@ declare
   );
   v_in_use jsonb[];
 begin
-  if cardinality(v_found) < 2 then
+  if places ? ('#' || reference) then
+    return rows -> (places -> ('#' || reference) ->> 0)::integer;
+  elsif cardinality(v_found) < 2 then
     return v_found[1];
   end if;
   v_in_use := array(select r from unnest(v_found) r where r ->> 'status' = 'active');
@@ -13609,6 +13618,28 @@ $$;
 grant execute on function private.plan_words to scope_events_write;
 grant execute on function private.money_text to scope_events_write;
 
+-- A new row as a plan says it, without what goes without saying.
+create function private.plan_of_new(label text, fields jsonb, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_usual constant jsonb :=
+    '{"status": "active", "visibility": "public", "min_per_order": 1, "admission": "once", "waiting_list_offer_hours": 24}';
+begin
+  return private.plan_words(
+    (
+      select coalesce(jsonb_object_agg(f.key, f.value), '{}')
+      from jsonb_each(fields) f
+      where f.key not in (label, 'position')
+        and f.value not in ('null', '{}', '[]')
+        and f.value is distinct from v_usual -> f.key
+    ),
+    event
+  );
+end
+$$;
+grant execute on function private.plan_of_new to scope_events_write;
+
 -- The ticket types, of `rows`, that a list of names, ids or external_ids means. `copies` has what became of those of a copied event;
 -- names in `refused` are of ticket types that could not be added, which is said already.
 create function private.ticket_types_meant(rows jsonb, places jsonb, names jsonb, copies jsonb, refused text[]) returns uuid[]
@@ -13687,14 +13718,7 @@ begin
     v_id := private.add_row("table", 'event_id', event.id, v_fields);
     return jsonb_build_object(
       'action', 'create', 'kind', rtrim("table", 's'), 'name', v_fields -> v_label, 'id', v_id,
-      'changes', private.plan_words(
-        (
-          select coalesce(jsonb_object_agg(f.key, f.value), '{}')
-          from jsonb_each(v_fields) f
-          where f.key not in (v_label, 'position') and f.value not in ('null', '{}', '[]', '"active"')
-        ),
-        event
-      )
+      'changes', private.plan_of_new(v_label, v_fields, event)
     );
   end if;
 
@@ -13755,10 +13779,7 @@ begin
   select e.* into v_event from public.events e where e.id = v_id;
   return jsonb_build_object(
     'action', 'create', 'kind', 'event', 'name', v_event.name, 'id', v_event.id,
-    'changes', private.plan_words(
-      (select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(v_fields) f where f.key <> 'name' and f.value not in ('null', '{}')),
-      v_event
-    )
+    'changes', private.plan_of_new('name', v_fields, v_event)
   );
 end
 $$;
@@ -13829,6 +13850,7 @@ declare
   v_type_places jsonb;
   v_read jsonb := '{}';
   v_table text;
+  v_is_listed boolean;
   v_pass integer;
   v_items jsonb;
   v_item jsonb;
@@ -13861,8 +13883,11 @@ begin
     foreach v_table in array v_lists loop
       -- What a copy leaves out is not read.
       continue when v_is_copy and v_only_listed and arguments -> v_table = '[]';
-      if arguments ? v_table or v_move.distance is not null or v_is_copy or v_table = 'ticket_types' and arguments ?| v_lists then
-        v_items := private.rows_of_event(v_table, v_base.id, v_is_copy);
+      v_is_listed := arguments ? v_table or v_table = 'ticket_types' and arguments ?| v_lists;
+      if v_is_listed or v_move.distance is not null or v_is_copy then
+        v_items := private.rows_of_event(
+          v_table, v_base.id, v_is_copy or not v_is_listed, not (v_is_copy or v_is_listed)
+        );
         if v_is_copy then
           -- A copy is in the same order, whichever row is added first.
           v_items := (
@@ -13986,7 +14011,7 @@ begin
     -- Without the event there is nothing to add to.
     exit when v_event.id is null;
     if v_table = 'ticket_types' and arguments ?| v_lists then
-      v_types := private.rows_of_event(v_table, v_event.id, false);
+      v_types := private.rows_of_event(v_table, v_event.id, false, false);
       v_type_places := private.places_by_name(v_types);
     end if;
   end loop;
