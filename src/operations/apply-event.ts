@@ -87,7 +87,7 @@ export const applyEvent = {
   description:
     'Sets up, changes, moves, copies or publishes an event with its ticket types, promo codes and check-in points. The first call changes nothing and answers a plan: show it to the person, then send its plan_id alone. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',
-  path: '/events/apply',
+  path: '/event-plans',
   errors: ['not_found', 'plan_outdated'],
   scope: 'events:write',
   input: z

@@ -33,7 +33,7 @@ const conference = {
 async function organiser() {
   const organisation = await createOrganisation()
   const send = rest(await organisation.key())
-  const call = (body: object, headers?: Record<string, string>) => send('POST', '/events/apply', body, headers)
+  const call = (body: object, headers?: Record<string, string>) => send('POST', '/event-plans', body, headers)
   /** Plans it, and applies the plan. */
   const apply = async (body: object) => {
     const plan = await call(body)
@@ -269,7 +269,7 @@ test('a plan is applied once, by its key, within ten minutes, with its arguments
 
   const id = await planned()
   const other = rest(await organisation.key())
-  expect(refusal(await other('POST', '/events/apply', { plan_id: id }))).toEqual([409, 'plan_outdated', 'unknown'])
+  expect(refusal(await other('POST', '/event-plans', { plan_id: id }))).toEqual([409, 'plan_outdated', 'unknown'])
   expect(refusal(await call({ plan_id: 'nothing' }))).toEqual([409, 'plan_outdated', 'unknown'])
 
   const changed = await call({ ...body, changes: { capacity: 51 }, notify: 'everybody', plan_id: id })
