@@ -25,6 +25,7 @@ const drawn: Record<string, RegExp> = {
   salt: /.+/,
   reference: /.+/,
   next_cursor: /.+/,
+  plan_id: /.+/,
   prefix: /(?<=^usher_live_).+/,
   secret: /(?<=^whsec_)[^=]+/,
 }

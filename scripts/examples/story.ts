@@ -125,14 +125,18 @@ async function planning({ play, show, refuse }: Player): Promise<Event> {
   await show('list_promo_codes', 'All of an event', { event_id: event.id })
   await show('get_promo_code', 'One', { promo_code_id: promoCode.id })
 
-  const { data: rainDate } = await play('create_event', 'A rain date', {
-    name: 'Open Harbour Day, rain date',
-    starts_at: '2027-06-13T10:00:00+02:00',
-    ends_at: '2027-06-13T18:00:00+02:00',
-    timezone: 'Europe/Berlin',
+  const { data: plan } = await show('apply_event', 'A plan, of a rain date', {
+    changes: {
+      name: 'Open Harbour Day, rain date',
+      starts_at: '2027-06-13T10:00:00+02:00',
+      ends_at: '2027-06-13T18:00:00+02:00',
+      timezone: 'Europe/Berlin',
+    },
+    ticket_types: [{ name: 'Standard' }, { name: 'Gala', price: 9900, sales_end_at: '2027-06-10T18:00:00+02:00' }],
   })
-  await play('create_ticket_type', 'For the rain date', { event_id: rainDate.id, name: 'Standard' })
-  return { id: event.id, rainDateId: rainDate.id, standardId: standard.id, captainsTableId: table.id }
+  const { data: rainDate } = await show('apply_event', 'The plan is applied', { plan_id: plan.plan_id })
+  await refuse('apply_event', 'plan_outdated', 'It was applied before', { plan_id: plan.plan_id })
+  return { id: event.id, rainDateId: rainDate.event.id, standardId: standard.id, captainsTableId: table.id }
 }
 
 async function publishing({ play, show, refuse }: Player, event: Event): Promise<void> {

@@ -156,6 +156,8 @@ function firstOfEachField(issues: z.core.$ZodIssue[]): z.core.$ZodIssue[] {
   })
 }
 
+const objectOf = (field: unknown) => (field instanceof z.ZodOptional ? field.unwrap() : field) as z.ZodObject
+
 function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, elsewhere: string[]): BadField[] {
   if (issue.code === 'unrecognized_keys') {
     const inChanges = issue.path[0] === 'changes'
@@ -163,7 +165,7 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, elsewhere: strin
     const prefix = path.length === 0 ? '' : `${path.join('.')}.`
     const known =
       prefix === ''
-        ? Object.keys((inChanges ? (schema.shape.changes as z.ZodObject) : schema).shape).filter(
+        ? Object.keys((inChanges ? objectOf(schema.shape.changes) : schema).shape).filter(
             (name) => !elsewhere.includes(name),
           )
         : []

@@ -70,7 +70,7 @@ export const getCheckInPoint = {
 } satisfies Operation
 
 /** Fields that can be set at creation and changed later. */
-const pointFields = {
+export const pointFields = {
   name: line(200).describe('Such as Main gate, Saturday or a workshop.'),
   ticket_type_ids: z
     .array(id('ticket type'))

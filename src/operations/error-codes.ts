@@ -53,6 +53,7 @@ export const errorStatuses = {
   limit_below_redeemed: 409,
   already_exists: 409,
   in_use: 409,
+  plan_outdated: 409,
   read_only_field: 409,
   append_only: 409,
   last_owner: 409,

@@ -196,7 +196,7 @@ export const getEventSummary = {
 } satisfies Operation
 
 /** Fields that can be set at creation and changed later. */
-const eventFields = {
+export const eventFields = {
   name: line(200).describe('Name of the event.'),
   slug: z
     .string()

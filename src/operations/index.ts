@@ -1,6 +1,7 @@
 // The list of operations, from which REST, MCP and the OpenAPI document are made. A new operation must be added here.
 
 import { getApiKey } from './api-keys.ts'
+import { applyEvent } from './apply-event.ts'
 import {
   cancelAttendee,
   eraseAttendee,
@@ -74,6 +75,7 @@ export const operations: readonly Operation[] = [
   listEvents,
   getEvent,
   getEventSummary,
+  applyEvent,
   createEvent,
   updateEvent,
   publishEvent,

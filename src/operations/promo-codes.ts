@@ -17,7 +17,7 @@ import {
 } from './fields.ts'
 import type { Operation } from './operation.ts'
 
-const statuses = ['active', 'disabled'] as const
+export const promoCodeStatuses = ['active', 'disabled'] as const
 
 export const PromoCodeSchema = z.strictObject({
   object: z.literal('promo_code'),
@@ -33,7 +33,7 @@ export const PromoCodeSchema = z.strictObject({
   max_redemptions: z.int().nullable().describe('Maximum number of tickets; null: no limit.'),
   times_redeemed: z.int().describe('Number of tickets that use it, however much it takes off them.'),
   ticket_type_ids: z.array(id('ticket type')).describe('Ticket types it applies to; empty: all of the event.'),
-  status: z.enum(statuses),
+  status: z.enum(promoCodeStatuses),
   state: z
     .enum(['valid', 'upcoming', 'expired', 'used_up', 'disabled'])
     .describe('Whether it can be used now, and why not.'),
@@ -42,7 +42,8 @@ export const PromoCodeSchema = z.strictObject({
   updated_at: timestamp,
 })
 
-const promoCodeFields = {
+/** Fields that can be set at creation and changed later. */
+export const promoCodeFields = {
   code: z
     .string()
     .regex(/^[\x21-\x7e]{1,50}$/, 'must be one word of 1 to 50 letters, digits or signs')
@@ -147,7 +148,7 @@ export const updatePromoCode = {
       ...promoCodeFields,
       percent_off: promoCodeFields.percent_off.nullable(),
       amount_off: promoCodeFields.amount_off.nullable(),
-      status: z.enum(statuses, 'must be active or disabled'),
+      status: z.enum(promoCodeStatuses, 'must be active or disabled'),
     }).refine(hasOneDiscount, withTwoDiscounts),
     if_version: ifVersions,
   }),

@@ -24,7 +24,7 @@ import {
 import type { Operation } from './operation.ts'
 
 const visibilities = ['public', 'hidden'] as const
-const statuses = ['active', 'archived'] as const
+export const ticketTypeStatuses = ['active', 'archived'] as const
 
 export const TicketTypeSchema = z.strictObject({
   object: z.literal('ticket_type'),
@@ -43,7 +43,7 @@ export const TicketTypeSchema = z.strictObject({
   sales_start_at: timestamp.nullable(),
   sales_end_at: timestamp.nullable(),
   visibility: z.enum(visibilities),
-  status: z.enum(statuses),
+  status: z.enum(ticketTypeStatuses),
   sales_status: z.enum(['upcoming', 'on_sale', 'sold_out', 'ended', 'archived']),
   position: z.int(),
   external_id: externalId,
@@ -85,7 +85,7 @@ export const getTicketType = {
 } satisfies Operation
 
 /** Fields that can be set at creation and changed later. */
-const ticketTypeFields = {
+export const ticketTypeFields = {
   name: line(200).describe('Name of the ticket type.'),
   description: paragraphs(20_000).nullable().describe('What it includes.'),
   price: z
@@ -136,7 +136,7 @@ export const updateTicketType = {
     ticket_type_id: id('ticket type'),
     changes: changesOf({
       ...ticketTypeFields,
-      status: z.enum(statuses, 'must be active or archived'),
+      status: z.enum(ticketTypeStatuses, 'must be active or archived'),
     }),
     if_version: ifVersions,
   }),

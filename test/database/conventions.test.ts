@@ -76,6 +76,10 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.check_request': ['api_key', 'authenticated', 'courier', 'gateway', 'service_role'],
     'private.door_list': ['scope_checkin_write'],
     'private.event_summary': ['scope_events_read'],
+    // Plans of the family of the calling key.
+    'private.keep_event_plan': ['scope_events_write'],
+    'private.open_event_plan': ['scope_events_write'],
+    'private.close_event_plan': ['scope_events_write'],
     // Ids only; the rows are read under the policies of the caller.
     'private.erase_person': ['scope_attendees_write'],
     'private.page_of_attendees': ['scope_attendees_read'],

@@ -363,6 +363,19 @@ test('every edit that docs/organisers.md tells of is made by hand, and the API s
       expect(await read(`/orders/${another.id}`)).toMatchObject({ name: 'Erased', attendees: [{ name: 'Erased' }] }),
   )
   await step(
+    'have the same event again',
+    () => sql("select public.copy_event($1, '2029-05-02 09:00 Europe/Berlin', 'Lecture Morning') as id", [event.id]),
+    [],
+    async ({ id }) => {
+      expect(await read(`/events/${id}`)).toMatchObject({ name: 'Lecture Morning', status: 'draft' })
+      expect(await read(`/events/${id}/ticket-types`)).toMatchObject([
+        { name: 'Seat' },
+        { name: 'Seat' },
+        { name: 'Lobby' },
+      ])
+    },
+  )
+  await step(
     'cancel an event',
     () => sql("update public.events set status = 'cancelled' where id = $1", [event.id]),
     ['attendee.cancelled', 'attendee.cancelled', 'event.cancelled', 'order.cancelled', 'order.cancelled'],

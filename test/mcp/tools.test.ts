@@ -33,6 +33,7 @@ test('every operation has an example here', () => {
 
 // What the examples do not show.
 const sendsAtTimes: Record<string, string> = {
+  apply_event: 'the example is a plan, which changes nothing',
   update_order: 'the courier reminds of the deadline and cancels after it',
   update_ticket_type: 'places that become free are offered to whoever waits',
   record_invoice_payment: 'the payment that covers the order completes it',

@@ -31,6 +31,7 @@ const walked = [
 ]
 
 const noTransitions = {
+  apply_event: 'it is the operations on events and what belongs to them, for many: see test/rest/apply-event.test.ts',
   redeliver_webhooks: 'it is redeliver_webhook for many: see test/rest/webhook-deliveries.test.ts',
   rotate_webhook_secret: 'a secret signs or is gone: see test/rest/webhook-endpoints.test.ts',
   erase_attendee: 'it changes no status: see test/rest/erase-attendee.test.ts',
@@ -83,6 +84,7 @@ const noStates = {
   email_kind: 'what an e-mail tells',
   notify: 'an argument',
   locale: 'a setting',
+  notify: 'an argument: whom to tell',
   payment_method: 'a setting',
   cancellation_reason: 'why it was cancelled, for good',
   notification_type: 'what happened, for good',

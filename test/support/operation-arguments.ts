@@ -19,6 +19,16 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   }),
   get_event: ({ id }) => ({ event_id: id }),
   get_event_summary: ({ id }) => ({ event_id: id, interval: 'hour' }),
+  apply_event: ({ id }) => ({
+    event: id,
+    move: 'P7D',
+    changes: { description: null },
+    ticket_types: [{ name: 'general', price: 4900 }, { name: 'VIP' }],
+    promo_codes: [{ code: 'SPRING', percent_off: 10, ticket_types: ['VIP'] }],
+    check_in_points: [{ name: 'Door', admission: 'once_per_day' }],
+    archive_missing: false,
+    notify: 'mailed',
+  }),
   create_event: () => ({
     name: 'Garden party',
     starts_at: '2027-06-01T18:00:00+02:00',

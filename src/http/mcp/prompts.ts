@@ -32,9 +32,9 @@ Details: ${details}
 
 1. Look with list_events whether there is such an event already. If so, ask whether to go on with it.
 2. Ask for what is missing: start and end with their time zone, venue, and for each ticket type its price and number.
-3. Call create_event (a draft), then create_ticket_type for each ticket type and, if wanted, create_promo_code. Prices are in minor units: 49.00 EUR is 4900. Give each call an idempotency_key.
-4. Read it back with get_event and list_ticket_types. Show dates in the time zone of the event, venue, prices and places in a table.
-5. Publishing opens registrations and notifies webhook endpoints. Ask whether to publish; call publish_event only after a yes. On event_not_publishable add what param names.
+3. Call apply_event with all of it: the event in changes, its ticket_types and, if wanted, promo_codes and check_in_points. Prices are in minor units: 49.00 EUR is 4900. This only answers a plan.
+4. Correct what the plan refuses, and call it again. Show dates in the time zone of the event, venue, prices and places in a table.
+5. Publishing opens registrations and notifies webhook endpoints. Ask whether to publish; only after a yes plan it with status published in changes. Apply the plan by its plan_id, with an idempotency_key.
 6. If the person regrets it, call unpublish_event with dry_run true first and say what it would change.`,
   },
   {

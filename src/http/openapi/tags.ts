@@ -19,7 +19,7 @@ const chapters: readonly Tag[] = [
     description:
       'Drafts are published, and finally completed or cancelled. People can be registered while an event is published.',
     guide: 'integrators#changing-things',
-    kinds: ['event', 'event_summary'],
+    kinds: ['event', 'event_summary', 'event_plan'],
   },
   {
     name: 'Ticket types',

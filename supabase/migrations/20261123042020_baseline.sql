@@ -1444,28 +1444,6 @@ end
 $$;
 grant execute on function private.undo_if_dry_run to api_key;
 
--- What a write does besides its object. `affected` has orders, attendees, refund_due and currency; `notice` is what private.tell answers, or
--- why nobody is told.
-create function private.effect_json(dry_run boolean, affected jsonb, notice jsonb default null) returns json
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return json_build_object(
-    'dry_run', coalesce(dry_run, false),
-    'orders', affected -> 'orders',
-    'attendees', affected -> 'attendees',
-    'emails', coalesce(notice -> 'emails', '0'),
-    'told', coalesce(notice -> 'told', '0'),
-    'not_told', coalesce(notice -> 'not_told', case (affected ->> 'attendees')::integer when 0 then '[]' else jsonb_build_array(
-      jsonb_build_object('reason', coalesce(notice ->> 'nobody_because', 'notify_nobody'), 'count', affected -> 'attendees')
-    ) end),
-    'refund_due', affected -> 'refund_due',
-    'currency', affected -> 'currency'
-  );
-end
-$$;
-grant execute on function private.effect_json to api_key;
-
 -- schemas/10-organisations/api-keys.sql
 
 -- API keys: created once, shown once, stored as a SHA-256 hash. The gateway resolves a hash to a principal; from then on
@@ -1531,15 +1509,6 @@ begin
 end
 $$;
 grant execute on function private.current_scopes to api_key;
-
--- Whether it is told of money.
-create function private.reads_orders() returns boolean
-language plpgsql stable set search_path = ''
-as $$
-begin
-  return coalesce('orders:read' = any (private.current_scopes()), false);
-end
-$$;
 
 create function private.is_usable_key(key public.api_keys) returns boolean
 language plpgsql stable set search_path = ''
@@ -3078,15 +3047,6 @@ begin
 end
 $$;
 grant execute on function private.amount_refundable to scope_attendees_write, scope_orders_read, scope_orders_write;
-
--- What cancelling an order would add to it.
-create function private.refundable_if_cancelled("order" public.orders) returns bigint
-language plpgsql immutable set search_path = ''
-as $$
-begin
-  return "order".amount_paid - "order".amount_refunded - private.amount_refundable("order");
-end
-$$;
 
 -- Security definer: it reads events, promo codes and references beyond what a registering key may see.
 create function private.tg_orders__guard() returns trigger
@@ -6089,23 +6049,18 @@ create type public.email_kind as enum (
   'ticket',
   'order_confirmation',
   'payment_received',
-  'payment_voided',
   'payment_reminder',
   'order_expired',
   'event_changed',
   'event_cancelled',
   'ticket_cancelled',
-  'waiting_list_offer',
-  'waiting_list_cancelled'
+  'waiting_list_offer'
 );
 
 -- schemas/90-outbox/emails.sql
 
 -- E-mails: one row each, added in the transaction of what it tells of, claimed and settled by the courier like a webhook. The result
--- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none, unless everybody is to be told.
-
--- Whom a change or a cancellation is told: those whose orders have e-mails, or all.
-create type public.notify as enum ('nobody', 'mailed', 'everybody');
+-- of a ticket is shown on the attendee as ticket_email. An order with send_email false gets none of any kind.
 
 -- What holds for every e-mail: one function, as of orders. A queued one has a next attempt; each has a recipient.
 create function private.is_sound_email(
@@ -6122,8 +6077,8 @@ begin
   end if;
   return case
     when kind in ('order_confirmation', 'payment_reminder', 'order_expired') then order_id is not null
-    when kind in ('payment_received', 'payment_voided') then order_id is not null and payment_id is not null
-    when kind in ('waiting_list_offer', 'waiting_list_cancelled') then waiting_list_entry_id is not null
+    when kind = 'payment_received' then order_id is not null and payment_id is not null
+    when kind = 'waiting_list_offer' then waiting_list_entry_id is not null
     else attendee_id is not null
   end;
 end
@@ -6134,7 +6089,7 @@ create table public.emails (
   organisation_id uuid not null,
   kind public.email_kind not null default 'ticket',
   is_mailing boolean not null generated always as (
-    kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'waiting_list_offer')
+    kind not in ('ticket', 'order_confirmation', 'payment_received', 'ticket_cancelled', 'waiting_list_offer')
   ) stored,
   attendee_id uuid,
   order_id uuid,
@@ -6170,8 +6125,8 @@ comment on column public.emails.kind is 'What it tells: ticket, order_confirmati
 comment on column public.emails.is_mailing is 'Whether an event may have thousands at once: changes, cancellation, reminders, expiries. These wait for whatever else the organisation sends. Generated.';
 comment on column public.emails.attendee_id is 'To whom it goes, where that is an attendee.';
 comment on column public.emails.order_id is 'The order whose contact it goes to, where that is the buyer.';
-comment on column public.emails.payment_id is 'The payment that was received, or voided.';
-comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list to which it goes, where that is somebody who waits.';
+comment on column public.emails.payment_id is 'The payment that was received.';
+comment on column public.emails.waiting_list_entry_id is 'The entry of the waiting list that it offers a place to.';
 comment on column public.emails.previous is 'Of event_changed: what the attendees knew before, as in the JSON of the event.';
 comment on column public.emails.status is 'queued, sent, delivered, bounced, failed or cancelled.';
 comment on column public.emails.attempts is 'How often it was tried since it was last queued.';
@@ -6957,28 +6912,6 @@ create policy audit_entries_select_ownership on public.audit_entries for select 
   using (organisation_id in (select private.organisations_as('{owner}')));
 grant select on public.audit_entries to scope_events_write, authenticated;
 
--- The name of the key or the address of the member, as it is now: a revoked key has it still, a deleted one as its last entry says. Security
--- definer: whoever reads entries has no right to keys, nor to users of Auth.
-create function private.actor_name(entry public.audit_entries) returns text
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
-as $$
-begin
-  return case entry.actor
-    when 'api_key' then coalesce(
-      (select k.name from public.api_keys k where k.id = entry.api_key_id),
-      (
-        select d.changes #>> '{name,from}'
-        from public.audit_entries d
-        where d.object_id = entry.api_key_id and d.object_type = 'api_key' and d.action = 'deleted'
-          and d.organisation_id = entry.organisation_id
-      )
-    )
-    when 'member' then (select u.email from auth.users u where u.id = entry.user_id)
-  end;
-end
-$$;
-grant execute on function private.actor_name to scope_events_write, authenticated;
-
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_audit_entries(
   object_types public.audit_object[], object_id uuid, before uuid, size integer
@@ -7041,7 +6974,6 @@ begin
       'object_type', e.object_type,
       'object_id', e.object_id,
       'actor', e.actor,
-      'actor_name', private.actor_name(e.entry),
       'api_key_id', e.api_key_id,
       'user_id', e.user_id,
       'source', e.source,
@@ -7049,7 +6981,7 @@ begin
       'created_at', private.rfc3339(e.created_at)
     )
     from unnest(v_ids) i (id)
-    cross join lateral (select e.*, e as entry from public.audit_entries e where e.id = i.id offset 0) e
+    cross join lateral (select e.* from public.audit_entries e where e.id = i.id offset 0) e
     where e.object_type = any (v_types)
     order by e.id desc
   );
@@ -8159,58 +8091,69 @@ create trigger events_500_note_change after update on public.events
   execute function private.tg_events__note_change();
 
 -- Tells the attendees of an event what changed since they were last told, in ten minutes, so that changes which follow one another make
--- one e-mail, with the first old and the last new; or that it was cancelled, once, with whoever was on the waiting list. The caller has
--- locked the event. Answers as private.tell, or null where nobody is to be told.
-create function private.notify_of_event(event_id uuid, notify public.notify) returns jsonb
+-- one e-mail, with the first old and the last new; or that it was cancelled, once. The caller has locked the event. Returns how many
+-- e-mails.
+create function private.notify_of_event(event_id uuid) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
   v_change private.unannounced_changes;
   v_attendees uuid[];
+  v_pending uuid[];
 begin
   select e.* into v_event from public.events e where e.id = notify_of_event.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-  if coalesce(notify, 'nobody') = 'nobody' then
-    return null;
-  elsif v_event.status not in ('published', 'cancelled') then
-    return '{"nobody_because": "event_not_published"}';
+  if v_event.status not in ('published', 'cancelled') then
+    return 0;
   end if;
   delete from private.unannounced_changes c where c.event_id = v_event.id returning c.* into v_change;
   if not found then
-    return '{"nobody_because": "nothing_to_tell"}';
+    return 0;
   end if;
+  if v_event.status = 'cancelled' then
+    return private.queue_attendee_emails(
+      'event_cancelled',
+      array(
+        select a.id
+        from public.ticket_types t
+        join public.attendees a on a.ticket_type_id = t.id
+        where t.event_id = v_event.id and a.cancelled_at = v_event.cancelled_at
+      )
+    );
+  end if;
+
   v_attendees := array(
     select a.id
     from public.ticket_types t
     join public.attendees a on a.ticket_type_id = t.id
-    where t.event_id = v_event.id
-      and case v_event.status when 'cancelled' then a.cancelled_at = v_event.cancelled_at else a.status <> 'cancelled' end
+    -- Whoever registered since knows nothing else.
+    where t.event_id = v_event.id and a.status <> 'cancelled' and a.created_at <= v_change.changed_at
   );
-  if v_event.status = 'cancelled' then
-    return private.tell(
-      'event_cancelled', private.recipients(v_attendees, notify) || private.recipients_on_waiting_list(v_event, notify)
-    );
-  end if;
-  return private.tell(
+  -- Locked, so that no courier takes one with what the event was before this transaction.
+  v_pending := array(
+    select e.attendee_id
+    from public.emails e
+    where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
+    for no key update
+  );
+  return cardinality(v_pending) + private.queue_attendee_emails(
     'event_changed',
-    private.recipients(v_attendees, notify, v_change.changed_at),
-    v_change.previous,
-    now() + interval '10 minutes',
-    -- Locked, so that no courier takes one with what the event was before this transaction.
     array(
-      select (select a.email_lower from public.attendees a where a.id = e.attendee_id)
-      from public.emails e
-      where e.attendee_id = any (v_attendees) and e.kind = 'event_changed' and e.status = 'queued' and e.claim is null
-      for no key update
-    )
+      select a.id
+      from public.attendees a
+      where a.id = any (v_attendees)
+        and a.email_lower not in (select p.email_lower from public.attendees p where p.id = any (v_pending))
+    ),
+    v_change.previous,
+    now() + interval '10 minutes'
   );
 end
 $$;
 grant execute on function private.notify_of_event to scope_events_write;
 
 -- For owners and managers who are signed in, and for the SQL editor.
-create function public.notify_attendees(event_id uuid, notify public.notify default 'mailed') returns integer
+create function public.notify_attendees(event_id uuid) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
@@ -8224,17 +8167,17 @@ begin
   if not found then
     perform private.refuse_not_found('event_id');
   end if;
-  return coalesce((private.notify_of_event(event_id, notify) ->> 'emails')::integer, 0);
+  return private.notify_of_event(event_id);
 end
 $$;
 comment on function public.notify_attendees is
-  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled: mailed those whose orders have e-mails, everybody all of them. Returns how many e-mails.';
+  'Tells the attendees of an event by e-mail what changed since they were last told, ten minutes later, or that it was cancelled. Returns how many e-mails.';
 revoke all on function public.notify_attendees from public, anon, service_role;
 grant execute on function public.notify_attendees to authenticated;
 
 -- schemas/50-orders/emails.sql
 
--- What the buyer is told: that the order was placed, paid, or has expired, and that a receipt is taken back. What queues them is security definer: no role may write e-mails.
+-- What the buyer is told: that the order was placed, paid, or has expired. What queues them is security definer: no role may write e-mails.
 
 -- To the buyers of orders.
 create function private.queue_order_emails(kind public.email_kind, order_ids uuid[]) returns void
@@ -8290,38 +8233,6 @@ end
 $$;
 create trigger payments_500_confirm after insert on public.payments
   for each row execute function private.tg_payments__confirm();
-
--- The receipt of a payment was sent, or is on its way: one that the retention has removed was sent.
-create function private.has_receipt(payment_id uuid) returns boolean
-language plpgsql stable security definer set search_path = '' set enable_seqscan = off
-as $$
-begin
-  return coalesce(
-    (
-      select bool_or(e.status in ('sent', 'delivered') or e.claim is not null)
-      from public.emails e
-      where e.payment_id = has_receipt.payment_id and e.kind = 'payment_received'
-    ),
-    true
-  );
-end
-$$;
-
--- Whoever got the receipt of a payment is told that it was voided.
-create function private.tg_payment_voids__tell() returns trigger
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  insert into public.emails (organisation_id, kind, order_id, payment_id)
-  select o.organisation_id, 'payment_voided', o.id, new.payment_id
-  from public.payments p
-  join public.orders o on o.id = p.order_id
-  where p.id = new.payment_id and o.send_email and private.has_receipt(new.payment_id);
-  return null;
-end
-$$;
-create trigger payment_voids_500_tell after insert on public.payment_voids
-  for each row execute function private.tg_payment_voids__tell();
 
 create function private.tg_orders__tell_of_expiry() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -8398,95 +8309,34 @@ create trigger attendees_340_queue_ticket_email_update after update on public.at
   for each statement when (current_setting('usher.queues_tickets', true) = 'on')
   execute function private.tg_attendees__queue_ticket_email();
 
--- Somebody to be told, and why they are not; null: they are.
-create type private.recipient as (
-  organisation_id uuid,
-  attendee_id uuid,
-  waiting_list_entry_id uuid,
-  email_lower text,
-  reason text
-);
-
--- Attendees as recipients: those whose ticket page an e-mail may link to first. `known_until`: whoever registered later knows nothing else.
--- Security definer, like all that follows: no role may write e-mails.
-create function private.recipients(attendee_ids uuid[], notify public.notify, known_until timestamptz default 'infinity')
-returns private.recipient[]
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return array(
-    select row(a.organisation_id, a.id, null, a.email_lower, case
-      when a.erased_at is not null then 'erased'
-      when a.created_at > known_until then 'registered_since'
-      when notify = 'mailed' and not a.send_email then 'send_email_false'
-    end)::private.recipient
-    from (
-      select a.*, (select o.send_email from public.orders o where o.id = a.order_id) as send_email
-      from public.attendees a
-      where a.id = any (attendee_ids)
-    ) a
-    order by a.send_email desc, a.id
-  );
-end
-$$;
-
--- One e-mail for each address, but for those that have one pending: { emails, told, not_told: [{ reason, count }] }. `emails` has those
--- pending; told and not_told count recipients, and who shares the address of somebody who is told is told.
-create function private.tell(
-  kind public.email_kind,
-  recipients private.recipient[],
-  previous jsonb default null,
-  send_at timestamptz default now(),
-  pending text[] default '{}'
-) returns jsonb
+-- To attendees, one for each address of an event; returns how many. Security definer, like all that follows: no role may write e-mails.
+create function private.queue_attendee_emails(
+  kind public.email_kind, attendee_ids uuid[], previous jsonb default null, send_at timestamptz default now()
+) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_emails integer;
 begin
-  insert into public.emails (organisation_id, kind, attendee_id, waiting_list_entry_id, previous, next_attempt_at)
-  select distinct on (r.email_lower)
-    r.organisation_id,
-    case when r.attendee_id is null then 'waiting_list_cancelled' else tell.kind end,
-    r.attendee_id,
-    r.waiting_list_entry_id,
-    tell.previous,
-    send_at
-  from unnest(recipients) with ordinality r
-  where r.reason is null and r.email_lower not in (select unnest(pending))
-  order by r.email_lower, r.ordinality;
+  insert into public.emails (organisation_id, kind, attendee_id, previous, next_attempt_at)
+  select distinct on (a.event_id, a.email_lower) a.organisation_id, queue_attendee_emails.kind, a.id, queue_attendee_emails.previous, send_at
+  from public.attendees a
+  where a.id = any (attendee_ids)
+    and a.erased_at is null
+    and (select o.send_email from public.orders o where o.id = a.order_id)
+  order by a.event_id, a.email_lower, a.id;
   get diagnostics v_emails = row_count;
-  return (
-    select jsonb_build_object(
-      'emails', cardinality(pending) + v_emails,
-      'told', coalesce(sum(c.count) filter (where c.reason is null), 0),
-      'not_told', coalesce(
-        jsonb_agg(jsonb_build_object('reason', c.reason, 'count', c.count) order by c.count desc, c.reason) filter (where c.reason is not null),
-        '[]'
-      )
-    )
-    from (
-      select a.reason, count(*)
-      from (
-        select case when not bool_or(r.reason is null) over (partition by r.email_lower) then r.reason end as reason
-        from unnest(recipients) r
-      ) a
-      group by a.reason
-    ) c
-  );
+  return v_emails;
 end
 $$;
 
--- Tells those whose tickets this transaction cancelled: of an order, or one of them. Answers as private.tell, or null where nobody is to
--- be told.
-create function private.notify_of_cancelled_tickets(notify public.notify, order_id uuid, attendee_id uuid default null) returns jsonb
+-- Tells those whose tickets this transaction cancelled: of an order, or one of them. Returns how many e-mails.
+create function private.notify_of_cancelled_tickets(order_id uuid, attendee_id uuid default null) returns integer
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if coalesce(notify, 'nobody') = 'nobody' then
-    return null;
-  end if;
-  return private.tell('ticket_cancelled', private.recipients(
+  return private.queue_attendee_emails(
+    'ticket_cancelled',
     array(
       select a.id
       from public.attendees a
@@ -8494,16 +8344,15 @@ begin
         and not private.is_foreign(a.organisation_id)
         and a.id = coalesce(notify_of_cancelled_tickets.attendee_id, a.id)
         and a.cancelled_at = now()
-    ),
-    notify
-  ));
+    )
+  );
 end
 $$;
 grant execute on function private.notify_of_cancelled_tickets to scope_orders_write, scope_attendees_write;
 
 -- schemas/70-waiting-list/emails.sql
 
--- What is told to whoever waits: that a place is offered to them, and that the event was cancelled.
+-- What is told to whoever is offered a place.
 
 -- To people whom the waiting list offers a place. Security definer: no role may write e-mails.
 create function private.queue_waiting_list_emails(entry_ids uuid[]) returns void
@@ -8518,24 +8367,7 @@ begin
 end
 $$;
 
--- Whom the cancellation of the event took off its waiting list, offers first, and nobody whom it had lost before.
-create function private.recipients_on_waiting_list(event public.events, notify public.notify) returns private.recipient[]
-language plpgsql stable security definer set search_path = ''
-as $$
-begin
-  return array(
-    select row(w.organisation_id, null, w.id, w.email_lower, case
-      when w.email = private.erased_fields() ->> 'email' then 'erased'
-      when notify = 'mailed' and not w.send_email then 'send_email_false'
-    end)::private.recipient
-    from public.waiting_list_entries w
-    where w.event_id = event.id and w.status = 'cancelled' and w.updated_at = event.cancelled_at
-    order by w.offered_at is null, w.id
-  );
-end
-$$;
-
--- What an e-mail to them shows besides its event.
+-- What the e-mail of an offer shows besides its event.
 create function private.waiting_list_offer_json(waiting_list_entry_id uuid) returns json
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -9309,8 +9141,6 @@ grant execute on function api.create_event to scope_events_write;
 create function api.update_event(
   event_id uuid,
   changes jsonb,
-  notify public.notify default null,
-  dry_run boolean default null,
   if_version integer[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -9319,6 +9149,8 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_notify boolean := (changes ->> 'notify_attendees')::boolean;
+  v_dry_run boolean := (changes ->> 'dry_run')::boolean;
   v_event public.events;
   v_new public.events;
 begin
@@ -9359,24 +9191,24 @@ begin
       external_id = v_new.external_id,
       metadata = v_new.metadata
     where e.id = v_event.id
-    returning * into v_new;
-    v_outcome := case when notify is null and dry_run is not true
-      then json_build_object('status', 200, 'data', private.event_json(v_new))
-      else json_build_object(
+    returning * into v_event;
+    v_outcome := json_build_object('status', 200, 'data', private.event_json(v_event));
+    if v_notify or v_dry_run then
+      v_outcome := json_build_object(
         'status', 200,
-        'effect', private.event_effect(event_id, dry_run, private.notify_of_event(event_id, notify)),
-        'data', private.event_json(case when dry_run then v_event else v_new end)
-      )
-    end;
-    perform private.undo_if_dry_run(dry_run);
+        'effect', private.event_effect(event_id, v_dry_run, case when v_notify then private.notify_of_event(event_id) end),
+        'data', private.event_json(v_event)
+      );
+    end if;
+    perform private.undo_if_dry_run(v_dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
   end;
-  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, dry_run);
+  return private.record_outcome(idempotency_key, request_fingerprint, v_outcome, v_dry_run);
 end
 $$;
 comment on function api.update_event is
-  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect with the event as it is, if asked to: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
+  'Changes fields of an event; absent ones stay, null clears; tells its attendees, or reports the effect, if the changes say so: 200. 404 not_found; 409 capacity_below_sold, event_has_orders, already_exists; 412 version_mismatch; 422 validation_failed.';
 grant execute on function api.update_event to scope_events_write;
 
 -- The only path from status to status; the guard decides which are allowed.
@@ -9440,17 +9272,18 @@ comment on function api.complete_event is
   'Closes an event to further registrations, and its waiting list: 200. 404 not_found; 409 invalid_transition.';
 grant execute on function api.complete_event to scope_events_write;
 
--- Orders and attendees that a change of an event affects, and what its cancellation makes refundable. Security definer: an editing key may
--- not read them. Money only for keys that read it.
-create function private.affected_by_event(event_id uuid, is_cancelled boolean default false) returns jsonb
+-- Number of orders and attendees that a change of an event affects, and of the e-mails that it sends. Security definer: an editing key
+-- may not read them.
+create function private.event_effect(event_id uuid, dry_run boolean, emails integer default null) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_event public.events;
 begin
-  select e.* into v_event from public.events e where e.id = affected_by_event.event_id;
+  select e.* into v_event from public.events e where e.id = event_effect.event_id;
   perform private.assert_not_foreign(v_event.organisation_id, 'event_id');
-  return jsonb_build_object(
+  return json_build_object(
+    'dry_run', coalesce(dry_run, false),
     'orders', (
       select count(*) from public.orders o where o.event_id = v_event.id and o.status <> 'cancelled'
     ),
@@ -9460,22 +9293,8 @@ begin
       join public.attendees a on a.ticket_type_id = t.id
       where t.event_id = v_event.id and a.status <> 'cancelled'
     ),
-    'refund_due', case when not is_cancelled then 0 when private.reads_orders() then (
-      select coalesce(sum(private.refundable_if_cancelled(o)), 0)
-      from public.orders o
-      where o.event_id = v_event.id and o.status <> 'cancelled' and o.amount_paid > 0
-    ) end,
-    'currency', v_event.currency
+    'emails', coalesce(emails, 0)
   );
-end
-$$;
-grant execute on function private.affected_by_event to scope_events_write;
-
-create function private.event_effect(event_id uuid, dry_run boolean, notice jsonb default null) returns json
-language plpgsql volatile set search_path = ''
-as $$
-begin
-  return private.effect_json(dry_run, private.affected_by_event(event_id), notice);
 end
 $$;
 grant execute on function private.event_effect to scope_events_write;
@@ -9490,19 +9309,15 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_event public.events;
-  v_new public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    select e.* into v_event from public.events e where e.id = unpublish_event.event_id for no key update;
-    v_new := private.set_event_status(event_id, 'draft');
     v_outcome := json_build_object(
       'status', 200,
       'effect', private.event_effect(event_id, dry_run),
-      'data', private.event_json(case when dry_run then v_event else v_new end)
+      'data', private.event_json(private.set_event_status(event_id, 'draft'))
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -9518,7 +9333,7 @@ grant execute on function api.unpublish_event to scope_events_write;
 create function api.cancel_event(
   event_id uuid,
   dry_run boolean default null,
-  notify public.notify default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -9526,27 +9341,25 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_affected jsonb;
+  v_effect jsonb;
   v_event public.events;
-  v_new public.events;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
   begin
-    select e.* into v_event from public.events e where e.id = cancel_event.event_id for no key update;
+    perform from public.events e where e.id = cancel_event.event_id for no key update;
     if not found then
       perform private.refuse_not_found('event_id');
     end if;
     -- Counted before they are cancelled, and under the exclusive event lock, so that the numbers are of what is cancelled.
     perform private.lock_event_exclusive(event_id);
-    v_affected := private.affected_by_event(event_id, is_cancelled => true);
-    v_new := private.set_event_status(event_id, 'cancelled');
-    v_outcome := json_build_object(
-      'status', 200,
-      'effect', private.effect_json(dry_run, v_affected, private.notify_of_event(event_id, notify)),
-      'data', private.event_json(case when dry_run then v_event else v_new end)
-    );
+    v_effect := private.event_effect(event_id, dry_run);
+    v_event := private.set_event_status(event_id, 'cancelled');
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_event(event_id));
+    end if;
+    v_outcome := json_build_object('status', 200, 'effect', v_effect, 'data', private.event_json(v_event));
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -9646,7 +9459,7 @@ declare
   v_daily_point_ids uuid[] := array(
     select p.id from public.check_in_points p where p.event_id = event.id and p.admission = 'once_per_day'
   );
-  v_with_money boolean := private.reads_orders();
+  v_with_money boolean := 'orders:read' = any (private.current_scopes());
   v_revenue json;
   v_summary json;
   v_today date := now() at time zone event.timezone;
@@ -10532,31 +10345,26 @@ comment on function api.record_refund is
   'Records money that was returned for a paid or cancelled order: 201 with the order. 404 not_found; 409 payment_due, nothing_refundable, wrong_currency, refund_too_high; 422 validation_failed.';
 grant execute on function api.record_refund to scope_orders_write;
 
--- What cancelling an order affects. Security definer: a key for orders may not read attendees.
-create function private.affected_by_order("order" public.orders) returns jsonb
+-- Number of attendees that a change of an order affects. Security definer: a key for orders may not read attendees.
+create function private.order_effect(order_id uuid, dry_run boolean) returns jsonb
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   return (
-    select jsonb_build_object(
-      'orders', 1,
-      'attendees', count(*),
-      'refund_due', private.refundable_if_cancelled("order"),
-      'currency', "order".currency
-    )
+    select json_build_object('dry_run', coalesce(dry_run, false), 'orders', 1, 'attendees', count(*), 'emails', 0)::jsonb
     from public.attendees a
-    where a.order_id = "order".id
+    where a.order_id = order_effect.order_id
       and a.organisation_id = private.current_organisation_id()
       and a.status <> 'cancelled'
   );
 end
 $$;
-grant execute on function private.affected_by_order to scope_orders_write;
+grant execute on function private.order_effect to scope_orders_write;
 
 create function api.cancel_order(
   order_id uuid,
   dry_run boolean default null,
-  notify public.notify default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -10565,8 +10373,7 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
-  v_affected jsonb;
-  v_data json;
+  v_effect jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -10582,15 +10389,15 @@ begin
         jsonb_build_object('from', 'cancelled', 'to', 'cancelled')
       );
     end if;
-    v_affected := private.affected_by_order(v_order);
-    if dry_run then
-      v_data := private.whole_order_json(v_order);
-    end if;
+    v_effect := private.order_effect(v_order.id, dry_run);
     update public.orders o set status = 'cancelled' where o.id = v_order.id returning * into v_order;
+    if notify_attendees then
+      v_effect := v_effect || jsonb_build_object('emails', private.notify_of_cancelled_tickets(v_order.id));
+    end if;
     v_outcome := json_build_object(
       'status', 200,
-      'effect', private.effect_json(dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_order.id)),
-      'data', coalesce(v_data, private.whole_order_json(v_order))
+      'effect', v_effect,
+      'data', private.whole_order_json(v_order)
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -10784,7 +10591,7 @@ $$;
 
 -- Erases everywhere, and counts what it changed. Security definer: no role may write the logs. The order of the attendee is erased as
 -- well where the person is its contact: the e-mail address or the name is theirs.
-create function private.erase_person(attendee_id uuid, dry_run boolean default null) returns json
+create function private.erase_person(attendee_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off
 as $$
 declare
@@ -10832,7 +10639,7 @@ begin
     'attendee_id', v_attendee.id,
     'order_id', v_attendee.order_id,
     'event_id', v_attendee.event_id,
-    'erased_at', case when dry_run is not true then private.rfc3339(now()) end,
+    'erased_at', private.rfc3339(now()),
     'attendees', 1,
     'orders', v_orders,
     'notifications', v_copies.notifications,
@@ -10855,7 +10662,6 @@ language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
-  v_currency text;
   v_receipt json;
 begin
   if v_outcome is not null then
@@ -10863,18 +10669,13 @@ begin
   end if;
   begin
     -- Under the caller's policies.
-    select a.currency into v_currency from public.attendees a where a.id = erase_attendee.attendee_id;
-    if not found then
+    if not exists (select from public.attendees a where a.id = erase_attendee.attendee_id) then
       perform private.refuse_not_found('attendee_id');
     end if;
-    v_receipt := private.erase_person(attendee_id, dry_run);
+    v_receipt := private.erase_person(attendee_id);
     v_outcome := json_build_object(
       'status', 200,
-      'effect', private.effect_json(
-        dry_run,
-        jsonb_build_object('orders', v_receipt -> 'orders', 'attendees', 1, 'refund_due', 0, 'currency', v_currency),
-        '{"not_told": []}'
-      ),
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_receipt -> 'orders', 'attendees', 1, 'emails', 0),
       'data', v_receipt
     );
     perform private.undo_if_dry_run(dry_run);
@@ -11268,24 +11069,10 @@ end
 $$;
 grant execute on function private.lock_order_of to scope_attendees_write;
 
--- What is to be returned of an order; null for keys that may not read it. Security definer, for the same reason.
-create function private.refundable_of(order_id uuid) returns bigint
-language plpgsql volatile security definer set search_path = ''
-as $$
-begin
-  return (
-    select private.amount_refundable(o)
-    from public.orders o
-    where o.id = refundable_of.order_id and o.organisation_id = private.current_organisation_id() and private.reads_orders()
-  );
-end
-$$;
-grant execute on function private.refundable_of to scope_attendees_write;
-
 create function api.cancel_attendee(
   attendee_id uuid,
   dry_run boolean default null,
-  notify public.notify default null,
+  notify_attendees boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -11294,9 +11081,8 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_attendee public.attendees;
-  v_affected jsonb;
-  v_refundable bigint;
-  v_data json;
+  v_orders integer;
+  v_emails integer := 0;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -11315,22 +11101,18 @@ begin
     end if;
     -- Whether the order changes, too: cancelling its last ticket cancels it, and cancelling one with a price lowers its
     -- totals.
-    v_affected := jsonb_build_object('attendees', 1, 'currency', v_attendee.currency, 'orders', (v_attendee.price > 0 or not exists (
+    v_orders := (v_attendee.price > 0 or not exists (
       select from public.attendees a
       where a.order_id = v_attendee.order_id and a.id <> v_attendee.id and a.status <> 'cancelled'
-    ))::integer);
-    v_refundable := private.refundable_of(v_attendee.order_id);
-    if dry_run then
-      v_data := private.attendee_json(v_attendee);
-    end if;
+    ))::integer;
     update public.attendees a set status = 'cancelled' where a.id = v_attendee.id returning * into v_attendee;
-    v_affected := v_affected || jsonb_build_object('refund_due', private.refundable_of(v_attendee.order_id) - v_refundable);
+    if notify_attendees then
+      v_emails := private.notify_of_cancelled_tickets(v_attendee.order_id, v_attendee.id);
+    end if;
     v_outcome := json_build_object(
       'status', 200,
-      'effect', private.effect_json(
-        dry_run, v_affected, private.notify_of_cancelled_tickets(notify, v_attendee.order_id, v_attendee.id)
-      ),
-      'data', coalesce(v_data, private.attendee_json(v_attendee))
+      'effect', json_build_object('dry_run', coalesce(dry_run, false), 'orders', v_orders, 'attendees', 1, 'emails', v_emails),
+      'data', private.attendee_json(v_attendee)
     );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
@@ -14294,7 +14076,6 @@ begin
       from public.waiting_list_entries w where w.id = email.waiting_list_entry_id
     )
     when 'payment_received' then exists (select from public.payment_voids v where v.payment_id = email.payment_id)
-    when 'payment_voided' then not private.has_receipt(email.payment_id)
     when 'event_cancelled' then false
     -- Of any other kind: who has no good ticket of a published event is told nothing of it.
     else v_attendee.id is not null and (
@@ -14345,9 +14126,7 @@ begin
       'email', v_attendee.email,
       'company', v_attendee.company,
       'ticket_code', case email.kind when 'ticket' then v_attendee.ticket_code end,
-      -- Where the tickets of the order are not e-mailed, no other e-mail brings one.
-      'ticket_url', case when email.kind = 'ticket' or email.kind not in ('event_cancelled', 'ticket_cancelled') and v_order.send_email
-        then private.ticket_url(v_attendee.ticket_token) end,
+      'ticket_url', case when email.kind not in ('event_cancelled', 'ticket_cancelled') then private.ticket_url(v_attendee.ticket_token) end,
       -- A calendar keeps the entry of the event while its mailbox has another ticket.
       'has_another_ticket', exists (
         select from public.attendees a
@@ -14455,6 +14234,7 @@ begin
         on a.organisation_id = c.organisation_id and a.email_lower = c.email_lower and a.event_id = c.event_id
       where c.id = e.attendee_id
         and a.status <> 'cancelled'
+        and (select o.send_email from public.orders o where o.id = a.order_id)
       limit 1
     ),
     e.attendee_id
@@ -15169,7 +14949,7 @@ $$;
 
 -- schemas/90-outbox/studio.sql
 
--- Webhook endpoints that fail, and who changed what, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
+-- Webhook endpoints that fail, for organisers. With the rights of whoever reads it: see 20-events/studio.sql.
 
 create view public.failing_webhook_endpoints with (security_invoker = true) as
 select
@@ -15199,24 +14979,3 @@ create trigger failing_webhook_endpoints_100_read_only instead of insert or upda
 
 revoke all on public.failing_webhook_endpoints from anon, authenticated, service_role;
 grant select on public.failing_webhook_endpoints to authenticated;
-
-create view public.audit_trail with (security_invoker = true) as
-select
-  e.organisation_id,
-  e.created_at,
-  e.actor,
-  private.actor_name(e) as actor_name,
-  e.source,
-  e.action,
-  e.object_type,
-  e.object_id,
-  e.changes,
-  e.id
-from public.audit_entries e
-order by e.id desc;
-comment on view public.audit_trail is 'Who changed what, newest first: the audit entries with the name of the key or the address of the member.';
-create trigger audit_trail_100_read_only instead of insert or update or delete on public.audit_trail
-  for each row execute function private.tg__refuse_write();
-
-revoke all on public.audit_trail from anon, authenticated, service_role;
-grant select on public.audit_trail to authenticated;

@@ -1,0 +1,375 @@
+-- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
+-- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event does the same by hand.
+
+-- Whom a change is told: nobody, those whose order is e-mailed, or everybody.
+create type public.notify as enum ('nobody', 'mailed', 'everybody');
+
+create table private.event_plans (
+  id text not null default lower(private.random_code(10)),
+  organisation_id uuid not null,
+  family_id uuid not null,
+  arguments jsonb not null,
+  event_id uuid,
+  source_id uuid,
+  read jsonb not null,
+  steps_digest text not null,
+  refusals integer not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '10 minutes',
+  applied_at timestamptz,
+  constraint event_plans_pkey primary key (id),
+  constraint event_plans_organisation_id_fkey foreign key (organisation_id)
+    references public.organisations (id) on delete cascade
+);
+comment on table private.event_plans is 'What apply_event would do, for ten minutes, and for the family of API keys that asked. At most 50 of an organisation.';
+comment on column private.event_plans.read is 'The versions of what the plan was made from, by kind.';
+create index event_plans_organisation_id_idx on private.event_plans (organisation_id, created_at);
+create index event_plans_expires_at_idx on private.event_plans (expires_at);
+alter table private.event_plans enable row level security;
+
+-- All ways in which a plan cannot be applied have one code; details.reason tells them apart.
+create function private.refuse_plan(reason text, message text, details jsonb default '{}') returns void
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'plan_outdated', message, 'plan_id', jsonb_build_object('reason', reason) || details,
+    case reason
+      when 'applied' then 'It is done: read the event to see it.'
+      when 'refused' then 'Correct what its steps refuse, and leave out plan_id for a new plan.'
+      when 'arguments' then 'Send plan_id alone, or the arguments of the plan unchanged; without plan_id they make a new plan.'
+      else 'Leave out plan_id for a new plan, and look at what it says.'
+    end
+  );
+end
+$$;
+grant execute on function private.refuse_plan to scope_events_write;
+
+-- Keeps a plan, and drops the oldest ones of the organisation. Security definer, as what opens and closes one: plans are reached by these only.
+create function private.keep_event_plan(arguments jsonb, event_id uuid, source_id uuid, result jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 50;
+  v_plan private.event_plans;
+begin
+  delete from private.event_plans p
+  where p.id in (
+    select o.id from private.event_plans o
+    where o.organisation_id = private.current_organisation_id()
+    order by o.created_at desc, o.id
+    offset v_most - 1
+    for update skip locked
+  );
+  insert into private.event_plans (organisation_id, family_id, arguments, event_id, source_id, read, steps_digest, refusals)
+  values (
+    private.current_organisation_id(), (private.claims() ->> 'family_id')::uuid, keep_event_plan.arguments, keep_event_plan.event_id,
+    keep_event_plan.source_id, result -> 'read', md5((result -> 'steps')::text), (result ->> 'refusals')::integer
+  )
+  returning * into v_plan;
+  return v_plan;
+end
+$$;
+grant execute on function private.keep_event_plan to scope_events_write;
+
+-- The plan, if it may be applied; locked, so that of two that apply it one finds it applied. `arguments` are those sent beside its id.
+create function private.open_event_plan(plan_id text, arguments jsonb) returns private.event_plans
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_plan private.event_plans;
+  v_differing text[];
+begin
+  select p.* into v_plan
+  from private.event_plans p
+  where p.id = plan_id
+    and p.organisation_id = private.current_organisation_id()
+    and p.family_id = (private.claims() ->> 'family_id')::uuid
+  for update;
+  if not found then
+    perform private.refuse_plan('unknown', 'This API key has no such plan; plans are kept for ten minutes.');
+  elsif v_plan.applied_at is not null then
+    perform private.refuse_plan('applied', 'The plan was applied already.', jsonb_build_object('event_id', v_plan.event_id));
+  elsif v_plan.expires_at <= now() then
+    perform private.refuse_plan(
+      'expired', 'The plan is older than ten minutes.', jsonb_build_object('expires_at', private.rfc3339(v_plan.expires_at))
+    );
+  end if;
+  -- Those of the plan alone go without saying; an argument that is left out would be one that differs.
+  if open_event_plan.arguments <> '{}' then
+    v_differing := array(
+      select coalesce(p.key, s.key)
+      from jsonb_each(v_plan.arguments) p
+      full join jsonb_each(open_event_plan.arguments) s using (key)
+      where p.value is distinct from s.value
+      order by 1
+    );
+    if v_differing <> '{}' then
+      perform private.refuse_plan(
+        'arguments', 'The arguments are not those of the plan.', jsonb_build_object('arguments', v_differing)
+      );
+    end if;
+  end if;
+  if v_plan.refusals > 0 then
+    perform private.refuse_plan('refused', 'The plan has steps that are refused, so none of it can be applied.');
+  end if;
+  return v_plan;
+end
+$$;
+grant execute on function private.open_event_plan to scope_events_write;
+
+create function private.close_event_plan(plan_id text, event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  update private.event_plans p set applied_at = now(), event_id = close_event_plan.event_id
+  where p.id = plan_id and p.family_id = (private.claims() ->> 'family_id')::uuid;
+end
+$$;
+grant execute on function private.close_event_plan to scope_events_write;
+
+-- The event that has this id, slug, external_id or name.
+create function private.event_meant(reference text, param text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
+    select e.id
+    from public.events e
+    where e.organisation_id = private.current_organisation_id()
+      and (
+        reference in (e.id::text, e.slug, e.external_id)
+        or private.search_form(e.name) = private.search_form(btrim(reference))
+      )
+    order by e.id desc
+    limit 11
+  );
+begin
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous(param, (
+      select jsonb_agg(jsonb_build_object(
+        'id', e.id, 'name', e.name, 'slug', e.slug, 'status', e.status, 'starts_at', private.rfc3339(e.starts_at)
+      ) order by e.id desc)
+      from public.events e
+      where e.id = any (v_ids[1:10])
+    ));
+  elsif v_ids = '{}' then
+    perform private.refuse_not_found(param);
+  end if;
+  return v_ids[1];
+end
+$$;
+grant execute on function private.event_meant to scope_events_write;
+
+-- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
+create function private.event_known_by(external_id text, slug text) returns uuid
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_ids uuid[] := array(
+    select e.id
+    from public.events e
+    where e.organisation_id = private.current_organisation_id()
+      and (e.external_id = event_known_by.external_id or e.slug = event_known_by.slug)
+  );
+begin
+  if cardinality(v_ids) > 1 then
+    perform private.refuse_ambiguous('event', to_jsonb(v_ids));
+  end if;
+  return v_ids[1];
+end
+$$;
+grant execute on function private.event_known_by to scope_events_write;
+
+-- The members of an object in this order, which jsonb does not keep.
+create function private.in_order(object jsonb, names text[]) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return (
+    select json_object_agg(n.name, object -> n.name order by n.place)
+    from unnest(names) with ordinality n (name, place)
+    where object ? n.name
+  );
+end
+$$;
+grant execute on function private.in_order to scope_events_write;
+
+-- Refuses what would be done if it is not what the plan said.
+create function private.assert_as_planned(plan private.event_plans, result jsonb, steps jsonb) returns void
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_changed text[] := array(
+    select r.key from jsonb_each(plan.read) r where r.value is distinct from result -> 'read' -> r.key order by r.key
+  );
+begin
+  if v_changed <> '{}' then
+    perform private.refuse_plan(
+      'changed', 'What the plan is about was changed since.', jsonb_build_object('changed', v_changed)
+    );
+  elsif (result ->> 'refusals')::integer > 0 then
+    perform private.refuse_plan(
+      'changed', 'A step of the plan is refused by now.', jsonb_build_object('step', jsonb_path_query_first(steps, '$[*] ? (@.action == "refuse")'))
+    );
+  elsif md5(steps::text) <> plan.steps_digest then
+    perform private.refuse_plan('changed', 'The plan would do something else by now.');
+  end if;
+end
+$$;
+grant execute on function private.assert_as_planned to scope_events_write;
+
+create function api.apply_event(
+  event text default null,
+  copy_of text default null,
+  move text default null,
+  changes jsonb default null,
+  ticket_types jsonb default null,
+  promo_codes jsonb default null,
+  check_in_points jsonb default null,
+  archive_missing boolean default null,
+  notify public.notify default null,
+  plan_id text default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
+  v_arguments jsonb := (
+    select coalesce(jsonb_object_agg(a.key, a.value), '{}')
+    from jsonb_each(jsonb_build_object(
+      'event', event, 'copy_of', copy_of, 'move', move, 'changes', changes, 'ticket_types', ticket_types, 'promo_codes', promo_codes,
+      'check_in_points', check_in_points, 'archive_missing', archive_missing, 'notify', notify
+    )) a
+    where a.value <> 'null'
+  );
+  v_most_steps constant integer := 100;
+  v_plan private.event_plans;
+  v_event_id uuid;
+  v_source_id uuid;
+  v_result jsonb;
+  v_steps jsonb;
+begin
+  if v_outcome is not null then
+    return v_outcome;
+  end if;
+
+  if plan_id is not null then
+    v_plan := private.open_event_plan(plan_id, v_arguments);
+    v_arguments := v_plan.arguments;
+    v_event_id := v_plan.event_id;
+    v_source_id := v_plan.source_id;
+  else
+    if v_arguments = '{}' then
+      perform private.refuse_value('changes', 'There is nothing to plan.', 'Send changes, a list, move or copy_of.');
+    elsif event is not null and copy_of is not null then
+      perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
+    end if;
+    v_event_id := case
+      when event is not null then private.event_meant(event, 'event')
+      when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
+    end;
+    v_source_id := case when copy_of is not null then private.event_meant(copy_of, 'copy_of') end;
+  end if;
+
+  begin
+    v_result := private.carry_out_event(v_arguments, private.current_organisation_id(), v_event_id, v_source_id);
+    v_steps := (
+      select coalesce(jsonb_agg(s - 'id' order by s ->> 'action' <> 'refuse', n), '[]')
+      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
+    );
+    perform private.undo_if_dry_run(plan_id is null);
+  exception when sqlstate 'UD001' then
+    null; -- The effects are rolled back; the variables keep the answer.
+  end;
+
+  if plan_id is null then
+    v_plan := private.keep_event_plan(v_arguments, v_event_id, v_source_id, v_result || jsonb_build_object('steps', v_steps));
+  else
+    perform private.assert_as_planned(v_plan, v_result, v_steps);
+    perform private.close_event_plan(v_plan.id, (v_result #>> '{event,id}')::uuid);
+    v_steps := (
+      select coalesce(jsonb_agg(case s ->> 'action' when 'create' then s else s - 'id' end - 'changes' order by n), '[]')
+      from jsonb_array_elements(v_result -> 'steps') with ordinality s (s, n)
+    );
+  end if;
+
+  v_outcome := json_build_object(
+    'object', 'event_plan',
+    'plan_id', v_plan.id,
+    'applied', plan_id is not null,
+    'expires_at', private.rfc3339(v_plan.expires_at),
+    'event', private.in_order(
+      (v_result -> 'event') || case when plan_id is null and v_event_id is null then '{"id": null}' else '{}' end::jsonb,
+      '{id,name,status,starts_at,ends_at}'
+    ),
+    'refusals', v_result -> 'refusals',
+    'unchanged', v_result -> 'unchanged',
+    'steps', (
+      select coalesce(json_agg(private.in_order(s.s, '{action,kind,name,id,status,changes,error}') order by s.n), '[]')
+      from jsonb_array_elements(v_steps) with ordinality s (s, n)
+      where s.n <= v_most_steps
+    ),
+    'more_steps', greatest(jsonb_array_length(v_steps) - v_most_steps, 0)
+  );
+  return private.record_outcome(
+    idempotency_key, request_fingerprint,
+    (
+      select json_object_agg(m.name, m.value order by m.place)
+      from (
+        values
+          (1, 'status', to_json(200)),
+          (2, 'data', v_outcome),
+          (3, 'effect', case when v_event_id is not null then private.event_effect(v_event_id, plan_id is null, (v_result ->> 'emails')::integer) end),
+          (4, 'warnings', nullif(v_result -> 'warnings', '[]')::json)
+      ) m (place, name, value)
+      where m.value is not null
+    ),
+    plan_id is null
+  );
+end
+$$;
+comment on function api.apply_event is
+  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated; 422 validation_failed.';
+grant execute on function api.apply_event to scope_events_write;
+
+-- A copy of an event as a draft, at another start: for owners and managers who are signed in, and for the SQL editor. Returns its id.
+create function public.copy_event(event_id uuid, starts_at timestamptz, name text default null) returns uuid
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation_id uuid;
+  v_result jsonb;
+  v_error jsonb;
+begin
+  select e.organisation_id into v_organisation_id
+  from public.events e
+  where e.id = copy_event.event_id
+    and (
+      private.claims() ->> 'role' is distinct from 'authenticated'
+      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
+    );
+  if not found then
+    perform private.refuse_not_found('event_id');
+  elsif starts_at is null then
+    perform private.refuse_value('starts_at', 'A copy needs a start of its own.');
+  end if;
+  v_result := private.carry_out_event(
+    jsonb_build_object('changes', jsonb_strip_nulls(jsonb_build_object('starts_at', starts_at, 'name', name))),
+    v_organisation_id, null, event_id
+  );
+  v_error := jsonb_path_query_first(v_result, '$.steps[*].error');
+  if v_error is not null then
+    perform private.refuse(
+      case v_error ->> 'code' when 'validation_failed' then 422 when 'not_found' then 404 else 409 end, v_error ->> 'code', v_error ->> 'message', v_error ->> 'param', v_error -> 'details', v_error ->> 'hint'
+    );
+  end if;
+  return v_result #>> '{event,id}';
+end
+$$;
+comment on function public.copy_event is
+  'Copies an event, with its ticket types, promo codes and check-in points, as a draft that starts at another time; all times move along. Returns the id of the copy.';
+revoke all on function public.copy_event from public, anon, service_role;
+grant execute on function public.copy_event to authenticated;
