@@ -151,6 +151,15 @@ end
 $$;
 grant execute on function private.uuid_v7 to api_key, authenticated;
 
+-- Less than any that is made from then on.
+create function private.first_uuid_v7(moment timestamptz) returns uuid
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
+end
+$$;
+
 -- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken from the sha256 of
 -- one random UUID (122 bits): safe up to 24 characters. In base 64, folded to upper case, a letter is twice as likely as any other
 -- character; these become the digits in pairs, and the letters that are left out the other digits, so that all are equally likely.
@@ -286,23 +295,33 @@ end
 $$;
 grant execute on function private.is_metadata to api_key, authenticated;
 
--- "EUR 49.00": minor units in the decimals of the currency (ISO 4217).
+-- How many minor units one of the currency has (ISO 4217).
+create function private.minor_units(currency text) returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when currency in (
+      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
+    ) then 1
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 1000
+    else 100
+  end;
+end
+$$;
+grant execute on function private.minor_units to scope_events_write, authenticated;
+
+-- "EUR 49.00".
 create function private.money_text(amount bigint, currency text) returns text
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_decimals integer := case
-    when currency in (
-      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
-    ) then 0
-    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 3
-    else 2
-  end;
+  v_units integer := private.minor_units(currency);
 begin
-  return currency || ' ' || round(amount / (10::numeric ^ v_decimals), v_decimals);
+  return currency || ' ' || round(amount / v_units::numeric, length(v_units::text) - 1);
 end
 $$;
-grant execute on function private.money_text to authenticated;
+grant execute on function private.money_text to scope_events_write, authenticated;
 
 -- schemas/00-ground/refusals.sql
 
@@ -1107,6 +1126,35 @@ $$;
 comment on function api.read_calls is
   'Answers each of a list of { operation, args } with { answer }, with { error } as the Data API reports it, or with {}: it is to be called on its own, because it came too late in a list that took long, or what it met is no refusal.';
 grant execute on function api.read_calls to api_key;
+
+-- schemas/00-ground/warnings.sql
+
+-- Warnings: what was done, and probably not meant. They refuse nothing, and stand in the outcome beside the object. The rules are in the file
+-- warnings.sql of each room, each a function that answers a warning or null.
+
+create function private.warning(code text, message text) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return jsonb_build_object('code', code, 'message', message);
+end
+$$;
+grant execute on function private.warning to api_key;
+
+-- The outcome with those that are not null.
+create function private.with_warnings(outcome json, variadic warnings jsonb[]) returns json
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  warnings := array_remove(warnings, null);
+  if warnings = '{}' then
+    return outcome;
+  end if;
+  -- Built as text, so that the fields keep their order.
+  return (left(outcome::text, -1) || ', "warnings": ' || to_json(warnings) || '}')::json;
+end
+$$;
+grant execute on function private.with_warnings to api_key;
 
 -- schemas/10-organisations/table.sql
 
@@ -2191,7 +2239,7 @@ create policy events_update_membership on public.events for update to authentica
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id) on public.events to scope_attendees_read;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
-grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
+grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata
@@ -2594,6 +2642,7 @@ begin
     and now() < coalesce(ticket_type.sales_end_at, 'infinity');
 end
 $$;
+grant execute on function private.is_on_sale to scope_events_write;
 
 create function private.refuse_not_on_sale(ticket_type public.ticket_types) returns void
 language plpgsql volatile set search_path = ''
@@ -3875,6 +3924,9 @@ comment on column public.payments.recorded_by is 'The API key that recorded it. 
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
+-- For private.warning_of_reference.
+create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
+  where external_reference is not null;
 
 -- Security definer: it updates the order, of which a key with orders:write may change only the status.
 create function private.tg_payments__guard() returns trigger
@@ -4430,8 +4482,9 @@ create function api.create_check_in_point(
   event_id uuid,
   name text,
   ticket_type_ids uuid[] default null,
-  opens_at timestamptz default null,
-  closes_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  opens_at text default null,
+  closes_at text default null,
   admission public.check_in_admission default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -4455,12 +4508,17 @@ begin
   insert into public.check_in_points (organisation_id, event_id, name, ticket_type_ids, opens_at, closes_at, admission)
   values (
     v_organisation_id, create_check_in_point.event_id, create_check_in_point.name, coalesce(create_check_in_point.ticket_type_ids, '{}'),
-    create_check_in_point.opens_at, create_check_in_point.closes_at, coalesce(create_check_in_point.admission, 'once')
+    create_check_in_point.opens_at::timestamptz, create_check_in_point.closes_at::timestamptz, coalesce(create_check_in_point.admission, 'once')
   )
   returning * into v_point;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.check_in_point_json(v_point))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.check_in_point_json(v_point)),
+      private.warning_of_offset(jsonb_build_object('opens_at', opens_at, 'closes_at', closes_at), v_point.event_id)
+    )
   );
 end
 $$;
@@ -4503,7 +4561,12 @@ begin
   returning * into v_point;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.check_in_point_json(v_point))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.check_in_point_json(v_point)),
+      private.warning_of_offset(changes, v_point.event_id)
+    )
   );
 end
 $$;
@@ -8665,6 +8728,190 @@ create trigger webhook_secrets_700_audit after insert on private.webhook_secrets
   for each row execute function private.tg_webhook_secrets__audit();
 select private.audit_changes('public.webhook_endpoints', 'webhook_endpoint');
 
+-- schemas/20-events/warnings.sql
+
+-- What a change of an event, or of what belongs to one, is warned of.
+
+-- Times as they were written, by field. One in UTC was converted by whoever wrote it; another offset should be that of the zone.
+create function private.warning_of_offset_in(written jsonb, timezone text) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select private.warning('offset_not_of_zone', format(
+      '%s was written as %s, which is %s in %s, the time zone of the event.',
+      f.key, f.value, to_char(f.value::timestamptz at time zone warning_of_offset_in.timezone, 'YYYY-MM-DD HH24:MI'), warning_of_offset_in.timezone
+    ))
+    from jsonb_each_text(written) f
+    where f.key ~ '(_at|^valid_from|^valid_until)$'
+      and f.value ~ 'T.*[+-](?!00:00)[0-9:]{5}$'
+      and f.value::timestamptz at time zone warning_of_offset_in.timezone <> left(f.value, -6)::timestamp
+    order by f.key desc
+    limit 1
+  );
+end
+$$;
+grant execute on function private.warning_of_offset_in to scope_events_write;
+
+create function private.warning_of_offset(written jsonb, event_id uuid) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case when written::text ~ 'T[0-9:.]+[+-]' then private.warning_of_offset_in(
+    written, (select e.timezone from public.events e where e.id = warning_of_offset.event_id)
+  ) end;
+end
+$$;
+grant execute on function private.warning_of_offset to scope_events_write;
+
+-- More places of the event make none of a ticket type that has issued all of its own.
+create function private.warning_of_capacity(before public.events, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if before.capacity is null or event.capacity <= before.capacity then
+    return null;
+  end if;
+  return (
+    select private.warning('ticket_type_sold_out', format(
+      'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
+    ))
+    from public.ticket_types t
+    where t.event_id = event.id and private.is_on_sale(t) and t.quantity <= t.quantity_sold + t.quantity_held
+    having count(*) > 0
+  );
+end
+$$;
+grant execute on function private.warning_of_capacity to scope_events_write;
+
+-- schemas/30-ticket-types/warnings.sql
+
+-- What a change of a ticket type is warned of.
+
+-- 299 for 299.00. A price that stands beside others was probably meant: they say what is usual.
+create function private.warning_of_price(ticket_type public.ticket_types) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_currency text;
+begin
+  if ticket_type.price not between 1 and 9999 then
+    return null;
+  end if;
+  select e.currency into v_currency from public.events e where e.id = ticket_type.event_id;
+  if ticket_type.price >= 10 * private.minor_units(v_currency) or exists (
+    select from public.ticket_types t where t.event_id = ticket_type.event_id and t.price > 0 and t.id <> ticket_type.id
+  ) then
+    return null;
+  end if;
+  return private.warning('price_low', format(
+    'The price is %s: prices are in minor units. For %s send %s.',
+    private.money_text(ticket_type.price, v_currency),
+    private.money_text(ticket_type.price * private.minor_units(v_currency), v_currency),
+    ticket_type.price * private.minor_units(v_currency)
+  ));
+end
+$$;
+grant execute on function private.warning_of_price to scope_events_write;
+
+-- schemas/40-promo-codes/warnings.sql
+
+-- What a change of a promo code is warned of.
+
+create function private.warning_of_percentage(promo_code public.promo_codes) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case when promo_code.percent_off < 1 then private.warning(
+    'percent_off_low', format('The code takes off %s percent: 25 takes a quarter off.', promo_code.percent_off::float8)
+  ) end;
+end
+$$;
+grant execute on function private.warning_of_percentage to scope_events_write;
+
+-- schemas/50-orders/warnings.sql
+
+-- What the payment of an order is warned of.
+
+-- Asked before it is recorded. Partial payments may share the number of an invoice, so they are told of their order.
+create function private.warning_of_reference(order_id uuid, external_reference text) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return (
+    select private.warning('reference_repeated', case f.order_id
+      when warning_of_reference.order_id then 'Another payment of this order has the same external_reference.'
+      else format('A payment of order %s has the same external_reference.', (select o.reference from public.orders o where o.id = f.order_id))
+    end)
+    from (
+      select p.order_id
+      from public.payments p
+      where p.organisation_id = v_organisation_id
+        and p.external_reference = warning_of_reference.external_reference
+        and not exists (select from public.payment_voids v where v.payment_id = p.id)
+      limit 1
+    ) f
+  );
+end
+$$;
+grant execute on function private.warning_of_reference to scope_orders_write;
+
+-- schemas/60-attendees/warnings.sql
+
+-- What a registration is warned of.
+
+create function private.warning_of_gift() returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return private.warning(
+    'ticket_given_away', 'A ticket that has a price was given away. If it is to be paid, cancel it and register with payment_method.'
+  );
+end
+$$;
+grant execute on function private.warning_of_gift to scope_attendees_write;
+
+-- The same of tickets of these types, none of which was paid for. Security definer: a registering key may not read prices.
+create function private.warning_of_gifts(ticket_type_ids uuid[]) returns jsonb
+language plpgsql stable security definer set search_path = ''
+as $$
+begin
+  return case when exists (
+    select from public.ticket_types t
+    where t.id = any (ticket_type_ids) and t.organisation_id = private.current_organisation_id() and t.price > 0
+  ) then private.warning_of_gift() end;
+end
+$$;
+grant execute on function private.warning_of_gifts to scope_attendees_write;
+
+create function private.warning_of_repetition() returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return private.warning(
+    'person_repeated', 'A person of the same name and e-mail address was registered for this event within ten minutes. Cancel one of the two if it was meant once.'
+  );
+end
+$$;
+grant execute on function private.warning_of_repetition to scope_attendees_write;
+
+-- schemas/80-check-ins/warnings.sql
+
+-- What a check-in is warned of. The door decides who comes in: it is never refused.
+
+create function private.warning_of_early_scan(scanned_at timestamptz, starts_at timestamptz) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case when scanned_at < starts_at - interval '1 day' then private.warning(
+    'check_in_early', 'The event starts more than a day later. Undo the check-in if it was a test.'
+  ) end;
+end
+$$;
+grant execute on function private.warning_of_early_scan to scope_checkin_write;
+
 -- schemas/10-organisations/logos.sql
 
 -- Logos of organisations, for e-mails and ticket pages. The courier fetches what logo_url names once, checks it and stores it: what
@@ -9257,8 +9504,9 @@ create function api.create_event(
   name text,
   slug text default null,
   description text default null,
-  starts_at timestamptz default null,
-  ends_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  starts_at text default null,
+  ends_at text default null,
   timezone text default null,
   locale public.locale default null,
   venue jsonb default null,
@@ -9290,7 +9538,7 @@ begin
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
-    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
+    create_event.starts_at::timestamptz, create_event.ends_at::timestamptz, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
     create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
     coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
@@ -9299,7 +9547,12 @@ begin
   returning * into v_event;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.event_json(v_event)),
+      private.warning_of_offset_in(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.timezone)
+    )
   );
 end
 $$;
@@ -9368,6 +9621,9 @@ begin
         'data', private.event_json(case when dry_run then v_event else v_new end)
       )
     end;
+    v_outcome := private.with_warnings(
+      v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new)
+    );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.
@@ -9911,8 +10167,9 @@ create function api.create_ticket_type(
   quantity integer default null,
   min_per_order integer default null,
   max_per_order integer default null,
-  sales_start_at timestamptz default null,
-  sales_end_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  sales_start_at text default null,
+  sales_end_at text default null,
   visibility public.ticket_type_visibility default null,
   "position" integer default null,
   external_id text default null,
@@ -9944,15 +10201,20 @@ begin
     v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
     coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
     coalesce(create_ticket_type.min_per_order, 1), create_ticket_type.max_per_order,
-    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
+    create_ticket_type.sales_start_at::timestamptz, create_ticket_type.sales_end_at::timestamptz,
     coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
     create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
   )
   returning * into v_ticket_type;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type)),
+      private.warning_of_price(v_ticket_type),
+      private.warning_of_offset(jsonb_build_object('sales_start_at', sales_start_at, 'sales_end_at', sales_end_at), v_ticket_type.event_id)
+    )
   );
 end
 $$;
@@ -10007,8 +10269,13 @@ begin
   returning * into v_ticket_type;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type)),
+      case when changes ? 'price' then private.warning_of_price(v_ticket_type) end,
+      private.warning_of_offset(changes, v_ticket_type.event_id)
+    )
   );
 end
 $$;
@@ -10065,8 +10332,9 @@ create function api.create_promo_code(
   code text,
   percent_off numeric default null,
   amount_off bigint default null,
-  valid_from timestamptz default null,
-  valid_until timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  valid_from text default null,
+  valid_until text default null,
   max_redemptions integer default null,
   ticket_type_ids uuid[] default null,
   idempotency_key text default null,
@@ -10093,14 +10361,19 @@ begin
   )
   values (
     v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off, create_promo_code.amount_off,
-    create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
+    create_promo_code.valid_from::timestamptz, create_promo_code.valid_until::timestamptz, create_promo_code.max_redemptions,
     coalesce(create_promo_code.ticket_type_ids, '{}')
   )
   returning * into v_promo_code;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code)),
+      private.warning_of_percentage(v_promo_code),
+      private.warning_of_offset(jsonb_build_object('valid_from', valid_from, 'valid_until', valid_until), v_promo_code.event_id)
+    )
   );
 end
 $$;
@@ -10146,8 +10419,13 @@ begin
   returning * into v_promo_code;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code)),
+      case when changes ? 'percent_off' then private.warning_of_percentage(v_promo_code) end,
+      private.warning_of_offset(changes, v_promo_code.event_id)
+    )
   );
 end
 $$;
@@ -10435,6 +10713,7 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
+  v_warning jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -10442,6 +10721,9 @@ begin
 
   if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
     perform private.refuse_not_found('order_id');
+  end if;
+  if external_reference is not null then
+    v_warning := private.warning_of_reference(order_id, external_reference);
   end if;
   insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
   values (
@@ -10452,7 +10734,9 @@ begin
   select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(json_build_object('status', 201, 'data', private.whole_order_json(v_order)), v_warning)
   );
 end
 $$;
@@ -11462,36 +11746,46 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Orders that this transaction has added for the calling key, as its triggers have left them, in the order of their ids as given. Security
--- definer: under row level security the planner may read the whole organisation for each.
-create function private.new_orders_json(order_ids uuid[]) returns json[]
+-- The outcomes of registrations: orders that this transaction has added for the calling key, as its triggers have left them, in the order of
+-- their ids as given. Security definer: under row level security the planner may read the whole organisation for each.
+create function private.registration_outcomes(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
+  v_recent_id uuid := private.first_uuid_v7(now() - interval '10 minutes');
 begin
   return array(
-    select private.order_json(
-      o."order",
-      (
-        select json_agg(
-          private.attendee_json(a, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference) order by a.id
-        )
-        from public.attendees a
-        where a.order_id = i.id
-      ),
-      '[]'
+    select private.with_warnings(
+      json_build_object('status', 201, 'data', private.order_json(o."order", a.attendees, '[]')),
+      case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
+      case when a.is_repeated then private.warning_of_repetition() end
     )
     from unnest(order_ids) with ordinality i (id, place)
     cross join lateral (
-      select o as "order", o.reference, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
+      select o as "order", o.reference, o.payment_method, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
     ) o
+    cross join lateral (
+      select
+        json_agg(private.attendee_json(a, true, t.name, o.reference) order by a.id) as attendees,
+        bool_or(t.price > 0) as has_price,
+        -- Ids tell the time. An expression, so that the planner does not read all of the last ten minutes.
+        bool_or(exists (
+          select from public.attendees r
+          where r.organisation_id = v_organisation_id and r.email_lower = a.email_lower
+            and coalesce(r.id >= v_recent_id and r.id < a.id and r.event_id = a.event_id, false)
+            and lower(r.name) = lower(a.name) and r.status <> 'cancelled'
+        )) as is_repeated
+      from public.attendees a
+      cross join lateral (select t.name, t.price from public.ticket_types t where t.id = a.ticket_type_id offset 0) t
+      where a.order_id = i.id
+    ) a
     where o.organisation_id = v_organisation_id and o.created_at = now()
     order by i.place
   );
 end
 $$;
-grant execute on function private.new_orders_json to scope_attendees_write;
+grant execute on function private.registration_outcomes to scope_attendees_write;
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. The events and ticket types
 -- are known to be the caller's.
@@ -11525,13 +11819,13 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
 
--- The same, with an order for each registration, in their order.
+-- The same, with an outcome for each registration, in their order.
 create function private.register(registrations private.registration[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.add_registrations(registrations);
-  return private.new_orders_json(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
+  return private.registration_outcomes(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
 end
 $$;
 grant execute on function private.register to scope_attendees_write;
@@ -11596,10 +11890,10 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', (private.register(array[row(
+    (private.register(array[row(
       private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
       metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    )::private.registration]))[1]
   );
 end
 $$;
@@ -11764,7 +12058,7 @@ as $$
 declare
   v_registrations private.registration[] := private.registrations_of_calls(calls);
   v_one private.registration := v_registrations[1];
-  v_orders json[];
+  v_outcomes json[];
 begin
   if cardinality(calls) = 1 then
     return array[api.register_attendee(
@@ -11784,11 +12078,9 @@ begin
   end if;
   perform private.assert_known_ticket_types(v_registrations);
 
-  v_orders := private.register(v_registrations);
+  v_outcomes := private.register(v_registrations);
   return array(
-    select private.record_outcome(
-      r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])
-    )
+    select private.record_outcome(r.idempotency_key, r.request_fingerprint, v_outcomes[r.ordinality])
     from unnest(v_registrations) with ordinality r
     order by r.ordinality
   );
@@ -11840,7 +12132,7 @@ end
 $$;
 grant execute on function private.import_attendee_calls to scope_attendees_write;
 
--- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.new_orders_json.
+-- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.registration_outcomes.
 create function private.new_attendees_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -12211,6 +12503,7 @@ declare
   v_errors json[];
   v_verdicts json[] := '{}';
   v_judged integer := 0;
+  v_ticket_type_ids uuid[];
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -12254,31 +12547,40 @@ begin
     exit when v_judged = cardinality(v_guests) or private.is_time_up();
   end loop;
 
+  -- An import takes no payment.
+  v_ticket_type_ids := array(
+    select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
+    from unnest(v_verdicts) with ordinality v (verdict, place)
+    where v.verdict ->> 'result' = 'created'
+  );
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    (
-      select json_build_object('status', 200, 'data', json_build_object(
-        'object', 'attendee_import',
-        'event_id', import_attendees.event_id,
-        'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
-        'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
-        'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
-        'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
-        'remaining', v_sent - v_judged,
-        'results', json_agg(
-          json_build_object(
-            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
-            'result', v.verdict -> 'result',
-            'attendee_id', v.verdict -> 'attendee_id',
-            'order_id', v.verdict -> 'order_id',
-            'status', v.verdict -> 'status',
-            'error', v.verdict -> 'error'
+    private.with_warnings(
+      (
+        select json_build_object('status', 200, 'data', json_build_object(
+          'object', 'attendee_import',
+          'event_id', import_attendees.event_id,
+          'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+          'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+          'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+          'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+          'remaining', v_sent - v_judged,
+          'results', json_agg(
+            json_build_object(
+              'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
+              'result', v.verdict -> 'result',
+              'attendee_id', v.verdict -> 'attendee_id',
+              'order_id', v.verdict -> 'order_id',
+              'status', v.verdict -> 'status',
+              'error', v.verdict -> 'error'
+            )
+            order by v.place
           )
-          order by v.place
-        )
-      ))
-      from unnest(v_verdicts) with ordinality v (verdict, place)
+        ))
+        from unnest(v_verdicts) with ordinality v (verdict, place)
+      ),
+      private.warning_of_gifts(v_ticket_type_ids)
     )
   );
 end
@@ -12628,10 +12930,10 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', (private.register(array[row(
+    (private.register(array[row(
       private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
       payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    )::private.registration]))[1]
   );
 end
 $$;
@@ -13044,7 +13346,7 @@ grant execute on function api.find_attendees to scope_checkin_write;
 -- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
 -- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
 -- Built after the insert, so that it shows the attendee as updated by the scan.
-create function private.check_in_outcome(check_in public.check_ins) returns json
+create function private.check_in_outcome(check_in public.check_ins, starts_at timestamptz) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -13052,7 +13354,9 @@ declare
   v_param text := case when check_in.code is null then 'attendee_id' else 'code' end;
 begin
   if check_in.result = 'accepted' then
-    return json_build_object('status', 200, 'data', v_json);
+    return private.with_warnings(
+      json_build_object('status', 200, 'data', v_json), private.warning_of_early_scan(check_in.scanned_at, starts_at)
+    );
   end if;
   return json_build_object(
     'status', case check_in.reason when 'not_found' then 404 else 409 end,
@@ -13105,12 +13409,14 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_check_in public.check_ins;
+  v_starts_at timestamptz;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  if not exists (select from public.events e where e.id = check_in.event_id) then
+  select e.starts_at into v_starts_at from public.events e where e.id = check_in.event_id;
+  if not found then
     perform private.refuse_not_found('event_id');
   end if;
 
@@ -13120,7 +13426,7 @@ begin
     check_in.device
   )
   returning * into v_check_in;
-  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
+  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in, v_starts_at));
 end
 $$;
 comment on function api.check_in is
@@ -13177,11 +13483,14 @@ declare
   v_known_ids text[];
   v_results json;
   v_accepted integer;
+  v_first_at timestamptz;
+  v_starts_at timestamptz;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+  select e.starts_at into v_starts_at from public.events e where e.id = check_in_batch.event_id;
+  if not found then
     perform private.refuse_not_found('event_id');
   end if;
   v_scans := array(
@@ -13230,8 +13539,9 @@ begin
       )
       order by s.scanned_at, s.scan_id
     ),
-    count(*) filter (where c.result = 'accepted')
-  into v_results, v_accepted
+    count(*) filter (where c.result = 'accepted'),
+    min(c.scanned_at) filter (where c.result = 'accepted')
+  into v_results, v_accepted, v_first_at
   from jsonb_to_recordset(to_jsonb(v_scans[:v_judged])) s (scan_id text, scanned_at timestamptz)
   cross join lateral (
     select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
@@ -13240,16 +13550,19 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object(
-      'status', 200,
-      'data', json_build_object(
-        'object', 'check_in_batch',
-        'event_id', check_in_batch.event_id,
-        'accepted', v_accepted,
-        'rejected', json_array_length(v_results) - v_accepted,
-        'remaining', jsonb_array_length(scans) - v_judged,
-        'results', v_results
-      )
+    private.with_warnings(
+      json_build_object(
+        'status', 200,
+        'data', json_build_object(
+          'object', 'check_in_batch',
+          'event_id', check_in_batch.event_id,
+          'accepted', v_accepted,
+          'rejected', json_array_length(v_results) - v_accepted,
+          'remaining', jsonb_array_length(scans) - v_judged,
+          'results', v_results
+        )
+      ),
+      private.warning_of_early_scan(v_first_at, v_starts_at)
     )
   );
 end
@@ -13348,6 +13661,7 @@ declare
   );
   v_one private.scan := v_scans[1];
   v_check_ins public.check_ins[];
+  v_starts jsonb;
 begin
   if cardinality(calls) = 1 then
     return array[api.check_in(
@@ -13356,15 +13670,15 @@ begin
     )];
   end if;
 
+  select coalesce(jsonb_object_agg(e.id, e.starts_at), '{}') into v_starts
+  from public.events e
+  where e.id = any (array(select s.event_id from unnest(v_scans) s));
   -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
   if (
     select count(s.idempotency_key) <> count(distinct s.idempotency_key)
       or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
     from unnest(v_scans) s
-  ) or exists (
-    select from (select distinct s.event_id from unnest(v_scans) s) s
-    where not exists (select from public.events e where e.id = s.event_id)
-  ) then
+  ) or not v_starts ?& array(select s.event_id::text from unnest(v_scans) s) then
     raise exception 'divide';
   end if;
 
@@ -13388,7 +13702,9 @@ begin
 
   return array(
     select private.record_outcome(
-      s.idempotency_key, s.request_fingerprint, private.check_in_outcome(row(c.*)::public.check_ins)
+      s.idempotency_key,
+      s.request_fingerprint,
+      private.check_in_outcome(row(c.*)::public.check_ins, (v_starts ->> s.event_id::text)::timestamptz)
     )
     from unnest(v_scans) with ordinality s
     join unnest(v_check_ins) c on c.id = s.id
