@@ -36,6 +36,7 @@ type Outcome = {
   data?: unknown
   /** What it did to other objects, or would do (dry run). */
   effect?: unknown
+  warnings?: unknown
   error?: { code: string; message: string; param?: string; details?: unknown; hint?: string } | null
   replayed?: boolean
 }
@@ -111,11 +112,15 @@ export function createCall({
         : { ...args, idempotency_key, request_fingerprint: fingerprint(operation, args) }
     const repeatable = idempotency_key !== undefined || args.dry_run === true
     const outcome = (await run(operation, caller, keyed, repeatable)) as Outcome
-    const { status, data, effect, error, replayed = false } = outcome
+    const { status, data, effect, warnings, error, replayed = false } = outcome
     if (error) {
       throw errorFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
     }
-    return { status, body: effect === undefined ? { data } : { data, effect }, replayed }
+    return {
+      status,
+      body: { data, ...(effect !== undefined && { effect }), ...(warnings !== undefined && { warnings }) },
+      replayed,
+    }
   }
 }
 

@@ -237,3 +237,9 @@ export const effect = z
     currency,
   })
   .describe('What it changed besides the object, or in a dry run would change.')
+
+/** What every write answers beside its object, where there is something to say. */
+export const warnings = z
+  .array(z.strictObject({ code: z.string(), message: z.string().describe('For people.') }))
+  .optional()
+  .describe('What was done, and probably not meant. Left out when there are none.')

@@ -33,6 +33,7 @@ import {
   unpublishEvent,
   updateEvent,
 } from './events.ts'
+import { warnings } from './fields.ts'
 import {
   listNotifications,
   listWebhookDeliveries,
@@ -40,7 +41,7 @@ import {
   redeliverWebhooks,
   testWebhookEndpoint,
 } from './notifications.ts'
-import type { Operation } from './operation.ts'
+import { isRead, type Operation } from './operation.ts'
 import {
   cancelOrder,
   getOrder,
@@ -70,7 +71,7 @@ import {
   updateWebhookEndpoint,
 } from './webhook-endpoints.ts'
 
-export const operations: readonly Operation[] = [
+const declared: readonly Operation[] = [
   getApiKey,
   listEvents,
   getEvent,
@@ -138,3 +139,8 @@ export const operations: readonly Operation[] = [
   listNotifications,
   listAuditEntries,
 ]
+
+/** Every write may answer warnings. */
+export const operations: readonly Operation[] = declared.map((operation) =>
+  isRead(operation) ? operation : { ...operation, output: operation.output.extend({ warnings }) },
+)

@@ -69,7 +69,7 @@ test('the functions that lend somebody the rights of their owner are these', asy
     // Of the organisation of the caller, by key whatever the statistics say; what this transaction has added, of the second two.
     'private.attendee_of_guest': ['scope_attendees_write'],
     'private.new_attendees_json': ['scope_attendees_write'],
-    'private.new_orders_json': ['scope_attendees_write'],
+    'private.registration_outcomes': ['scope_attendees_write'],
     'private.actor_name': ['authenticated', 'scope_events_write'],
     'private.affected_by_event': ['scope_events_write'],
     'private.affected_by_order': ['scope_orders_write'],
@@ -114,6 +114,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.refundable_of': ['scope_attendees_write'],
     'private.replace_webhook_secret': ['scope_events_write'],
     'private.replay_outcome': ['api_key'],
+    'private.warning_of_gifts': ['scope_attendees_write'],
+    'private.warning_of_reference': ['scope_orders_write'],
   })
 })
 

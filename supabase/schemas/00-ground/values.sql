@@ -20,6 +20,15 @@ end
 $$;
 grant execute on function private.uuid_v7 to api_key, authenticated;
 
+-- Less than any that is made from then on.
+create function private.first_uuid_v7(moment timestamptz) returns uuid
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
+end
+$$;
+
 -- Crockford's base 32 leaves out I, L, O and U, so that a code can be read aloud and typed. Five bits a character, taken from the sha256 of
 -- one random UUID (122 bits): safe up to 24 characters. In base 64, folded to upper case, a letter is twice as likely as any other
 -- character; these become the digits in pairs, and the letters that are left out the other digits, so that all are equally likely.
@@ -155,20 +164,30 @@ end
 $$;
 grant execute on function private.is_metadata to api_key, authenticated;
 
--- "EUR 49.00": minor units in the decimals of the currency (ISO 4217).
+-- How many minor units one of the currency has (ISO 4217).
+create function private.minor_units(currency text) returns integer
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return case
+    when currency in (
+      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
+    ) then 1
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 1000
+    else 100
+  end;
+end
+$$;
+grant execute on function private.minor_units to scope_events_write, authenticated;
+
+-- "EUR 49.00".
 create function private.money_text(amount bigint, currency text) returns text
 language plpgsql immutable set search_path = ''
 as $$
 declare
-  v_decimals integer := case
-    when currency in (
-      'BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'
-    ) then 0
-    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 3
-    else 2
-  end;
+  v_units integer := private.minor_units(currency);
 begin
-  return currency || ' ' || round(amount / (10::numeric ^ v_decimals), v_decimals);
+  return currency || ' ' || round(amount / v_units::numeric, length(v_units::text) - 1);
 end
 $$;
-grant execute on function private.money_text to authenticated;
+grant execute on function private.money_text to scope_events_write, authenticated;

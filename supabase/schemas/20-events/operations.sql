@@ -197,8 +197,9 @@ create function api.create_event(
   name text,
   slug text default null,
   description text default null,
-  starts_at timestamptz default null,
-  ends_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  starts_at text default null,
+  ends_at text default null,
   timezone text default null,
   locale public.locale default null,
   venue jsonb default null,
@@ -230,7 +231,7 @@ begin
   )
   values (
     private.current_organisation_id(), create_event.name, create_event.slug, create_event.description,
-    create_event.starts_at, create_event.ends_at, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
+    create_event.starts_at::timestamptz, create_event.ends_at::timestamptz, coalesce(create_event.timezone, 'UTC'), coalesce(create_event.locale, 'en'),
     v_venue.venue_name, v_venue.venue_address, v_venue.venue_city, v_venue.venue_postcode, v_venue.venue_country,
     create_event.online_url, create_event.capacity, coalesce(create_event.waiting_list_offer_hours, 24),
     coalesce(create_event.currency, 'EUR'), create_event.payment_due_days,
@@ -239,7 +240,12 @@ begin
   returning * into v_event;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.event_json(v_event))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.event_json(v_event)),
+      private.warning_of_offset_in(jsonb_build_object('starts_at', starts_at, 'ends_at', ends_at), v_event.timezone)
+    )
   );
 end
 $$;
@@ -308,6 +314,9 @@ begin
         'data', private.event_json(case when dry_run then v_event else v_new end)
       )
     end;
+    v_outcome := private.with_warnings(
+      v_outcome, private.warning_of_offset_in(changes, v_new.timezone), private.warning_of_capacity(v_event, v_new)
+    );
     perform private.undo_if_dry_run(dry_run);
   exception when sqlstate 'UD001' then
     null; -- The effects are rolled back; the variable keeps the answer.

@@ -399,7 +399,7 @@ create policy events_update_membership on public.events for update to authentica
 grant select on public.events to scope_events_read, scope_events_write, authenticated;
 grant select (id, organisation_id) on public.events to scope_attendees_read;
 grant select (id, organisation_id, currency) on public.events to scope_attendees_write;
-grant select (id, organisation_id, name, status) on public.events to scope_checkin_write;
+grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
   venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, currency, payment_due_days, external_id, metadata

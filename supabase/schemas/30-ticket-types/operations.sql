@@ -69,8 +69,9 @@ create function api.create_ticket_type(
   quantity integer default null,
   min_per_order integer default null,
   max_per_order integer default null,
-  sales_start_at timestamptz default null,
-  sales_end_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  sales_start_at text default null,
+  sales_end_at text default null,
   visibility public.ticket_type_visibility default null,
   "position" integer default null,
   external_id text default null,
@@ -102,15 +103,20 @@ begin
     v_organisation_id, create_ticket_type.event_id, create_ticket_type.name, create_ticket_type.description,
     coalesce(create_ticket_type.price, 0), create_ticket_type.quantity,
     coalesce(create_ticket_type.min_per_order, 1), create_ticket_type.max_per_order,
-    create_ticket_type.sales_start_at, create_ticket_type.sales_end_at,
+    create_ticket_type.sales_start_at::timestamptz, create_ticket_type.sales_end_at::timestamptz,
     coalesce(create_ticket_type.visibility, 'public'), coalesce(create_ticket_type.position, 0),
     create_ticket_type.external_id, coalesce(create_ticket_type.metadata, '{}')
   )
   returning * into v_ticket_type;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.ticket_type_json(v_ticket_type)),
+      private.warning_of_price(v_ticket_type),
+      private.warning_of_offset(jsonb_build_object('sales_start_at', sales_start_at, 'sales_end_at', sales_end_at), v_ticket_type.event_id)
+    )
   );
 end
 $$;
@@ -165,8 +171,13 @@ begin
   returning * into v_ticket_type;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.ticket_type_json(v_ticket_type)),
+      case when changes ? 'price' then private.warning_of_price(v_ticket_type) end,
+      private.warning_of_offset(changes, v_ticket_type.event_id)
+    )
   );
 end
 $$;

@@ -9,6 +9,7 @@ begin
     and now() < coalesce(ticket_type.sales_end_at, 'infinity');
 end
 $$;
+grant execute on function private.is_on_sale to scope_events_write;
 
 create function private.refuse_not_on_sale(ticket_type public.ticket_types) returns void
 language plpgsql volatile set search_path = ''

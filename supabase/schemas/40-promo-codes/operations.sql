@@ -45,8 +45,9 @@ create function api.create_promo_code(
   code text,
   percent_off numeric default null,
   amount_off bigint default null,
-  valid_from timestamptz default null,
-  valid_until timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  valid_from text default null,
+  valid_until text default null,
   max_redemptions integer default null,
   ticket_type_ids uuid[] default null,
   idempotency_key text default null,
@@ -73,14 +74,19 @@ begin
   )
   values (
     v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off, create_promo_code.amount_off,
-    create_promo_code.valid_from, create_promo_code.valid_until, create_promo_code.max_redemptions,
+    create_promo_code.valid_from::timestamptz, create_promo_code.valid_until::timestamptz, create_promo_code.max_redemptions,
     coalesce(create_promo_code.ticket_type_ids, '{}')
   )
   returning * into v_promo_code;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.promo_code_json(v_promo_code)),
+      private.warning_of_percentage(v_promo_code),
+      private.warning_of_offset(jsonb_build_object('valid_from', valid_from, 'valid_until', valid_until), v_promo_code.event_id)
+    )
   );
 end
 $$;
@@ -126,8 +132,13 @@ begin
   returning * into v_promo_code;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint,
-    json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.promo_code_json(v_promo_code)),
+      case when changes ? 'percent_off' then private.warning_of_percentage(v_promo_code) end,
+      private.warning_of_offset(changes, v_promo_code.event_id)
+    )
   );
 end
 $$;

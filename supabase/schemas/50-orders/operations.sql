@@ -276,6 +276,7 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_order public.orders;
+  v_warning jsonb;
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -283,6 +284,9 @@ begin
 
   if not exists (select from public.orders o where o.id = record_invoice_payment.order_id) then
     perform private.refuse_not_found('order_id');
+  end if;
+  if external_reference is not null then
+    v_warning := private.warning_of_reference(order_id, external_reference);
   end if;
   insert into public.payments (order_id, amount, method, currency, received_at, external_reference)
   values (
@@ -293,7 +297,9 @@ begin
   select o.* into v_order from public.orders o where o.id = record_invoice_payment.order_id;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.whole_order_json(v_order))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(json_build_object('status', 201, 'data', private.whole_order_json(v_order)), v_warning)
   );
 end
 $$;

@@ -48,6 +48,9 @@ comment on column public.payments.recorded_by is 'The API key that recorded it. 
 
 create index payments_order_id_idx on public.payments (order_id);
 create index payments_recorded_by_idx on public.payments (recorded_by);
+-- For private.warning_of_reference.
+create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
+  where external_reference is not null;
 
 -- Security definer: it updates the order, of which a key with orders:write may change only the status.
 create function private.tg_payments__guard() returns trigger

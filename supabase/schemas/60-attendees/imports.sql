@@ -40,7 +40,7 @@ end
 $$;
 grant execute on function private.import_attendee_calls to scope_attendees_write;
 
--- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.new_orders_json.
+-- The attendees of orders that this transaction has added for the calling key, one of each, in the order of the ids as given. Security definer, as private.registration_outcomes.
 create function private.new_attendees_json(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -411,6 +411,7 @@ declare
   v_errors json[];
   v_verdicts json[] := '{}';
   v_judged integer := 0;
+  v_ticket_type_ids uuid[];
 begin
   if v_outcome is not null then
     return v_outcome;
@@ -454,31 +455,40 @@ begin
     exit when v_judged = cardinality(v_guests) or private.is_time_up();
   end loop;
 
+  -- An import takes no payment.
+  v_ticket_type_ids := array(
+    select distinct coalesce(v_guests[v.place] ->> 'ticket_type_id', import_attendees.ticket_type_id::text)::uuid
+    from unnest(v_verdicts) with ordinality v (verdict, place)
+    where v.verdict ->> 'result' = 'created'
+  );
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    (
-      select json_build_object('status', 200, 'data', json_build_object(
-        'object', 'attendee_import',
-        'event_id', import_attendees.event_id,
-        'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
-        'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
-        'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
-        'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
-        'remaining', v_sent - v_judged,
-        'results', json_agg(
-          json_build_object(
-            'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
-            'result', v.verdict -> 'result',
-            'attendee_id', v.verdict -> 'attendee_id',
-            'order_id', v.verdict -> 'order_id',
-            'status', v.verdict -> 'status',
-            'error', v.verdict -> 'error'
+    private.with_warnings(
+      (
+        select json_build_object('status', 200, 'data', json_build_object(
+          'object', 'attendee_import',
+          'event_id', import_attendees.event_id,
+          'created', count(*) filter (where v.verdict ->> 'result' = 'created'),
+          'updated', count(*) filter (where v.verdict ->> 'result' = 'updated'),
+          'unchanged', count(*) filter (where v.verdict ->> 'result' = 'unchanged'),
+          'refused', count(*) filter (where v.verdict ->> 'result' = 'refused'),
+          'remaining', v_sent - v_judged,
+          'results', json_agg(
+            json_build_object(
+              'external_id', case when jsonb_typeof(v_guests[v.place] -> 'external_id') = 'string' then left(v_guests[v.place] ->> 'external_id', 255) end,
+              'result', v.verdict -> 'result',
+              'attendee_id', v.verdict -> 'attendee_id',
+              'order_id', v.verdict -> 'order_id',
+              'status', v.verdict -> 'status',
+              'error', v.verdict -> 'error'
+            )
+            order by v.place
           )
-          order by v.place
-        )
-      ))
-      from unnest(v_verdicts) with ordinality v (verdict, place)
+        ))
+        from unnest(v_verdicts) with ordinality v (verdict, place)
+      ),
+      private.warning_of_gifts(v_ticket_type_ids)
     )
   );
 end

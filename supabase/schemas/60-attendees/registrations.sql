@@ -85,36 +85,46 @@ create type private.registration as (
   request_fingerprint text
 );
 
--- Orders that this transaction has added for the calling key, as its triggers have left them, in the order of their ids as given. Security
--- definer: under row level security the planner may read the whole organisation for each.
-create function private.new_orders_json(order_ids uuid[]) returns json[]
+-- The outcomes of registrations: orders that this transaction has added for the calling key, as its triggers have left them, in the order of
+-- their ids as given. Security definer: under row level security the planner may read the whole organisation for each.
+create function private.registration_outcomes(order_ids uuid[]) returns json[]
 language plpgsql stable security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.current_organisation_id();
+  v_recent_id uuid := private.first_uuid_v7(now() - interval '10 minutes');
 begin
   return array(
-    select private.order_json(
-      o."order",
-      (
-        select json_agg(
-          private.attendee_json(a, true, (select t.name from public.ticket_types t where t.id = a.ticket_type_id), o.reference) order by a.id
-        )
-        from public.attendees a
-        where a.order_id = i.id
-      ),
-      '[]'
+    select private.with_warnings(
+      json_build_object('status', 201, 'data', private.order_json(o."order", a.attendees, '[]')),
+      case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
+      case when a.is_repeated then private.warning_of_repetition() end
     )
     from unnest(order_ids) with ordinality i (id, place)
     cross join lateral (
-      select o as "order", o.reference, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
+      select o as "order", o.reference, o.payment_method, o.organisation_id, o.created_at from public.orders o where o.id = i.id offset 0
     ) o
+    cross join lateral (
+      select
+        json_agg(private.attendee_json(a, true, t.name, o.reference) order by a.id) as attendees,
+        bool_or(t.price > 0) as has_price,
+        -- Ids tell the time. An expression, so that the planner does not read all of the last ten minutes.
+        bool_or(exists (
+          select from public.attendees r
+          where r.organisation_id = v_organisation_id and r.email_lower = a.email_lower
+            and coalesce(r.id >= v_recent_id and r.id < a.id and r.event_id = a.event_id, false)
+            and lower(r.name) = lower(a.name) and r.status <> 'cancelled'
+        )) as is_repeated
+      from public.attendees a
+      cross join lateral (select t.name, t.price from public.ticket_types t where t.id = a.ticket_type_id offset 0) t
+      where a.order_id = i.id
+    ) a
     where o.organisation_id = v_organisation_id and o.created_at = now()
     order by i.place
   );
 end
 $$;
-grant execute on function private.new_orders_json to scope_attendees_write;
+grant execute on function private.registration_outcomes to scope_attendees_write;
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once. The events and ticket types
 -- are known to be the caller's.
@@ -148,13 +158,13 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write;
 
--- The same, with an order for each registration, in their order.
+-- The same, with an outcome for each registration, in their order.
 create function private.register(registrations private.registration[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.add_registrations(registrations);
-  return private.new_orders_json(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
+  return private.registration_outcomes(array(select r.order_id from unnest(registrations) with ordinality r order by r.ordinality));
 end
 $$;
 grant execute on function private.register to scope_attendees_write;
@@ -219,10 +229,10 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', (private.register(array[row(
+    (private.register(array[row(
       private.uuid_v7(), event_id, ticket_type_id, name, email, company, v_guests, payment_method, promo_code, send_email, external_id,
       metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    )::private.registration]))[1]
   );
 end
 $$;
@@ -387,7 +397,7 @@ as $$
 declare
   v_registrations private.registration[] := private.registrations_of_calls(calls);
   v_one private.registration := v_registrations[1];
-  v_orders json[];
+  v_outcomes json[];
 begin
   if cardinality(calls) = 1 then
     return array[api.register_attendee(
@@ -407,11 +417,9 @@ begin
   end if;
   perform private.assert_known_ticket_types(v_registrations);
 
-  v_orders := private.register(v_registrations);
+  v_outcomes := private.register(v_registrations);
   return array(
-    select private.record_outcome(
-      r.idempotency_key, r.request_fingerprint, json_build_object('status', 201, 'data', v_orders[r.ordinality])
-    )
+    select private.record_outcome(r.idempotency_key, r.request_fingerprint, v_outcomes[r.ordinality])
     from unnest(v_registrations) with ordinality r
     order by r.ordinality
   );

@@ -191,10 +191,10 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object('status', 201, 'data', (private.register(array[row(
+    (private.register(array[row(
       private.uuid_v7(), v_entry.event_id, v_entry.ticket_type_id, v_entry.name, v_entry.email, v_entry.company, v_guests,
       payment_method, promo_code, v_entry.send_email, v_entry.external_id, v_entry.metadata, idempotency_key, request_fingerprint
-    )::private.registration]))[1])
+    )::private.registration]))[1]
   );
 end
 $$;

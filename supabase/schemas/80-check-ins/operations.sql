@@ -136,7 +136,7 @@ grant execute on function api.find_attendees to scope_checkin_write;
 -- The outcome of a scan. One that is rejected has the message that is read at the door: the transaction commits, for the scan is
 -- logged; the status is not 2xx, so that a client that checks only the status admits no guest.
 -- Built after the insert, so that it shows the attendee as updated by the scan.
-create function private.check_in_outcome(check_in public.check_ins) returns json
+create function private.check_in_outcome(check_in public.check_ins, starts_at timestamptz) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
@@ -144,7 +144,9 @@ declare
   v_param text := case when check_in.code is null then 'attendee_id' else 'code' end;
 begin
   if check_in.result = 'accepted' then
-    return json_build_object('status', 200, 'data', v_json);
+    return private.with_warnings(
+      json_build_object('status', 200, 'data', v_json), private.warning_of_early_scan(check_in.scanned_at, starts_at)
+    );
   end if;
   return json_build_object(
     'status', case check_in.reason when 'not_found' then 404 else 409 end,
@@ -197,12 +199,14 @@ as $$
 declare
   v_outcome json := private.replay_outcome(idempotency_key, request_fingerprint);
   v_check_in public.check_ins;
+  v_starts_at timestamptz;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
 
-  if not exists (select from public.events e where e.id = check_in.event_id) then
+  select e.starts_at into v_starts_at from public.events e where e.id = check_in.event_id;
+  if not found then
     perform private.refuse_not_found('event_id');
   end if;
 
@@ -212,7 +216,7 @@ begin
     check_in.device
   )
   returning * into v_check_in;
-  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in));
+  return private.record_outcome(idempotency_key, request_fingerprint, private.check_in_outcome(v_check_in, v_starts_at));
 end
 $$;
 comment on function api.check_in is
@@ -269,11 +273,14 @@ declare
   v_known_ids text[];
   v_results json;
   v_accepted integer;
+  v_first_at timestamptz;
+  v_starts_at timestamptz;
 begin
   if v_outcome is not null then
     return v_outcome;
   end if;
-  if not exists (select from public.events e where e.id = check_in_batch.event_id) then
+  select e.starts_at into v_starts_at from public.events e where e.id = check_in_batch.event_id;
+  if not found then
     perform private.refuse_not_found('event_id');
   end if;
   v_scans := array(
@@ -322,8 +329,9 @@ begin
       )
       order by s.scanned_at, s.scan_id
     ),
-    count(*) filter (where c.result = 'accepted')
-  into v_results, v_accepted
+    count(*) filter (where c.result = 'accepted'),
+    min(c.scanned_at) filter (where c.result = 'accepted')
+  into v_results, v_accepted, v_first_at
   from jsonb_to_recordset(to_jsonb(v_scans[:v_judged])) s (scan_id text, scanned_at timestamptz)
   cross join lateral (
     select c.* from public.check_ins c where c.event_id = check_in_batch.event_id and c.scan_id = s.scan_id offset 0
@@ -332,16 +340,19 @@ begin
   return private.record_outcome(
     idempotency_key,
     request_fingerprint,
-    json_build_object(
-      'status', 200,
-      'data', json_build_object(
-        'object', 'check_in_batch',
-        'event_id', check_in_batch.event_id,
-        'accepted', v_accepted,
-        'rejected', json_array_length(v_results) - v_accepted,
-        'remaining', jsonb_array_length(scans) - v_judged,
-        'results', v_results
-      )
+    private.with_warnings(
+      json_build_object(
+        'status', 200,
+        'data', json_build_object(
+          'object', 'check_in_batch',
+          'event_id', check_in_batch.event_id,
+          'accepted', v_accepted,
+          'rejected', json_array_length(v_results) - v_accepted,
+          'remaining', jsonb_array_length(scans) - v_judged,
+          'results', v_results
+        )
+      ),
+      private.warning_of_early_scan(v_first_at, v_starts_at)
     )
   );
 end
@@ -440,6 +451,7 @@ declare
   );
   v_one private.scan := v_scans[1];
   v_check_ins public.check_ins[];
+  v_starts jsonb;
 begin
   if cardinality(calls) = 1 then
     return array[api.check_in(
@@ -448,15 +460,15 @@ begin
     )];
   end if;
 
+  select coalesce(jsonb_object_agg(e.id, e.starts_at), '{}') into v_starts
+  from public.events e
+  where e.id = any (array(select s.event_id from unnest(v_scans) s));
   -- A key that is sent twice, an outcome to replay, and an unknown event are for calls that are alone.
   if (
     select count(s.idempotency_key) <> count(distinct s.idempotency_key)
       or bool_or(private.replay_outcome(s.idempotency_key, s.request_fingerprint) is not null)
     from unnest(v_scans) s
-  ) or exists (
-    select from (select distinct s.event_id from unnest(v_scans) s) s
-    where not exists (select from public.events e where e.id = s.event_id)
-  ) then
+  ) or not v_starts ?& array(select s.event_id::text from unnest(v_scans) s) then
     raise exception 'divide';
   end if;
 
@@ -480,7 +492,9 @@ begin
 
   return array(
     select private.record_outcome(
-      s.idempotency_key, s.request_fingerprint, private.check_in_outcome(row(c.*)::public.check_ins)
+      s.idempotency_key,
+      s.request_fingerprint,
+      private.check_in_outcome(row(c.*)::public.check_ins, (v_starts ->> s.event_id::text)::timestamptz)
     )
     from unnest(v_scans) with ordinality s
     join unnest(v_check_ins) c on c.id = s.id

@@ -221,8 +221,9 @@ create function api.create_check_in_point(
   event_id uuid,
   name text,
   ticket_type_ids uuid[] default null,
-  opens_at timestamptz default null,
-  closes_at timestamptz default null,
+  -- As written: see private.warning_of_offset.
+  opens_at text default null,
+  closes_at text default null,
   admission public.check_in_admission default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -246,12 +247,17 @@ begin
   insert into public.check_in_points (organisation_id, event_id, name, ticket_type_ids, opens_at, closes_at, admission)
   values (
     v_organisation_id, create_check_in_point.event_id, create_check_in_point.name, coalesce(create_check_in_point.ticket_type_ids, '{}'),
-    create_check_in_point.opens_at, create_check_in_point.closes_at, coalesce(create_check_in_point.admission, 'once')
+    create_check_in_point.opens_at::timestamptz, create_check_in_point.closes_at::timestamptz, coalesce(create_check_in_point.admission, 'once')
   )
   returning * into v_point;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.check_in_point_json(v_point))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 201, 'data', private.check_in_point_json(v_point)),
+      private.warning_of_offset(jsonb_build_object('opens_at', opens_at, 'closes_at', closes_at), v_point.event_id)
+    )
   );
 end
 $$;
@@ -294,7 +300,12 @@ begin
   returning * into v_point;
 
   return private.record_outcome(
-    idempotency_key, request_fingerprint, json_build_object('status', 200, 'data', private.check_in_point_json(v_point))
+    idempotency_key,
+    request_fingerprint,
+    private.with_warnings(
+      json_build_object('status', 200, 'data', private.check_in_point_json(v_point)),
+      private.warning_of_offset(changes, v_point.event_id)
+    )
   );
 end
 $$;

@@ -1,0 +1,53 @@
+-- What a change of an event, or of what belongs to one, is warned of.
+
+-- Times as they were written, by field. One in UTC was converted by whoever wrote it; another offset should be that of the zone.
+create function private.warning_of_offset_in(written jsonb, timezone text) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return (
+    select private.warning('offset_not_of_zone', format(
+      '%s was written as %s, which is %s in %s, the time zone of the event.',
+      f.key, f.value, to_char(f.value::timestamptz at time zone warning_of_offset_in.timezone, 'YYYY-MM-DD HH24:MI'), warning_of_offset_in.timezone
+    ))
+    from jsonb_each_text(written) f
+    where f.key ~ '(_at|^valid_from|^valid_until)$'
+      and f.value ~ 'T.*[+-](?!00:00)[0-9:]{5}$'
+      and f.value::timestamptz at time zone warning_of_offset_in.timezone <> left(f.value, -6)::timestamp
+    order by f.key desc
+    limit 1
+  );
+end
+$$;
+grant execute on function private.warning_of_offset_in to scope_events_write;
+
+create function private.warning_of_offset(written jsonb, event_id uuid) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return case when written::text ~ 'T[0-9:.]+[+-]' then private.warning_of_offset_in(
+    written, (select e.timezone from public.events e where e.id = warning_of_offset.event_id)
+  ) end;
+end
+$$;
+grant execute on function private.warning_of_offset to scope_events_write;
+
+-- More places of the event make none of a ticket type that has issued all of its own.
+create function private.warning_of_capacity(before public.events, event public.events) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+begin
+  if before.capacity is null or event.capacity <= before.capacity then
+    return null;
+  end if;
+  return (
+    select private.warning('ticket_type_sold_out', format(
+      'The event has more places, but %s of its ticket types stay sold out: raise their quantity.', count(*)
+    ))
+    from public.ticket_types t
+    where t.event_id = event.id and private.is_on_sale(t) and t.quantity <= t.quantity_sold + t.quantity_held
+    having count(*) > 0
+  );
+end
+$$;
+grant execute on function private.warning_of_capacity to scope_events_write;

@@ -1,0 +1,26 @@
+-- What the payment of an order is warned of.
+
+-- Asked before it is recorded. Partial payments may share the number of an invoice, so they are told of their order.
+create function private.warning_of_reference(order_id uuid, external_reference text) returns jsonb
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_organisation_id uuid := private.current_organisation_id();
+begin
+  return (
+    select private.warning('reference_repeated', case f.order_id
+      when warning_of_reference.order_id then 'Another payment of this order has the same external_reference.'
+      else format('A payment of order %s has the same external_reference.', (select o.reference from public.orders o where o.id = f.order_id))
+    end)
+    from (
+      select p.order_id
+      from public.payments p
+      where p.organisation_id = v_organisation_id
+        and p.external_reference = warning_of_reference.external_reference
+        and not exists (select from public.payment_voids v where v.payment_id = p.id)
+      limit 1
+    ) f
+  );
+end
+$$;
+grant execute on function private.warning_of_reference to scope_orders_write;

@@ -1,0 +1,249 @@
+// What a write is warned of: what was done all the same, and probably not meant. One place, over REST and MCP, alone and in a batch.
+
+import { expect, test } from 'vitest'
+import { studio } from '../support/database.ts'
+import { clients, connectForAll } from '../support/mcp.ts'
+import { createOrganisation } from '../support/organisation.ts'
+import { rest } from '../support/rest.ts'
+
+async function arrange() {
+  const organisation = await createOrganisation()
+  const event = await organisation.event()
+  const key = await organisation.key()
+  const send = rest(key)
+  /** The codes of the warnings of a write, which was carried out. */
+  const warned = async (method: string, path: string, body: object, as = send): Promise<string[]> => {
+    const answer = await as(method, path, body)
+    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+    const { warnings } = answer.body as { warnings?: { code: string; message: string }[] }
+    expect(warnings).not.toEqual([])
+    for (const { message } of warnings ?? []) expect(message).toMatch(/^[A-Za-z0-9].{20,}\.$/)
+    return (warnings ?? []).map(({ code }) => code)
+  }
+  return { organisation, event, key, send, warned }
+}
+
+test.each([
+  ['EUR', 299, ['price_low']],
+  ['EUR', 999, ['price_low']],
+  ['EUR', 1000, []],
+  ['EUR', 0, []],
+  ['JPY', 9, ['price_low']],
+  ['JPY', 299, []],
+  ['KWD', 9999, ['price_low']],
+  ['KWD', 10_000, []],
+])('in %s, a first price of %i minor units: %j', async (currency, price, expected) => {
+  const { organisation, warned, send } = await arrange()
+  const draft = await organisation.event({ status: 'draft' })
+  await send('PATCH', `/events/${draft.id}`, { currency })
+  const path = `/events/${draft.id}/ticket-types`
+  expect(await warned('POST', path, { name: 'Seat', price })).toEqual(expected)
+})
+
+test('a low price is warned of while no other says what is usual, and says what to send', async () => {
+  const { event, send, warned } = await arrange()
+  const path = `/events/${event.id}/ticket-types`
+  const { body } = await send('POST', path, { name: 'VIP', price: 299 })
+  expect(body.warnings).toEqual([
+    {
+      code: 'price_low',
+      message: 'The price is EUR 2.99: prices are in minor units. For EUR 299.00 send 29900.',
+    },
+  ])
+  const vip = `/ticket-types/${body.data.id}`
+  expect(await warned('PATCH', vip, { name: 'Very important' })).toEqual([])
+  expect(await warned('PATCH', vip, { price: 350 })).toEqual(['price_low'])
+  await send('PATCH', vip, { price: 29_900 })
+  expect(await warned('POST', path, { name: 'Cloakroom', price: 200 })).toEqual([])
+})
+
+test('a percentage below 1 is warned of', async () => {
+  const { event, send, warned } = await arrange()
+  const path = `/events/${event.id}/promo-codes`
+  const { body } = await send('POST', path, { code: 'QUARTER', percent_off: 0.25 })
+  expect(body.warnings).toEqual([
+    { code: 'percent_off_low', message: 'The code takes off 0.25 percent: 25 takes a quarter off.' },
+  ])
+  expect(await warned('PATCH', `/promo-codes/${body.data.id}`, { max_redemptions: 5 })).toEqual([])
+  expect(await warned('PATCH', `/promo-codes/${body.data.id}`, { percent_off: 0.5 })).toEqual(['percent_off_low'])
+  expect(await warned('POST', path, { code: 'ONE', percent_off: 1 })).toEqual([])
+  expect(await warned('POST', path, { code: 'OFF', amount_off: 1 })).toEqual([])
+})
+
+test('more capacity is warned of while a ticket type stays sold out', async () => {
+  const { organisation, warned } = await arrange()
+  const event = await organisation.event({ capacity: 1, quantity: 1 })
+  await event.guest()
+  const path = `/events/${event.id}`
+  expect(await warned('PATCH', path, { capacity: 5, dry_run: true })).toEqual(['ticket_type_sold_out'])
+  expect(await warned('PATCH', path, { capacity: 5 })).toEqual(['ticket_type_sold_out'])
+  expect(await warned('PATCH', path, { capacity: null })).toEqual(['ticket_type_sold_out'])
+  expect(await warned('PATCH', path, { capacity: 5 })).toEqual([])
+  expect(await warned('PATCH', path, { name: 'Another' })).toEqual([])
+  await warned('PATCH', `/ticket-types/${event.ticketTypeId}`, { quantity: 2 })
+  expect(await warned('PATCH', path, { capacity: 6 })).toEqual([])
+})
+
+test('an offset that the zone does not have on that day is warned of, wherever a time of an event is written', async () => {
+  const { event, send, warned } = await arrange()
+  const winter = (offset: string) => `2031-11-05T19:00:00${offset}`
+  const { body } = await send('POST', '/events', {
+    name: 'Gala',
+    timezone: 'Europe/Berlin',
+    starts_at: winter('+02:00'),
+  })
+  expect(body.warnings).toEqual([
+    {
+      code: 'offset_not_of_zone',
+      message: `starts_at was written as ${winter('+02:00')}, which is 2031-11-05 18:00 in Europe/Berlin, the time zone of the event.`,
+    },
+  ])
+  // Without a zone the event has that of UTC.
+  expect(await warned('POST', '/events', { name: 'Gala', starts_at: winter('+01:00') })).toEqual(['offset_not_of_zone'])
+  for (const offset of ['+01:00', 'Z', '+00:00', '-00:00', '.250+01:00']) {
+    const fields = { starts_at: winter(offset), ends_at: '2031-11-05T23:30+01:00' }
+    expect(await warned('POST', '/events', { name: 'Gala', timezone: 'Europe/Berlin', ...fields }), offset).toEqual([])
+  }
+  const summer = '2031-07-05T19:00:00+01:00'
+  expect(await warned('PATCH', `/events/${body.data.id}`, { ends_at: summer, starts_at: null })).toEqual([
+    'offset_not_of_zone',
+  ])
+  // The zone that the event then has.
+  expect(await warned('PATCH', `/events/${body.data.id}`, { ends_at: summer, timezone: 'Europe/London' })).toEqual([])
+
+  const below = `/events/${event.id}`
+  const made = [
+    [`${below}/ticket-types`, 'ticket-types', 'sales_end_at', { name: 'Early' }],
+    [`${below}/promo-codes`, 'promo-codes', 'valid_until', { code: 'SUMMER', percent_off: 10 }],
+    [`${below}/check-in-points`, 'check-in-points', 'closes_at', { name: 'Gate' }],
+  ] as const
+  for (const [path, kind, field, fields] of made) {
+    const created = await send('POST', path, { ...fields, [field]: summer })
+    expect(created.body.warnings, path).toMatchObject([{ code: 'offset_not_of_zone' }])
+    expect(await warned('PATCH', `/${kind}/${created.body.data.id}`, { [field]: winter('+02:00') })).toEqual([
+      'offset_not_of_zone',
+    ])
+    expect(await warned('PATCH', `/${kind}/${created.body.data.id}`, { [field]: winter('+01:00') })).toEqual([])
+  }
+})
+
+test('a payment whose reference was seen before is warned of, and named by its order', async () => {
+  const { organisation, event, send, warned } = await arrange()
+  const [first, second] = [await event.payer(), await event.payer()]
+  const pay = (orderId: string, external_reference?: string) =>
+    [`/orders/${orderId}/payments`, { amount: 100, external_reference }] as const
+  expect(await warned('POST', ...pay(first.orderId))).toEqual([])
+  expect(await warned('POST', ...pay(first.orderId))).toEqual([])
+  expect(await warned('POST', ...pay(first.orderId, 'BANK-1'))).toEqual([])
+  expect((await send('POST', ...pay(first.orderId, 'BANK-1'))).body.warnings).toEqual([
+    { code: 'reference_repeated', message: 'Another payment of this order has the same external_reference.' },
+  ])
+  const { reference } = (await send('GET', `/orders/${first.orderId}`)).body.data
+  expect((await send('POST', ...pay(second.orderId, 'BANK-1'))).body.warnings).toEqual([
+    { code: 'reference_repeated', message: `A payment of order ${reference} has the same external_reference.` },
+  ])
+  // Neither what was voided counts, nor another organisation.
+  const { body } = await send('POST', ...pay(second.orderId, 'BANK-2'))
+  const payment = body.data.payments.find((p: { external_reference: string }) => p.external_reference === 'BANK-2')
+  await send('POST', `/payments/${payment.id}/void`)
+  expect(await warned('POST', ...pay(second.orderId, 'BANK-2'))).toEqual([])
+  const other = await createOrganisation()
+  const { orderId } = await (await other.event()).payer()
+  expect(await warned('POST', ...pay(orderId, 'BANK-1'), rest(await other.key()))).toEqual([])
+  expect(organisation.id).not.toBe(other.id)
+})
+
+test('a person who is registered twice within ten minutes is warned of, and so is a ticket with a price that is given away', async () => {
+  const { organisation, event, send, warned } = await arrange()
+  const priced = await event.ticketType({ price: 4900 })
+  const path = `/events/${event.id}/registrations`
+  const guest = (name: string, more = {}) => ({
+    ticket_type_id: event.ticketTypeId,
+    name,
+    email: `${name}@example.com`,
+    ...more,
+  })
+  expect(await warned('POST', path, guest('ada'))).toEqual([])
+  expect(await warned('POST', path, guest('ada', { name: 'Grace' }))).toEqual([])
+  expect(await warned('POST', path, guest('bob'))).toEqual([])
+  expect(await warned('POST', path, guest('ADA'))).toEqual(['person_repeated'])
+  const group = [guest('eve'), guest('dan'), guest('eve')]
+  expect(await warned('POST', path, { attendees: group })).toEqual(['person_repeated'])
+  // Another event, one who was cancelled, and one of long ago are no repetition.
+  const other = await organisation.event()
+  expect(
+    await warned('POST', `/events/${other.id}/registrations`, guest('bob', { ticket_type_id: other.ticketTypeId })),
+  ).toEqual([])
+  const { body } = await send('POST', path, guest('cay'))
+  await send('POST', `/attendees/${body.data.attendees[0].id}/cancel`)
+  expect(await warned('POST', path, guest('cay'))).toEqual([])
+  await studio.query(
+    `insert into public.attendees (id, order_id, ticket_type_id, name, email)
+     select private.first_uuid_v7(now() - interval '11 minutes'), order_id, ticket_type_id, 'Old', 'old@example.com'
+     from public.attendees where event_id = $1 limit 1`,
+    [event.id],
+  )
+  expect(await warned('POST', path, guest('old'))).toEqual([])
+
+  expect(await warned('POST', path, guest('fay', { ticket_type_id: priced }))).toEqual(['ticket_given_away'])
+  expect(await warned('POST', path, guest('gil', { ticket_type_id: priced, payment_method: 'invoice' }))).toEqual([])
+  expect(await warned('POST', path, guest('fay', { ticket_type_id: priced }))).toEqual([
+    'ticket_given_away',
+    'person_repeated',
+  ])
+  const imported = (ticket_type_id: string, email: string) =>
+    warned('POST', `/events/${event.id}/attendees/import`, { ticket_type_id, attendees: [{ name: 'Hal', email }] })
+  expect(await imported(event.ticketTypeId, 'hal@example.com')).toEqual([])
+  expect(await imported(priced, 'hal@example.com')).toEqual([])
+  expect(await imported(priced, 'ian@example.com')).toEqual(['ticket_given_away'])
+})
+
+test('a check-in more than a day before the start is warned of, and let in', async () => {
+  const { event, send, warned } = await arrange()
+  const scan = async () => ({ event_id: event.id, code: (await event.guest()).code })
+  expect(await warned('POST', '/check-ins', await scan())).toEqual([])
+  const soon = new Date().toISOString()
+  await studio.query(
+    "update public.events set starts_at = now() + interval '25 hours', ends_at = now() + interval '26 hours' where id = $1",
+    [event.id],
+  )
+  const early = await scan()
+  const { body } = await send('POST', '/check-ins', early)
+  expect([body.data.result, body.warnings]).toMatchObject(['accepted', [{ code: 'check_in_early' }]])
+  expect((await send('POST', '/check-ins', early)).body.warnings).toBeUndefined()
+  const batch = (code: string, scan_id: string) =>
+    warned('POST', '/check-ins/batch', { event_id: event.id, scans: [{ scan_id, code, scanned_at: soon }] })
+  expect(await batch((await event.guest()).code, 'one')).toEqual(['check_in_early'])
+  expect(await batch('NONE', 'two')).toEqual([])
+})
+
+test('a replay is warned as the first call was, and calls of a batch each of their own', async () => {
+  const { event, send } = await arrange()
+  const priced = await event.ticketType({ price: 4900 })
+  const register = (name: string, ticket_type_id: string, key: string) =>
+    send(
+      'POST',
+      `/events/${event.id}/registrations`,
+      { ticket_type_id, name, email: `${name}@example.com` },
+      { 'Idempotency-Key': key },
+    )
+  const codes = ({ body }: { body: { warnings?: { code: string }[] } }) => body.warnings?.map(({ code }) => code)
+  expect(codes(await register('first', priced, 'a'))).toEqual(['ticket_given_away'])
+  const again = await register('first', priced, 'a')
+  expect([again.headers.get('idempotent-replayed'), codes(again)]).toEqual(['true', ['ticket_given_away']])
+  const all = await Promise.all(
+    Array.from({ length: 24 }, (_, i) => register(`guest-${i}`, i % 3 === 0 ? priced : event.ticketTypeId, `b${i}`)),
+  )
+  expect(all.map(codes)).toEqual(all.map((_, i) => (i % 3 === 0 ? ['ticket_given_away'] : undefined)))
+})
+
+test('over MCP warnings stand where they do over REST', async () => {
+  const { event, key } = await arrange()
+  const { mcp, close } = await connectForAll(clients.at(-1)?.connect, key)
+  try {
+    const answer = await mcp.call('create_ticket_type', { event_id: event.id, name: 'VIP', price: 299 })
+    expect(answer).toMatchObject({ data: { price: 299 }, warnings: [{ code: 'price_low' }] })
+  } finally {
+    await close()
+  }
+})
