@@ -45,6 +45,8 @@ export type Operation = {
   bodyLimit?: { bytes: number; values: number }
   /** Its keys are the arguments of the SQL function. A PATCH takes `changes`, its body over REST, and `if_version`. */
   input: z.ZodObject
+  /** It takes people and orders by id or reference alone: its SQL function calls private.assert_not_by_name. */
+  irreversible?: true
   /**
    * The field of `input` that lists what the SQL function judges one by one: an item of the wrong form is refused there, with a verdict
    * of its own, and does not refuse the call.

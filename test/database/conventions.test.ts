@@ -108,6 +108,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.record_outcome': ['api_key'],
     'private.replace_webhook_secret': ['scope_events_write'],
     'private.replay_outcome': ['api_key'],
+    // One object, or candidates as the scopes of the key show them.
+    'private.resolve_name': ['api_key'],
   })
 })
 

@@ -661,7 +661,8 @@ begin
   return lower(text);
 end
 $$;
-grant execute on function private.search_form to api_key;
+-- Members add and edit rows of tables with indexes by it.
+grant execute on function private.search_form to api_key, authenticated;
 
 -- The words of a search as patterns for `like all`, the longest first: these read least of the index. Refuses what would match nearly
 -- everything.
@@ -8497,6 +8498,784 @@ create trigger webhook_secrets_700_audit after insert on private.webhook_secrets
   for each row execute function private.tg_webhook_secrets__audit();
 select private.audit_changes('public.webhook_endpoints', 'webhook_endpoint');
 
+-- schemas/00-ground/names.sql
+
+-- Names where ids are wanted: over MCP an argument that is an id also takes what the object is called, and REST takes the reference of an
+-- order in the place of its id. Matches are exact, in the form of a search (private.search_form), of the caller's organisation, and of the
+-- event that the same call names. What several objects are called is refused, for people choose their own names. An id is never
+-- looked up as a name: nobody can take over what it stands for.
+--
+-- The file names.sql of a room has the function that finds its objects, private.find_<kind>. It is called by private.resolve_name alone,
+-- which is security definer, because under row level security no look-up by name uses an index. So each compares the organisation, and
+-- gives only what the scopes of the key let it read: without them, it finds nothing by what a person chose, and shows ids.
+
+-- `id` is the name where it is one. `nearest`: what resembles the name, because nothing is called so.
+create type private.name_query as (
+  organisation_id uuid,
+  scopes public.api_scope[],
+  name text,
+  form text,
+  id uuid,
+  event_id uuid,
+  nearest boolean
+);
+
+-- `matches` is what the name is of the object: its id, reference, external_id, name, … `shown` tells it apart from others.
+create type private.candidate as (id uuid, matches text, likeness real, shown jsonb);
+
+-- The form of a reference, an identifier that Usher generates: people read and type it.
+create function private.reference_form(name text) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  return upper(regexp_replace(name, '[[:space:]-]', '', 'g'));
+end
+$$;
+
+-- A pattern for search_text of attendees (60-attendees/table.sql), which begins with their name and a space; null without any letter or
+-- digit, for which the index of trigrams would read all there are.
+create function private.name_pattern(form text) returns text
+language plpgsql immutable strict set search_path = ''
+as $$
+begin
+  if form !~ '[^ -/:-@[-`{-~]' then
+    return null;
+  end if;
+  return regexp_replace(form, '([\\%_])', '\\\1', 'g') || ' %';
+end
+$$;
+
+-- Patterns for what resembles a name: halves of its longest words, one of which is right in most misspelt ones.
+create function private.near_patterns(form text) returns text[]
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return array(
+    select distinct '%' || regexp_replace(h.half, '([\\%_])', '\\\1', 'g') || '%'
+    from (
+      select w.word from regexp_split_to_table(form, '\s+') w (word) where length(w.word) >= 3 order by length(w.word) desc, w.word limit 3
+    ) w
+    cross join lateral (
+      values (left(w.word, greatest(3, length(w.word) / 2))), (right(w.word, greatest(3, length(w.word) / 2)))
+    ) h (half)
+  );
+end
+$$;
+
+-- What is alike enough to be shown as the nearest.
+create function private.is_near(likeness real) returns boolean
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return likeness >= 0.2;
+end
+$$;
+
+-- Refuses, or answers the one object that is called so. Security definer: see above.
+create function private.resolve_name(kind text, name text, event_id uuid, param text) returns private.candidate
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most constant integer := 10;
+  v_role text := private.claims() ->> 'role';
+  v_find text;
+  v_query private.name_query := row(
+    private.current_organisation_id(),
+    case
+      when kind = 'order_reference' then '{}'
+      else coalesce(private.current_scopes(), case when v_role like 'scope\_%' then array[private.scope_of_role(v_role)] end, '{}')
+    end,
+    btrim(name),
+    private.search_form(btrim(name)),
+    case when btrim(name) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then btrim(name)::uuid end,
+    resolve_name.event_id,
+    false
+  );
+  v_found private.candidate[];
+begin
+  if kind not in (
+    'event', 'ticket_type', 'promo_code', 'order', 'order_reference', 'attendee', 'waiting_list_entry', 'check_in_point', 'webhook_endpoint'
+  ) then
+    perform private.refuse_value('names', 'There is no such kind of object.');
+  end if;
+  v_find := format('select array(select row(f.*)::private.candidate from private.%I($1) f)', 'find_' || replace(kind, '_reference', ''));
+  execute v_find into v_found using v_query;
+  -- Called so in two ways it is one object; an id or a reference names it most surely.
+  v_found := array(
+    select row(o.*)::private.candidate
+    from (
+      select distinct on (f.id) f.*
+      from unnest(v_found) f
+      where kind <> 'order_reference' or f.matches = 'reference'
+      order by f.id desc, array_position('{id,reference}', f.matches)
+    ) o
+    order by o.id desc
+  );
+
+  if cardinality(v_found) = 0 then
+    v_query.nearest := true;
+    execute v_find into v_found using v_query;
+    perform private.refuse(
+      404, 'not_found', 'Nothing that this key may look up is called so.', param,
+      case when cardinality(v_found) > 0 then jsonb_build_object('nearest', (
+        select jsonb_agg(f.shown order by f.likeness desc, f.id desc) from unnest(v_found) f
+      )) end
+    );
+  elsif cardinality(v_found) > 1 then
+    perform private.refuse(
+      422, 'ambiguous_name', 'Several objects are called so.', param,
+      jsonb_strip_nulls(jsonb_build_object(
+        'candidates', (select jsonb_agg(f.shown || jsonb_build_object('matches', f.matches)) from unnest(v_found[:v_most]) f),
+        'more', case when cardinality(v_found) > v_most then true end
+      )),
+      'Send the id of the one that is meant; ask the person which it is.'
+    );
+  end if;
+  return v_found[1];
+end
+$$;
+grant execute on function private.resolve_name to api_key;
+
+-- For operations that cannot be undone, on people and their orders: whoever can choose a name could choose somebody else's.
+create function private.assert_not_by_name(param text) returns void
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_candidate jsonb := nullif(current_setting('usher.named', true), '')::jsonb -> param;
+begin
+  if v_candidate is not null then
+    perform private.refuse(
+      422, 'id_needed', 'What cannot be undone takes an id, or the reference of an order.', param,
+      jsonb_build_object('candidates', jsonb_build_array(v_candidate)),
+      'Make sure with the person that the candidate is meant, and send its id.'
+    );
+  end if;
+end
+$$;
+grant execute on function private.assert_not_by_name to api_key;
+
+-- What calls an operation with these arguments, given as they are in $1. Arguments become values as the Data API makes them.
+create function private.statement_of_call(operation text, arguments text[]) returns text
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_function pg_catalog.pg_proc;
+begin
+  -- Operations run as their caller; those that write take an idempotency key.
+  select p.* into v_function
+  from pg_catalog.pg_proc p
+  where p.pronamespace = 'api'::regnamespace and p.proname = operation and not p.prosecdef
+    and (p.provolatile = 's' and p.proname <> 'read_calls' or 'idempotency_key' = any (p.proargnames));
+  if not found then
+    perform private.refuse_value('operation', 'There is no operation of this name.');
+  end if;
+  return format(
+    'select api.%I(%s) from json_to_record($1) a (%s)',
+    operation,
+    (select string_agg(format('%1$I => a.%1$I', a.name), ', ') from unnest(arguments) a (name)),
+    -- Of an argument that the function lacks Postgres says so.
+    (
+      select string_agg(format('%I %s', a.name, coalesce(format_type(t.type, null), 'text')), ', ')
+      from unnest(arguments) a (name)
+      left join unnest(v_function.proargnames, v_function.proargtypes::oid[]) t (name, type) using (name)
+    )
+  );
+end
+$$;
+grant execute on function private.statement_of_call to api_key;
+
+-- A call of an operation whose arguments name objects: each of `names` is { param, kind, name, id }, where `id` stands in `args` in place
+-- of the id that is found. It runs as its caller, so the grants and policies of the operation hold. An idempotency key is answered before
+-- names are looked up: they may mean something else since.
+create function api.call_by_names(operation text, names jsonb, args json) returns json
+language plpgsql volatile set search_path = ''
+as $$
+declare
+  v_answer json;
+  v_args text := args;
+  v_event_id uuid;
+  v_name record;
+  v_found private.candidate;
+  v_chosen jsonb := '{}';
+begin
+  if jsonb_array_length(names) not between 1 and 2000 then
+    perform private.refuse_value('names', 'A call has 1 to 2000 names.');
+  end if;
+  v_answer := private.replay_outcome(args ->> 'idempotency_key', args ->> 'request_fingerprint');
+  if v_answer is not null then
+    return v_answer;
+  end if;
+
+  -- The event first, within which the others are looked up.
+  for v_name in
+    select n.name ->> 'param' as param, n.name ->> 'kind' as kind, n.name ->> 'name' as name, n.name ->> 'id' as id
+    from jsonb_array_elements(names) with ordinality n (name, place)
+    order by (n.name ->> 'param') in ('event', 'event_id') desc, n.place
+  loop
+    if v_event_id is null and v_name.param not in ('event', 'event_id') then
+      v_event_id := args ->> 'event_id';
+    end if;
+    v_found := private.resolve_name(v_name.kind, v_name.name, v_event_id, v_name.param);
+    if v_name.param in ('event', 'event_id') then
+      v_event_id := v_found.id;
+    end if;
+    if v_found.matches not in ('id', 'reference') then
+      v_chosen := v_chosen || jsonb_build_object(v_name.param, v_found.shown || jsonb_build_object('matches', v_found.matches));
+    end if;
+    v_args := replace(v_args, '"' || v_name.id || '"', '"' || v_found.id || '"');
+  end loop;
+  perform set_config('usher.named', v_chosen::text, true);
+
+  execute private.statement_of_call(operation, array(select json_object_keys(args))) into v_answer using v_args::json;
+  return v_answer;
+end
+$$;
+comment on function api.call_by_names is
+  'Calls an operation, as its caller, with the ids of what { param, kind, name, id } name in place of each id in args. 404 not_found with the nearest; 422 ambiguous_name with candidates, id_needed.';
+grant execute on function api.call_by_names to api_key;
+
+-- schemas/20-events/names.sql
+
+-- Finding events by what they are called: see 00-ground/names.sql.
+
+create index events_organisation_id_name_idx on public.events (organisation_id, private.search_form(name));
+
+-- An event as a candidate shows it, and as others show theirs. Who may not read events gets the id.
+create function private.event_shown(event_id uuid, scopes public.api_scope[]) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  if not scopes && '{events:read,events:write,checkin:write}' then
+    return jsonb_build_object('object', 'event', 'id', event_id);
+  end if;
+  select e.* into v_event from public.events e where e.id = event_shown.event_id;
+  return jsonb_build_object('object', 'event', 'id', v_event.id, 'name', v_event.name, 'status', v_event.status)
+    || case when scopes && '{events:read,events:write}'
+      then jsonb_build_object('slug', v_event.slug, 'starts_at', private.rfc3339(v_event.starts_at))
+      else '{}' end;
+end
+$$;
+
+-- The newest events of an organisation, or the one that is given: among what belongs to them the nearest is looked for.
+create function private.newest_events(query private.name_query) returns uuid[]
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+begin
+  if query.event_id is not null then
+    return array[query.event_id];
+  end if;
+  return array(
+    select e.id
+    from unnest(enum_range(null::public.event_status)) s (status)
+    cross join lateral (
+      select e.id from public.events e
+      where e.organisation_id = any (array[query.organisation_id]) and e.status = s.status
+      order by e.organisation_id desc, e.id desc
+      limit 100
+    ) e
+  );
+end
+$$;
+
+create function private.find_event(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_may_read boolean := query.scopes && '{events:read,events:write,checkin:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  if query.nearest then
+    return query
+    select n.id, 'nearest', n.likeness, private.event_shown(n.id, query.scopes)
+    from (
+      select e.id, greatest(
+        extensions.similarity(private.search_form(e.name), query.form), extensions.similarity(e.slug, query.form)
+      ) as likeness
+      from public.events e
+      where e.id = any (v_newest)
+    ) n
+    where private.is_near(n.likeness)
+    order by n.likeness desc
+    limit 5;
+    return;
+  end if;
+  return query
+  select f.id, f.matches, null::real, private.event_shown(f.id, query.scopes)
+  from (
+    select e.id, 'id' as matches from public.events e where e.id = query.id and e.organisation_id = query.organisation_id
+    union all
+    select e.id, 'slug' from public.events e
+    where e.organisation_id = query.organisation_id and e.slug = query.form and e.slug <> ''
+    union all
+    select e.id, 'external_id' from public.events e
+    where e.organisation_id = query.organisation_id and e.external_id = query.name
+    union all
+    (
+      select e.id, 'name' from public.events e
+      where v_may_read and e.organisation_id = query.organisation_id and private.search_form(e.name) = query.form
+      limit 11
+    )
+  ) f;
+end
+$$;
+
+-- schemas/30-ticket-types/names.sql
+
+-- Finding ticket types by what they are called: see 00-ground/names.sql.
+
+create index ticket_types_organisation_id_name_idx on public.ticket_types (organisation_id, private.search_form(name));
+
+-- Every scope that has to do with tickets reads what they are called.
+create function private.find_ticket_type(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := query.scopes && '{events:read,events:write,attendees:read,attendees:write,checkin:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select t.id, 'id' as matches, null::real as likeness from public.ticket_types t where not query.nearest and t.id = query.id
+      union all
+      select t.id, 'external_id', null from public.ticket_types t
+      where not query.nearest and t.organisation_id = query.organisation_id and t.external_id = query.name
+      union all
+      (
+        select t.id, 'name', null from public.ticket_types t
+        where not query.nearest and v_may_read and t.organisation_id = query.organisation_id
+          and private.search_form(t.name) = query.form and (query.event_id is null or t.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select t.id, extensions.similarity(private.search_form(t.name), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select t.id, t.name from public.ticket_types t
+            where t.event_id = any (array[e.id])
+            order by t.event_id, t.position, t.id
+            limit 50
+          ) t
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'ticket_type', 'id', f.id)
+    || case when v_may_read then jsonb_build_object('name', t.name) else '{}' end
+    || case when query.scopes && '{events:read,events:write}' then jsonb_build_object('status', t.status, 'price', t.price) else '{}' end
+    || jsonb_build_object('event', private.event_shown(t.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select t.* from public.ticket_types t where t.id = f.id offset 0) t
+  where t.organisation_id = query.organisation_id and (query.event_id is null or t.event_id = query.event_id);
+end
+$$;
+
+-- schemas/40-promo-codes/names.sql
+
+-- Finding promo codes by their code: see 00-ground/names.sql.
+
+create index promo_codes_organisation_id_code_idx on public.promo_codes (organisation_id, lower(code));
+
+create function private.find_promo_code(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := query.scopes && '{events:read,events:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select c.id, 'id' as matches, null::real as likeness from public.promo_codes c where not query.nearest and c.id = query.id
+      union all
+      (
+        select c.id, 'code', null from public.promo_codes c
+        where not query.nearest and v_may_read and c.organisation_id = query.organisation_id and lower(c.code) = lower(query.name)
+          and (query.event_id is null or c.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select c.id, extensions.similarity(lower(c.code), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select c.id, c.code from public.promo_codes c
+            where c.event_id = any (array[e.id])
+            order by c.event_id desc, c.id desc
+            limit 50
+          ) c
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'promo_code', 'id', f.id)
+    || case when v_may_read then jsonb_build_object('code', c.code, 'status', c.status) else '{}' end
+    || jsonb_build_object('event', private.event_shown(c.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select c.* from public.promo_codes c where c.id = f.id offset 0) c
+  where c.organisation_id = query.organisation_id and (query.event_id is null or c.event_id = query.event_id);
+end
+$$;
+
+-- schemas/50-orders/names.sql
+
+-- Finding orders by what they are called: see 00-ground/names.sql. Their contact is in the search_text of their attendees.
+
+create function private.find_order(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := 'orders:read' = any (query.scopes);
+  v_pattern text := case when v_may_read then private.name_pattern(query.form) end;
+  -- Where the contact is not the attendee, the contact follows a line feed.
+  v_pattern_after text := '%' || E'\n' || left(v_pattern, -2) || '%';
+  v_ids uuid[] := '{}';
+  v_id uuid;
+begin
+  if query.nearest then
+    v_ids := case when v_may_read then array(
+      select a.order_id
+      from unnest(private.near_patterns(query.form)) p (pattern)
+      cross join lateral unnest(private.search_attendees(array[p.pattern], null, query.event_id)) s (id)
+      cross join lateral (select a.order_id from public.attendees a where a.id = s.id offset 0) a
+    ) end;
+  elsif v_pattern is not null then
+    -- One after the other, for an order may have any number of attendees.
+    loop
+      select a.order_id into v_id
+      from unnest(array[v_pattern, v_pattern_after]) p (pattern)
+      cross join lateral (
+        select a.order_id, a.event_id
+        from public.attendees a
+        where uuid_hash(a.organisation_id) = uuid_hash(query.organisation_id)
+          and a.search_text like p.pattern
+          and (a.organisation_id = query.organisation_id) is true
+        offset 0
+      ) a
+      cross join lateral (select o.name from public.orders o where o.id = a.order_id offset 0) o
+      where (query.event_id is null or a.event_id = query.event_id)
+        and a.order_id <> all (v_ids)
+        and private.search_form(o.name) = query.form
+      limit 1;
+      exit when not found;
+      v_ids := v_ids || v_id;
+      exit when cardinality(v_ids) > 10;
+    end loop;
+  end if;
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select o.id, 'id' as matches, null::real as likeness from public.orders o where not query.nearest and o.id = query.id
+      union all
+      select o.id, 'reference', null from public.orders o
+      where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.reference_form(query.name)
+      union all
+      select o.id, 'external_id', null from public.orders o
+      where not query.nearest and o.organisation_id = query.organisation_id and o.external_id = query.name
+      union all
+      (
+        select o.id, 'email', null from public.orders o
+        where not query.nearest and v_may_read and o.organisation_id = query.organisation_id and o.email_lower = lower(query.name)
+          and (query.event_id is null or o.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      select i.id, 'name', null from unnest(v_ids) i (id) where not query.nearest
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select i.id, greatest(
+            extensions.similarity(private.search_form(o.name), query.form), extensions.similarity(lower(o.reference), query.form)
+          ) as likeness
+          from (select distinct i.id from unnest(v_ids) i (id)) i
+          cross join lateral (select o.name, o.reference from public.orders o where o.id = i.id offset 0) o
+          where query.nearest
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select o.id, f.matches, f.likeness, jsonb_build_object('object', 'order', 'id', o.id)
+    || case when v_may_read
+      then jsonb_build_object(
+        'reference', o.reference, 'name', o.name, 'email', o.email, 'status', o.status, 'payment_status', o.payment_status,
+        'total', o.total, 'currency', o.currency
+      )
+      else '{}' end
+    || jsonb_build_object('event', private.event_shown(o.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select o.* from public.orders o where o.id = f.id offset 0) o
+  where o.organisation_id = query.organisation_id and (query.event_id is null or o.event_id = query.event_id);
+end
+$$;
+
+-- schemas/60-attendees/names.sql
+
+-- Finding attendees by what they are called: see 00-ground/names.sql. Who works at the door sees names and references, as find_attendees
+-- does; without a right to read attendees they are found by what Usher or the caller gave them.
+
+create function private.find_attendee(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off set jit = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := 'attendees:read' = any (query.scopes);
+  v_may_see boolean := v_may_read or 'checkin:write' = any (query.scopes);
+  v_may_write boolean := 'attendees:write' = any (query.scopes);
+  v_pattern text := case when v_may_see and not query.nearest then private.name_pattern(query.form) end;
+  v_near uuid[] := case when v_may_see and query.nearest then array(
+    select distinct s.id
+    from unnest(private.near_patterns(query.form)) p (pattern)
+    cross join lateral unnest(
+      private.search_attendees(array[p.pattern], case when v_may_read then E'\n' else E'\t' end, query.event_id)
+    ) s (id)
+  ) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select a.id, 'id' as matches, null::real as likeness from public.attendees a where not query.nearest and a.id = query.id
+      union all
+      (
+        -- Of the order; where that has several tickets, they are the candidates.
+        select a.id, 'reference', null
+        from public.orders o
+        cross join lateral (select a.id from public.attendees a where a.order_id = o.id limit 11) a
+        where not query.nearest and o.organisation_id = query.organisation_id and o.reference = private.reference_form(query.name)
+      )
+      union all
+      select a.id, 'external_id', null from public.attendees a
+      where not query.nearest and (v_may_read or v_may_write) and a.organisation_id = query.organisation_id and a.external_id = query.name
+      union all
+      (
+        select a.id, 'email', null from public.attendees a
+        where not query.nearest and v_may_read and a.organisation_id = query.organisation_id and a.email_lower = lower(query.name)
+          and (query.event_id is null or a.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select a.id, 'name', null from public.attendees a
+        where uuid_hash(a.organisation_id) = uuid_hash(query.organisation_id)
+          and a.search_text like v_pattern
+          and (a.organisation_id = query.organisation_id) is true
+          and (query.event_id is null or a.event_id = query.event_id)
+          and private.search_form(a.name) = query.form
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select i.id, extensions.similarity(private.search_form(a.name), query.form) as likeness
+          from unnest(v_near) i (id)
+          cross join lateral (select a.name from public.attendees a where a.id = i.id offset 0) a
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select a.id, f.matches, f.likeness, jsonb_build_object('object', 'attendee', 'id', a.id)
+    || case when v_may_see
+      then jsonb_build_object('name', a.name, 'company', a.company, 'status', a.status, 'ticket_type', n.ticket_type_name)
+      else '{}' end
+    || case when v_may_read then jsonb_build_object('email', a.email, 'order', n.reference) else '{}' end
+    || jsonb_build_object('event', private.event_shown(a.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select a.*, a as attendee from public.attendees a where a.id = f.id offset 0) a
+  cross join lateral private.names_of(a.attendee) n
+  where a.organisation_id = query.organisation_id and (query.event_id is null or a.event_id = query.event_id);
+end
+$$;
+
+-- schemas/70-waiting-list/names.sql
+
+-- Finding entries of the waiting list by the person who waits: see 00-ground/names.sql.
+
+create index waiting_list_entries_organisation_id_email_lower_idx on public.waiting_list_entries (organisation_id, email_lower);
+create index waiting_list_entries_organisation_id_name_idx
+  on public.waiting_list_entries (organisation_id, private.search_form(name));
+
+create function private.find_waiting_list_entry(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := 'attendees:read' = any (query.scopes);
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select w.id, 'id' as matches, null::real as likeness from public.waiting_list_entries w where not query.nearest and w.id = query.id
+      union all
+      select w.id, 'external_id', null from public.waiting_list_entries w
+      where not query.nearest and w.organisation_id = query.organisation_id and w.external_id = query.name
+      union all
+      (
+        select w.id, 'email', null from public.waiting_list_entries w
+        where not query.nearest and v_may_read and w.organisation_id = query.organisation_id and w.email_lower = lower(query.name)
+          and (query.event_id is null or w.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select w.id, 'name', null from public.waiting_list_entries w
+        where not query.nearest and v_may_read and w.organisation_id = query.organisation_id
+          and private.search_form(w.name) = query.form and (query.event_id is null or w.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select w.id, extensions.similarity(private.search_form(w.name), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select w.id, w.name from public.waiting_list_entries w
+            where w.event_id = any (array[e.id])
+            order by w.event_id desc, w.id desc
+            limit 50
+          ) w
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'waiting_list_entry', 'id', f.id)
+    || case when v_may_read
+      then jsonb_build_object(
+        'name', w.name, 'email', w.email, 'status', w.status,
+        'ticket_type', (select t.name from public.ticket_types t where t.id = w.ticket_type_id)
+      )
+      else '{}' end
+    || jsonb_build_object('event', private.event_shown(w.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select w.* from public.waiting_list_entries w where w.id = f.id offset 0) w
+  where w.organisation_id = query.organisation_id and (query.event_id is null or w.event_id = query.event_id);
+end
+$$;
+
+-- schemas/80-check-ins/names.sql
+
+-- Finding check-in points by their name: see 00-ground/names.sql.
+
+create index check_in_points_organisation_id_name_idx on public.check_in_points (organisation_id, private.search_form(name));
+
+create function private.find_check_in_point(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+declare
+  v_found private.candidate[];
+  v_may_read boolean := query.scopes && '{events:read,events:write,checkin:write}';
+  v_newest uuid[] := case when query.nearest and v_may_read then private.newest_events(query) end;
+begin
+  v_found := array(
+    select row(f.id, f.matches, f.likeness, null)::private.candidate
+    from (
+      select p.id, 'id' as matches, null::real as likeness from public.check_in_points p where not query.nearest and p.id = query.id
+      union all
+      (
+        select p.id, 'name', null from public.check_in_points p
+        where not query.nearest and v_may_read and p.organisation_id = query.organisation_id
+          and private.search_form(p.name) = query.form and (query.event_id is null or p.event_id = query.event_id)
+        limit 11
+      )
+      union all
+      (
+        select n.id, 'nearest', n.likeness
+        from (
+          select p.id, extensions.similarity(private.search_form(p.name), query.form) as likeness
+          from unnest(v_newest) e (id)
+          cross join lateral (
+            select p.id, p.name from public.check_in_points p
+            where p.event_id = any (array[e.id])
+            order by p.event_id, p.id
+            limit 50
+          ) p
+        ) n
+        where private.is_near(n.likeness)
+        order by n.likeness desc
+        limit 5
+      )
+    ) f
+  );
+  return query
+  select f.id, f.matches, f.likeness, jsonb_build_object('object', 'check_in_point', 'id', f.id)
+    || case when v_may_read then jsonb_build_object('name', p.name, 'status', p.status) else '{}' end
+    || jsonb_build_object('event', private.event_shown(p.event_id, query.scopes))
+  from unnest(v_found) f
+  cross join lateral (select p.* from public.check_in_points p where p.id = f.id offset 0) p
+  where p.organisation_id = query.organisation_id and (query.event_id is null or p.event_id = query.event_id);
+end
+$$;
+
+-- schemas/90-outbox/names.sql
+
+-- Finding webhook endpoints by their URL or description: see 00-ground/names.sql. An organisation has few (90-outbox/endpoints.sql).
+
+create function private.find_webhook_endpoint(query private.name_query) returns setof private.candidate
+language plpgsql stable set search_path = '' set enable_seqscan = off
+as $$
+begin
+  return query
+  select n.id, n.matches, n.likeness, jsonb_build_object(
+    'object', 'webhook_endpoint', 'id', n.id, 'url', left(n.url, 200), 'description', n.description, 'status', n.status
+  )
+  from (
+    select
+      w.id, w.url, w.description, w.status,
+      case
+        when query.nearest then 'nearest'
+        when w.id = query.id then 'id'
+        when private.search_form(w.url) = query.form then 'url'
+        when private.search_form(w.description) = query.form then 'description'
+      end as matches,
+      greatest(
+        extensions.similarity(private.search_form(left(w.url, 200)), query.form),
+        extensions.similarity(private.search_form(w.description), query.form)
+      ) as likeness
+    from (
+      select w.* from public.webhook_endpoints w
+      where 'events:write' = any (query.scopes) and w.organisation_id = any (array[query.organisation_id])
+      order by w.organisation_id, w.id desc
+      limit 100
+    ) w
+  ) n
+  where n.matches is not null and (not query.nearest or private.is_near(n.likeness))
+  order by n.likeness desc
+  limit case when query.nearest then 5 else 11 end;
+end
+$$;
+
 -- schemas/10-organisations/logos.sql
 
 -- Logos of organisations, for e-mails and ticket pages. The courier fetches what logo_url names once, checks it and stores it: what
@@ -10325,6 +11104,7 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  perform private.assert_not_by_name('order_id');
 
   if not exists (select from public.orders o where o.id = record_refund.order_id) then
     perform private.refuse_not_found('order_id');
@@ -10377,6 +11157,9 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
+  end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('order_id');
   end if;
   begin
     select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;
@@ -10666,6 +11449,9 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
+  end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('attendee_id');
   end if;
   begin
     -- Under the caller's policies.
@@ -11035,6 +11821,9 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  if (changes ->> 'reissue_ticket')::boolean then
+    perform private.assert_not_by_name('attendee_id');
+  end if;
 
   select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
   if not found then
@@ -11086,6 +11875,9 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
+  end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('attendee_id');
   end if;
   begin
     perform private.lock_order_of(attendee_id);
@@ -12435,6 +13227,7 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  perform private.assert_not_by_name('waiting_list_entry_id');
 
   v_entry := private.lock_waiting_list_entry(waiting_list_entry_id);
   -- The guard lets Studio save a row unchanged; an operation that would change nothing is an error.
