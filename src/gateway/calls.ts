@@ -4,15 +4,17 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { characters, withoutControl } from '../operations/fields.ts'
+import { whereToLook } from '../operations/identifiers.ts'
 import { besideChanges, isList, isRead, type Operation, pathParameters, roleOf } from '../operations/operation.ts'
 import { ApiError } from './api-error.ts'
 import { createBatches } from './batches.ts'
 import type { Caller } from './caller.ts'
 import type { DataApi } from './data-api.ts'
 import { errorFor, nameFor } from './header-names.ts'
+import type { Name } from './names.ts'
 import { createPlaces } from './places.ts'
 import { createSharedReads } from './shared-reads.ts'
-import type { Tokens } from './tokens.ts'
+import type { Source, Tokens } from './tokens.ts'
 import { parseInput } from './validation.ts'
 
 export type Answer = {
@@ -28,6 +30,8 @@ export type Call = (
   caller: Caller,
   input: Record<string, unknown>,
   idempotencyKey?: unknown,
+  /** What `input` has ids in the place of. */
+  names?: Name[],
 ) => Promise<Answer>
 
 /** What a write returns in SQL. An error is returned, not raised, where it must commit. */
@@ -74,32 +78,48 @@ export function createCall({
     caller: Caller,
     args: Record<string, unknown>,
     repeatable: boolean,
+    names: Name[],
   ): Promise<unknown> {
     const { organisation_id } = caller.principal
     const token = await tokens.forPrincipal(caller.principal, roleOf(operation), caller.source)
     try {
+      if (names.length > 0) return await callByNames(operation, args, token, organisation_id, repeatable, names)
       return await (isRead(operation)
         ? read(operation, args, token, organisation_id)
         : write(operation, args, token, organisation_id, repeatable))
     } catch (error) {
       // The key has changed since it was resolved: the cached principal is stale.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) caller.forget()
-      throw error instanceof ApiError ? errorFor(caller.source, error) : error
+      throw error instanceof ApiError ? errorFor(caller.source, withWayOut(caller.source, error)) : error
     } finally {
       // The database checks the key in the transaction of every call.
       caller.confirmed = true
     }
   }
 
-  return async (operation, caller, input, idempotencyKey) => {
+  async function callByNames(
+    { name }: Operation,
+    args: Record<string, unknown>,
+    token: string,
+    organisation: string,
+    repeatable: boolean,
+    names: Name[],
+  ): Promise<unknown> {
+    const leave = await places.enter(organisation)
+    const call = { operation: name, names, args }
+    return dataApi.rpc('call_by_names', call, token, repeatable, { name, args }).finally(leave)
+  }
+
+  return async (operation, caller, input, idempotencyKey, names = []) => {
     await requireScope(operation, caller)
     const args = parseInput(operation.input, inPlace(operation, input), {
       judged: operation.judged,
+      source: caller.source,
       elsewhere: caller.source === 'api' ? pathParameters(operation) : [],
     })
 
     if (isRead(operation)) {
-      const result = await run(operation, caller, args, true)
+      const result = await run(operation, caller, args, true, names)
       const body = isList(operation) ? (result as Record<string, unknown>) : { data: result }
       return { status: 200, body, replayed: false }
     }
@@ -109,9 +129,9 @@ export function createCall({
     const keyed =
       idempotency_key === undefined
         ? args
-        : { ...args, idempotency_key, request_fingerprint: fingerprint(operation, args) }
+        : { ...args, idempotency_key, request_fingerprint: fingerprint(operation, args, names) }
     const repeatable = idempotency_key !== undefined || args.dry_run === true
-    const outcome = (await run(operation, caller, keyed, repeatable)) as Outcome
+    const outcome = (await run(operation, caller, keyed, repeatable, names)) as Outcome
     const { status, data, effect, warnings, error, replayed = false } = outcome
     if (error) {
       throw errorFor(caller.source, new ApiError(status, error.code, error.message, { ...error, replayed }))
@@ -158,10 +178,25 @@ export async function requireScope({ scope, name }: Operation, caller: Caller): 
   })
 }
 
-/** Equal for the same operation and input, whatever the order of object members. */
-function fingerprint(operation: Operation, args: Record<string, unknown>): string {
+/** An object that was not found is looked for in the words of the interface. */
+function withWayOut(source: Source, error: ApiError): ApiError {
+  if (error.code !== 'not_found' || error.param === undefined) return error
+  const isNearest = (error.details as { nearest?: unknown } | undefined)?.nearest !== undefined
+  const argument = error.param.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
+  const hint = whereToLook(argument, source, isNearest)
+  return hint === undefined
+    ? error
+    : new ApiError(error.status, error.code, error.message, { ...error, hint, cause: error.cause })
+}
+
+/**
+ * Equal for the same operation and input, whatever the order of object members. Names are part of it as they were sent: an id that
+ * stands in the place of one is made of it.
+ */
+function fingerprint(operation: Operation, args: Record<string, unknown>, names: Name[]): string {
+  const event = names.find(({ param }) => param === 'event')?.id
   return createHash('sha256')
-    .update(JSON.stringify([operation.name, args], withSortedMembers))
+    .update(JSON.stringify([operation.name, event === undefined ? args : { ...args, event }], withSortedMembers))
     .digest('hex')
 }
 

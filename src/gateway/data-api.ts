@@ -15,9 +15,16 @@ export type DataApi = {
   /**
    * @param repeatable whether sending the call twice does no harm; the error for an unknown outcome says so. Left out for
    * Usher's own calls, which are repeated anyway.
+   * @param operation which the function calls with these arguments: errors are about them.
    * @throws ApiError, when the function raised one or the database cannot be reached.
    */
-  rpc(fn: string, args: Record<string, unknown>, token: string, repeatable?: boolean): Promise<unknown>
+  rpc(
+    fn: string,
+    args: Record<string, unknown>,
+    token: string,
+    repeatable?: boolean,
+    operation?: { name: string; args: Record<string, unknown> },
+  ): Promise<unknown>
 }
 
 /**
@@ -44,7 +51,7 @@ export function createDataApi(
   })
 
   return {
-    async rpc(fn, args, token, repeatable) {
+    async rpc(fn, args, token, repeatable, operation = { name: fn, args }) {
       const timeout = new AbortController()
       const timer = setTimeout(() => timeout.abort(new DOMException('No answer in time.', 'TimeoutError')), timeoutMs)
       let accepted = token
@@ -62,7 +69,7 @@ export function createDataApi(
           ;({ data, error, status } = await ask())
         }
         if (error === null) return data
-        throw apiErrorOfDatabase(error, status, fieldsOf(args), repeatable, fn)
+        throw apiErrorOfDatabase(error, status, fieldsOf(operation.args), repeatable, operation.name)
       } finally {
         clearTimeout(timer)
       }

@@ -1,7 +1,9 @@
 // Validates input against a schema. One error names all bad fields, up to a bounded number, with messages of Usher's own.
 
 import * as z from 'zod'
+import { notAnId } from '../operations/identifiers.ts'
 import { ApiError } from './api-error.ts'
+import type { Source } from './tokens.ts'
 
 type BadField = { param: string; message: string }
 
@@ -18,27 +20,30 @@ type Parsing = {
   judged?: string | undefined
   /** Fields that are not given beside the others, so that an unknown one cannot have meant them. */
   elsewhere?: string[]
+  /** Whose words say what helps. */
+  source?: Source
 }
 
 /** @throws ApiError 422 `validation_failed`, whose `details.fields` lists the bad fields with a message each. */
-export function parseInput(schema: z.ZodObject, input: Input, { judged, elsewhere = [] }: Parsing = {}): Input {
+export function parseInput(schema: z.ZodObject, input: Input, parsing: Parsing = {}): Input {
+  const { judged, elsewhere = [] } = parsing
   const items = judged === undefined ? undefined : input[judged]
-  if (judged !== undefined && Array.isArray(items)) return parseAround(schema, input, judged, items, elsewhere)
+  if (judged !== undefined && Array.isArray(items)) return parseAround(schema, input, judged, items, parsing)
   // zod drops this name from records silently.
   const dropped = pathOfPrototype(input)
   if (dropped !== undefined) throw validationFailed([{ param: nameOf(dropped), message: 'is not allowed as a name' }])
-  const result = schema.safeParse(input, { reportInput: true, error: messageOf })
+  const result = schema.safeParse(input, { reportInput: true, error: (issue) => messageOf(issue, parsing) })
   if (result.success) return result.data
   throw validationFailed(firstOfEachField(result.error.issues).flatMap((issue) => describe(issue, schema, elsewhere)))
 }
 
 /** What stands around a list, and how long the list is. Items of the right form are as parsed, others as sent. */
-function parseAround(schema: z.ZodObject, input: Input, judged: string, items: unknown[], elsewhere: string[]): Input {
+function parseAround(schema: z.ZodObject, input: Input, judged: string, items: unknown[], parsing: Parsing): Input {
   const list = schema.shape[judged] as z.ZodArray<z.ZodObject>
   const lengths = (list._zod.def.checks ?? []) as z.core.$ZodCheck<unknown[]>[]
   const around = z.strictObject({ ...schema.shape, [judged]: z.array(z.unknown()).check(...lengths) })
   return {
-    ...parseInput(around, { ...input, [judged]: items.map(() => null) }, { elsewhere }),
+    ...parseInput(around, { ...input, [judged]: items.map(() => null) }, { ...parsing, judged: undefined }),
     [judged]: items.map((item) => {
       const isObject = typeof item === 'object' && item !== null && pathOfPrototype(item) === undefined
       const { data } = isObject ? list.element.safeParse(item) : {}
@@ -105,7 +110,7 @@ const printable = (name: string): string =>
   (name.length > maximumName ? `${name.slice(0, maximumName)}…` : name).toWellFormed().replace(/\p{Cc}/gu, '\ufffd')
 
 /** Messages for issues of schemas without a message of their own. */
-const messageOf: z.core.$ZodErrorMap = (issue) => {
+const messageOf = (issue: Parameters<z.core.$ZodErrorMap>[0], { source = 'api', elsewhere }: Parsing): string => {
   switch (issue.code) {
     case 'invalid_type':
       // json-body.ts puts NaN for a number whose digits would be lost.
@@ -120,7 +125,7 @@ const messageOf: z.core.$ZodErrorMap = (issue) => {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`
     case 'invalid_format':
-      return 'has the wrong format'
+      return issue.format === 'guid' ? notAnId(fieldIn(issue.path), source, elsewhere) : 'has the wrong format'
     case 'unrecognized_keys':
       return 'is not a known field'
     case 'invalid_key':
@@ -131,6 +136,9 @@ const messageOf: z.core.$ZodErrorMap = (issue) => {
       return 'is not allowed'
   }
 }
+
+/** The field of an item of a list is that of the list. */
+const fieldIn = (path: PropertyKey[] = []): string => String(path.findLast((step) => typeof step === 'string') ?? '')
 
 const kinds: Record<string, string> = {
   string: 'text',

@@ -3,8 +3,10 @@
 import { type Request, type RequestHandler, Router } from 'express'
 import * as z from 'zod'
 import { type Call, requireScope } from '../gateway/calls.ts'
+import { isId, type Name, nameOf } from '../gateway/names.ts'
 import { validationFailed } from '../gateway/validation.ts'
 import { maximumTags } from '../operations/fields.ts'
+import { reference } from '../operations/identifiers.ts'
 import { isRead, type Operation, type Picture, pathParameters } from '../operations/operation.ts'
 import { callerOf } from './middleware/authenticate.ts'
 import { methodNotAllowed, notJson } from './middleware/errors.ts'
@@ -61,7 +63,11 @@ function begin(operation: Operation, extension?: string): RequestHandler {
 
 function handle(operation: Operation, call: Call, inputOf: InputOf): RequestHandler {
   return async (req, res) => {
-    const answer = await call(operation, callerOf(res), inputOf(req), req.headers['idempotency-key'])
+    const answer = await call(
+      operation,
+      callerOf(res),
+      ...readReference(operation, inputOf(req), req.headers['idempotency-key']),
+    )
     if (answer.replayed) res.set('Idempotent-Replayed', 'true')
     const { data } = answer.body as { data?: { version?: number } }
     const text = JSON.stringify(answer.body)
@@ -80,6 +86,15 @@ function draw(operation: Operation, call: Call, inputOf: InputOf, { mediaType, d
     const { body } = await call(operation, callerOf(res), inputOf(req))
     res.type(mediaType).send(await draw(body.data))
   }
+}
+
+/** The path of an order has its id, or its reference: the arguments of a call. */
+function readReference(operation: Operation, input: Input, key: unknown): [Input, unknown, Name[]?] {
+  const { order_id: order } = input
+  if (!operation.path.includes('{order_id}') || typeof order !== 'string' || isId(order) || !reference.test(order))
+    return [input, key]
+  const name = nameOf('order_id', 'order_reference', order)
+  return [{ ...input, order_id: name.id }, key, [name]]
 }
 
 /** Converts query text to the integers and booleans that the schema expects. Other text is left as it is, for validation to reject. */

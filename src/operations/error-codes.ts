@@ -22,6 +22,8 @@ export const errorStatuses = {
   expectation_failed: 417,
   validation_failed: 422,
   idempotency_key_reused: 422,
+  ambiguous_name: 422,
+  id_needed: 422,
   rate_limited: 429,
   too_many_failures: 429,
   headers_too_large: 431,

@@ -37,7 +37,7 @@ export const line = (max: number, pattern = oneLine, error = 'must be one line o
     .regex(pattern, error)
     .refine(isWellFormed, 'must be text in Unicode')
 
-export const id = (of: string) => z.guid('must be a UUID').describe(`Identifier of the ${of}.`)
+export const id = (of: string) => z.guid().describe(`Identifier of the ${of}.`)
 export const timestamp = z.iso.datetime().describe('RFC 3339, UTC.')
 export const metadata = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))

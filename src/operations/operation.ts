@@ -47,6 +47,8 @@ export type Operation = {
   input: z.ZodObject
   /** Fields of `input` by names that they once had, which are still taken, and not published. */
   formerNames?: Record<string, string>
+  /** It takes people and orders by id or reference alone: its SQL function calls private.assert_not_by_name. */
+  irreversible?: true
   /**
    * The field of `input` that lists what the SQL function judges one by one: an item of the wrong form is refused there, with a verdict
    * of its own, and does not refuse the call.

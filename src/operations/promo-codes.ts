@@ -107,7 +107,7 @@ export const getPromoCode = {
   name: 'get_promo_code',
   title: 'Get a promo code',
   summary: 'One promo code.',
-  description: 'Returns one promo code; list_promo_codes gives its id.',
+  description: 'Returns one promo code, and how often it was used.',
   method: 'GET',
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found'],

@@ -75,7 +75,7 @@ export const getTicketType = {
   name: 'get_ticket_type',
   title: 'Get a ticket type',
   summary: 'One ticket type, with its availability.',
-  description: 'Returns one ticket type; list_ticket_types gives its id.',
+  description: 'Returns one ticket type, with its availability.',
   method: 'GET',
   path: '/ticket-types/{ticket_type_id}',
   errors: ['not_found'],

@@ -184,6 +184,7 @@ export const cancelWaitingListEntry = {
   method: 'POST',
   path: '/waiting-list-entries/{waiting_list_entry_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
+  irreversible: true,
   scope: 'attendees:write',
   input: z.strictObject({ waiting_list_entry_id: entryId }),
   output: one(WaitingListEntrySchema),

@@ -73,7 +73,7 @@ const endpointFields = {
     .max(50, 'must be at most 50')
     .describe('Types to subscribe to; each needs the scope to read its object.'),
   event_ids: z
-    .array(z.guid('must be a UUID'))
+    .array(z.guid())
     .max(100, 'must be at most 100')
     .describe('Send only what belongs to these events. Empty: all events.'),
 }
@@ -96,7 +96,7 @@ export const getWebhookEndpoint = {
   name: 'get_webhook_endpoint',
   title: 'Get a webhook endpoint',
   summary: 'One webhook endpoint, without its secret.',
-  description: 'Returns one webhook endpoint; list_webhook_endpoints gives its id.',
+  description: 'Returns one webhook endpoint, without its secret.',
   method: 'GET',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found'],

@@ -12,6 +12,8 @@ const resolveApiKey = 'resolve_api_key'
 const getTicketPage = 'get_ticket_page'
 /** Several reads as one. */
 const readCalls = 'read_calls'
+/** One of an operation, with names in the place of ids. */
+const callByNames = 'call_by_names'
 
 let functions: SqlFunction[]
 let labels: Record<string, string[]>
@@ -99,7 +101,7 @@ describe.each(operations.map((operation) => [operation.name, operation] as const
 
 const batched = operations.filter((o): o is Operation & { batch: string } => (o as Operation).batch !== undefined)
 
-test("every function in schema api is an operation, a batch of one, or the courier's, but three of the gateway", () => {
+test("every function in schema api is an operation, a batch of one, or the courier's, but four of the gateway", () => {
   expect(functions.map((f) => f.name)).toEqual(
     [
       ...operations.map((o) => o.name),
@@ -107,6 +109,7 @@ test("every function in schema api is an operation, a batch of one, or the couri
       resolveApiKey,
       getTicketPage,
       readCalls,
+      callByNames,
       ...courierFunctions,
     ].sort(),
   )
@@ -150,6 +153,14 @@ test('any key may read several things at once, with its own rights', () => {
     callers: ['api_key'],
     securityDefiner: false,
     volatility: 's',
+  })
+})
+
+test('any key may name what it calls an operation with, which runs with the rights of the key', () => {
+  expect(functions.find((f) => f.name === callByNames)).toMatchObject({
+    callers: ['api_key'],
+    securityDefiner: false,
+    volatility: 'v',
   })
 })
 

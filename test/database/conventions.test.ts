@@ -116,6 +116,8 @@ test('the functions that lend somebody the rights of their owner are these', asy
     'private.replay_outcome': ['api_key'],
     'private.warning_of_gifts': ['scope_attendees_write'],
     'private.warning_of_reference': ['scope_orders_write'],
+    // One object, or candidates as the scopes of the key show them.
+    'private.resolve_name': ['api_key'],
   })
 })
 

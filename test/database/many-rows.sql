@@ -34,7 +34,7 @@ insert into public.attendees (
 )
 select pg_temp.id(4, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(3, i), pg_temp.id(2, 1), 'Guest',
   'guest' || i || '@example.com', 'EUR', lpad(i::text, 16, '0'), md5(i::text), 'sent', 'crm-' || i,
-  'guest' || case i % 10000 when 7 then ' muller' else '' end || E'\tguest' || i || '@example.com crm-' || i || E'\n'
+  'guest' || case i % 10000 when 7 then ' muller' else '' end || ' ' || lpad(i::text, 8, '0') || E'\tguest' || i || '@example.com crm-' || i || E'\n'
 from c, generate_series(1, 30000) i;
 insert into public.check_ins (id, organisation_id, event_id, attendee_id, code, result)
 select pg_temp.id(7, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(4, i), 'code', 'accepted' from c, generate_series(1, 30000) i;

@@ -25,10 +25,11 @@ export const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.
 const instructions = [
   'Usher manages events: registrations, QR tickets and check-ins of one organisation.',
   'Start with get_api_key to see which scopes you have: tools whose scope the key lacks are not listed.',
+  'An event, ticket_type, order, attendee and so on is an id, or what it is called: slug, reference, external_id, code, e-mail address or exact name; event says of which. What cannot be undone takes people and orders by id or reference.',
   'To set an event up: create_event (a draft), update_event for dates and venue, create_ticket_type, perhaps create_promo_code, then publish_event.',
   'To register people: find the event with list_events and its ticket types with list_ticket_types, then register_attendee, one guest or a group. With payment_method invoice the order is pending until record_invoice_payment covers it.',
   'To help an attendee: find them with search of list_attendees or list_orders; update_attendee corrects or transfers a ticket, resend_ticket e-mails it, get_ticket_qr shows it.',
-  'At the door: check_in takes the ticket code, or the attendee_id that find_attendees gives for a name; undo_check_in reverts a mistake, list_check_ins is the log.',
+  'At the door: check_in takes the ticket code, or attendee, their name or reference; undo_check_in reverts a mistake, list_check_ins is the log.',
   'Before cancelling anything, call it with dry_run true and tell the person how many people it affects.',
   'An error is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900; times are RFC 3339 with their offset. In an update fields left out stay, and null clears one. Lists are pages: while has_more is true, send next_cursor as cursor.',
 ].join('\n')

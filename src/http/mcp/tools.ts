@@ -2,11 +2,12 @@
 
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
 import type * as z from 'zod'
-import type { ApiError } from '../../gateway/api-error.ts'
+import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import { type Call, IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { ifVersion, itemsOnAPage, nextPage } from '../../operations/fields.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
+import { asCalled, namedInput, readNames } from './names.ts'
 import { objectNameOf, toolInput, toolOutput } from './schemas.ts'
 
 /**
@@ -43,8 +44,13 @@ function annotationsOf(operation: Operation): Tool['annotations'] {
   return { destructiveHint: destructive, openWorldHint: openWorld, ...(idempotent && { idempotentHint: true }) }
 }
 
-/** The arguments of the tool. */
+/** The arguments of the tool, as it lists them. */
 export function inputOf(operation: Operation): z.ZodObject {
+  return namedInput(operation, argumentsOf(operation))
+}
+
+/** The same with ids, as they are validated. */
+export function argumentsOf(operation: Operation): z.ZodObject {
   const { input } = operation
   if (!isRead(operation)) {
     return input.safeExtend({
@@ -65,13 +71,21 @@ export async function callTool(
   caller: Caller,
   call: Call,
 ): Promise<CallToolResult> {
-  const { idempotency_key, ...input } = sent
-  // A read takes no idempotency key: as a field it is rejected by name.
-  const answer = isRead(operation)
-    ? await call(operation, caller, { ...defaults(operation), ...sent })
-    : await call(operation, caller, input, idempotency_key)
+  const answer = await answerTo(operation, sent, caller, call)
   const content = [...text(answer.body), ...(await images(operation, answer.body.data))]
   return { content, structuredContent: answer.body }
+}
+
+async function answerTo(operation: Operation, sent: Record<string, unknown>, caller: Caller, call: Call) {
+  try {
+    const { input, names } = readNames(operation, sent)
+    // A read takes no idempotency key: as a field it is rejected by name.
+    if (isRead(operation)) return await call(operation, caller, { ...defaults(operation), ...input }, undefined, names)
+    const { idempotency_key, ...rest } = input
+    return await call(operation, caller, rest, idempotency_key, names)
+  } catch (error) {
+    throw error instanceof ApiError ? asCalled(operation, sent, error) : error
+  }
 }
 
 /** Text only: structured content must match the output schema, and clients throw when it does not. */

@@ -5,6 +5,7 @@ import * as z from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject } from 'zod-openapi'
 import { IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { changesOf, maximumTags } from '../../operations/fields.ts'
+import { reference } from '../../operations/identifiers.ts'
 import { besideChanges, hasVersion, isRead, type Operation, pathParameters } from '../../operations/operation.ts'
 import { type Example, named, successesOf } from './examples.ts'
 import { pascal } from './pascal.ts'
@@ -50,13 +51,23 @@ export function requestOf(operation: Operation): Request {
   }
 }
 
+/** What stands in a path otherwise than among arguments. */
+const inPaths: Fields = {
+  order_id: z
+    .string()
+    .regex(new RegExp(`${z.regexes.guid.source}|${reference.source}`))
+    .describe('Identifier of the order, or its reference.'),
+}
+
 const takesVersion = ({ input }: Operation): boolean => 'if_version' in input.shape
 
 /** Inputs in the path; the others are the query of a read, or else the body. */
 function parametersOf(operation: Operation): { path: Fields; query: Fields; rest: Fields } {
   const inPath = pathParameters(operation)
   const fields = Object.entries(operation.input.shape) as [string, z.core.$ZodType][]
-  const path = Object.fromEntries(fields.filter(([name]) => inPath.includes(name)))
+  const path = Object.fromEntries(
+    fields.filter(([name]) => inPath.includes(name)).map(([name, field]) => [name, inPaths[name] ?? field]),
+  )
   const rest = Object.fromEntries(fields.filter(([name]) => !inPath.includes(name)))
   return { path, query: isRead(operation) ? rest : {}, rest }
 }

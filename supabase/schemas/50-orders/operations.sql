@@ -359,6 +359,7 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  perform private.assert_not_by_name('order_id');
 
   if not exists (select from public.orders o where o.id = record_refund.order_id) then
     perform private.refuse_not_found('order_id');
@@ -417,6 +418,9 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
+  end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('order_id');
   end if;
   begin
     select o.* into v_order from public.orders o where o.id = cancel_order.order_id for no key update;

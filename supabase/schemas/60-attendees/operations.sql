@@ -306,6 +306,9 @@ begin
   if v_outcome is not null then
     return v_outcome;
   end if;
+  if (changes ->> 'reissue_ticket')::boolean then
+    perform private.assert_not_by_name('attendee_id');
+  end if;
 
   select a.* into v_attendee from public.attendees a where a.id = update_attendee.attendee_id for no key update;
   if not found then
@@ -372,6 +375,9 @@ declare
 begin
   if v_outcome is not null then
     return v_outcome;
+  end if;
+  if dry_run is not true then
+    perform private.assert_not_by_name('attendee_id');
   end if;
   begin
     perform private.lock_order_of(attendee_id);

@@ -1,7 +1,7 @@
 // The OpenAPI document as a reader of it sees it: references followed, operations by their method and path.
 
 import * as z from 'zod'
-import { inputOf } from '../../../src/http/mcp/tools.ts'
+import { argumentsOf as inputOf } from '../../../src/http/mcp/tools.ts'
 import { describeApi, type OpenApiDocument } from '../../../src/http/openapi/document.ts'
 import { operations } from '../../../src/operations/index.ts'
 import type { Operation } from '../../../src/operations/operation.ts'

@@ -1,0 +1,33 @@
+// What a caller sends in place of an id. The database looks it up in the transaction of the call (supabase/schemas/00-ground/names.sql);
+// until then an id that no object has stands in its place, so that the arguments are validated as they are.
+
+import { createHash } from 'node:crypto'
+import type { NamedKind } from '../operations/identifiers.ts'
+
+export type Name = {
+  /** The argument of the operation. `event` is none: it says of which event the others are. */
+  param: string
+  /** `order_reference`: what else an order is called is none of it. */
+  kind: NamedKind | 'order_reference'
+  name: string
+  /** The id in its place. */
+  id: string
+}
+
+// The versions of ids are 4 and 7, and this is 8: RFC 9562, section 5.8.
+export function nameOf(param: string, kind: Name['kind'], name: string): Name {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([kind, name]))
+    .digest('hex')
+  const id = [
+    hash.slice(0, 8),
+    hash.slice(8, 12),
+    `8${hash.slice(13, 16)}`,
+    `8${hash.slice(17, 20)}`,
+    hash.slice(20, 32),
+  ]
+  return { param, kind, name, id: id.join('-') }
+}
+
+export const isId = (value: unknown): boolean =>
+  typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value)

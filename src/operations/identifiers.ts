@@ -1,0 +1,100 @@
+// What the arguments that are ids are ids of, and what lists these objects: for refusals, which name what helps next.
+
+type Identifier = {
+  /** In a sentence. */
+  noun: string
+  /** The tool of MCP whose answer has the id. */
+  tool: string
+  /** The same over REST, below /api/v1. */
+  route: `/${string}`
+  /** Over MCP an argument takes what it is called as well as the id. */
+  isNamed?: true
+}
+
+export const identifiers = {
+  event: { noun: 'an event', tool: 'list_events', route: '/events', isNamed: true },
+  ticket_type: {
+    noun: 'a ticket type',
+    tool: 'list_ticket_types',
+    route: '/events/{event_id}/ticket-types',
+    isNamed: true,
+  },
+  promo_code: {
+    noun: 'a promo code',
+    tool: 'list_promo_codes',
+    route: '/events/{event_id}/promo-codes',
+    isNamed: true,
+  },
+  order: { noun: 'an order', tool: 'list_orders', route: '/orders', isNamed: true },
+  attendee: { noun: 'an attendee', tool: 'list_attendees', route: '/attendees', isNamed: true },
+  waiting_list_entry: {
+    noun: 'an entry of the waiting list',
+    tool: 'list_waiting_list_entries',
+    route: '/events/{event_id}/waiting-list',
+    isNamed: true,
+  },
+  check_in_point: {
+    noun: 'a check-in point',
+    tool: 'get_event_summary',
+    route: '/events/{event_id}/check-in-points',
+    isNamed: true,
+  },
+  webhook_endpoint: {
+    noun: 'a webhook endpoint',
+    tool: 'list_webhook_endpoints',
+    route: '/webhook-endpoints',
+    isNamed: true,
+  },
+  payment: { noun: 'a payment', tool: 'get_order', route: '/orders/{order_id}' },
+  check_in: { noun: 'a check-in', tool: 'list_check_ins', route: '/check-ins' },
+  webhook_delivery: { noun: 'a delivery', tool: 'list_webhook_deliveries', route: '/webhook-deliveries' },
+  notification: { noun: 'a notification', tool: 'list_notifications', route: '/notifications' },
+} as const satisfies Record<string, Identifier>
+
+/** What has the form of a reference of an order. */
+export const reference = /^[0-9A-Za-z]{4}[ -]?[0-9A-Za-z]{4}$/
+
+type Kind = keyof typeof identifiers
+
+/** Kinds that arguments may name otherwise than by their id. */
+export type NamedKind = { [K in Kind]: (typeof identifiers)[K] extends { isNamed: true } ? K : never }[Kind]
+
+const kindsOfOthers: Record<string, Kind> = { after: 'notification' }
+
+/** The kind of object that an argument is the id of; undefined for `object_id`, which is of any kind. */
+export function kindOf(argument: string): Kind | undefined {
+  const kind = argument.replace(/_ids?$/, '')
+  return kind in identifiers && kind !== argument ? (kind as Kind) : kindsOfOthers[argument]
+}
+
+export function namedKindOf(argument: string): NamedKind | undefined {
+  const kind = kindOf(argument)
+  return kind !== undefined && 'isNamed' in identifiers[kind] ? (kind as NamedKind) : undefined
+}
+
+/** `list_events` or `GET /api/v1/events`. */
+const listOf = (kind: Kind, source: 'api' | 'mcp') =>
+  source === 'mcp' ? identifiers[kind].tool : `GET /api/v1${identifiers[kind].route}`
+
+/**
+ * Why a value is no id: what is wanted, and where it stands.
+ *
+ * @param inPath arguments that stand in the path.
+ */
+export function notAnId(argument: string, source: 'api' | 'mcp', inPath: string[] = []): string {
+  const kind = kindOf(argument)
+  if (kind === undefined) return 'must be an id, as the object that it is of shows it'
+  const wanted =
+    source === 'mcp' && 'isNamed' in identifiers[kind]
+      ? `what names ${identifiers[kind].noun} on one line`
+      : `the id ${kind === 'order' && inPath.includes(argument) ? 'or reference ' : ''}of ${identifiers[kind].noun}`
+  return `must be ${wanted} (${listOf(kind, source)} shows it)`
+}
+
+/** The way out for an object that was not found. */
+export function whereToLook(argument: string, source: 'api' | 'mcp', isNearest: boolean): string | undefined {
+  const kind = kindOf(argument) ?? (argument in identifiers ? (argument as Kind) : undefined)
+  if (kind === undefined) return undefined
+  const near = isNearest ? 'details.nearest has what is called alike; ask the person. ' : ''
+  return `${near}${listOf(kind, source)} shows those of your organisation.`
+}
