@@ -32,6 +32,7 @@ export const getApiKey = {
   method: 'GET',
   path: '/me',
   scope: null,
+  toolset: 'account',
   input: z.strictObject({}),
   output: one(ApiKeySchema),
 } satisfies Operation

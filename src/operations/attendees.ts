@@ -91,6 +91,10 @@ export const AttendeeSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const attendeeEssentials = [
+  ...['id', 'name', 'email', 'company', 'status', 'order.reference', 'ticket_type.name', 'ticket_email.status'],
+]
+
 export const listAttendees = {
   name: 'list_attendees',
   title: 'List attendees',
@@ -99,6 +103,8 @@ export const listAttendees = {
   method: 'GET',
   path: '/attendees',
   scope: 'attendees:read',
+  toolset: 'attendees',
+  lean: [...attendeeEssentials, 'event_id', 'checked_in_at'],
   input: z.strictObject({
     event_id: id('event').optional(),
     order_id: id('order').optional(),
@@ -134,6 +140,8 @@ export const getAttendee = {
   path: '/attendees/{attendee_id}',
   errors: ['not_found'],
   scope: 'attendees:read',
+  toolset: 'attendees',
+  unlisted: true,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
 } satisfies Operation
@@ -156,6 +164,7 @@ export const getTicketQr = {
   path: '/attendees/{attendee_id}/ticket',
   errors: ['not_found', 'ticket_not_active'],
   scope: 'attendees:read',
+  toolset: 'attendees',
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(TicketQrSchema),
   pictures: qrPictures,
@@ -171,6 +180,8 @@ export const updateAttendee = {
   path: '/attendees/{attendee_id}',
   errors: ['not_found', 'attendee_erased', 'ticket_not_reissuable', 'already_exists', 'version_mismatch'],
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: attendeeEssentials,
   input: z.strictObject({
     attendee_id: id('attendee'),
     changes: changesOf({
@@ -195,6 +206,8 @@ export const cancelAttendee = {
   path: '/attendees/{attendee_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: attendeeEssentials,
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun, notify_attendees: notifyAttendees }),
   output: one(AttendeeSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -210,6 +223,8 @@ export const resendTicket = {
   path: '/attendees/{attendee_id}/ticket-email',
   errors: ['not_found', 'ticket_not_active', 'attendee_erased'],
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: attendeeEssentials,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -240,6 +255,7 @@ export const eraseAttendee = {
   path: '/attendees/{attendee_id}/erase',
   errors: ['not_found', 'attendee_erased'],
   scope: 'attendees:write',
+  toolset: 'attendees',
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun }),
   output: one(ErasureSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },

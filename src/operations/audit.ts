@@ -47,6 +47,7 @@ export const listAuditEntries = {
   method: 'GET',
   path: '/audit-entries',
   scope: 'events:write',
+  toolset: 'account',
   input: z.strictObject({
     object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
     object_id: id('object').optional(),

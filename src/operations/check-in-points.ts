@@ -39,6 +39,8 @@ export const CheckInPointSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const pointEssentials = ['id', 'name', 'admission', 'opens_at', 'closes_at', 'ticket_type_ids', 'status']
+
 export const listCheckInPoints = {
   name: 'list_check_in_points',
   title: 'List check-in points',
@@ -48,7 +50,9 @@ export const listCheckInPoints = {
   path: '/events/{event_id}/check-in-points',
   errors: ['not_found'],
   scope: 'events:read',
-  mcp: false,
+  toolset: 'events',
+  unlisted: true,
+  lean: pointEssentials,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(CheckInPointSchema),
 } satisfies Operation
@@ -64,7 +68,8 @@ export const getCheckInPoint = {
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found'],
   scope: 'events:read',
-  mcp: false,
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ check_in_point_id: pointId }),
   output: one(CheckInPointSchema),
 } satisfies Operation
@@ -91,6 +96,8 @@ export const createCheckInPoint = {
   path: '/events/{event_id}/check-in-points',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: pointEssentials,
   input: z
     .strictObject({ event_id: id('event'), ...pointFields })
     .partial()
@@ -109,6 +116,9 @@ export const updateCheckInPoint = {
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found', 'in_use', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
+  lean: pointEssentials,
   input: z.strictObject({
     check_in_point_id: pointId,
     changes: changesOf({ ...pointFields, status: z.enum(statuses, 'must be active or archived') }),
@@ -127,6 +137,8 @@ export const deleteCheckInPoint = {
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found', 'in_use'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ check_in_point_id: pointId }),
   output: one(z.strictObject({ object: z.literal('check_in_point'), id: pointId, deleted: z.literal(true) })),
   hints: { destructive: true, idempotent: false, openWorld: false },
@@ -187,6 +199,7 @@ export const getDoorList = {
   path: '/events/{event_id}/door-list',
   errors: ['not_found'],
   scope: 'checkin:write',
+  toolset: 'door',
   mcp: false,
   compressed: true,
   input: z.strictObject({

@@ -68,6 +68,11 @@ export const CheckInSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const scanEssentials = [
+  ...['id', 'result', 'reason', 'direction', 'check_in_point_id', 'attendee.id', 'attendee.name', 'attendee.company'],
+  ...['attendee.ticket_type.name', 'device', 'scanned_at', 'undone_at'],
+]
+
 export const findAttendees = {
   name: 'find_attendees',
   title: 'Find attendees at the door',
@@ -78,6 +83,8 @@ export const findAttendees = {
   path: '/events/{event_id}/door/attendees',
   errors: ['not_found'],
   scope: 'checkin:write',
+  toolset: 'door',
+  lean: ['id', 'name', 'company', 'status', 'ticket_type.name', 'checked_in_at'],
   input: z.strictObject({
     event_id: id('event at whose door they are'),
     search: searchInput.describe('Parts of them, at least 3 characters.'),
@@ -140,6 +147,8 @@ export const checkIn = {
   ],
   batch: 'check_in_many',
   scope: 'checkin:write',
+  toolset: 'door',
+  lean: scanEssentials,
   input: checkInBody.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets),
   body: { name: 'CheckInRequest', forms: { CheckInByCode: byCode, CheckInByAttendee: byAttendee } },
   output: one(CheckInSchema),
@@ -155,6 +164,8 @@ export const undoCheckIn = {
   path: '/check-ins/{check_in_id}/undo',
   errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
   scope: 'checkin:write',
+  toolset: 'door',
+  lean: scanEssentials,
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -214,6 +225,17 @@ export const checkInBatch = {
   path: '/check-ins/batch',
   errors: ['not_found'],
   scope: 'checkin:write',
+  toolset: 'door',
+  unlisted: true,
+  lean: [
+    'accepted',
+    'rejected',
+    'remaining',
+    'results.scan_id',
+    'results.check_in.reason',
+    'results.check_in.attendee.name',
+  ],
+  leanItems: { list: 'results', path: 'check_in.result', value: 'rejected' },
   input: z.strictObject({
     event_id: scansEvent,
     scans: scansOf(scan.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets)).refine(
@@ -238,6 +260,8 @@ export const listCheckIns = {
   method: 'GET',
   path: '/check-ins',
   scope: 'attendees:read',
+  toolset: 'door',
+  lean: scanEssentials,
   input: z.strictObject({
     event_id: id('event').optional(),
     attendee_id: id('attendee').optional(),
@@ -264,7 +288,9 @@ export const listCheckInConflicts = {
   path: '/events/{event_id}/check-in-conflicts',
   errors: ['not_found'],
   scope: 'checkin:write',
-  mcp: false,
+  toolset: 'door',
+  unlisted: true,
+  lean: ['check_in.attendee.name', 'check_in.device', 'check_in.scanned_at', 'earlier.device', 'earlier.scanned_at'],
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(CheckInConflictSchema),
 } satisfies Operation

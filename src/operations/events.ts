@@ -74,6 +74,8 @@ export const EventSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const eventEssentials = ['id', 'name', 'slug', 'status', 'starts_at', 'ends_at', 'timezone', 'capacity']
+
 export const listEvents = {
   name: 'list_events',
   title: 'List events',
@@ -82,6 +84,8 @@ export const listEvents = {
   method: 'GET',
   path: '/events',
   scope: 'events:read',
+  toolset: 'events',
+  lean: [...eventEssentials, 'phase', 'venue.name', 'venue.city'],
   input: z.strictObject({
     search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
@@ -104,6 +108,7 @@ export const getEvent = {
   path: '/events/{event_id}',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
 } satisfies Operation
@@ -186,6 +191,7 @@ export const getEventSummary = {
   path: '/events/{event_id}/summary',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
   input: z.strictObject({
     event_id: id('event'),
     interval: oneOf(intervals).default('day').describe('Steps of the timeline.'),
@@ -253,6 +259,8 @@ export const createEvent = {
   path: '/events',
   errors: ['already_exists'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: [...eventEssentials, 'currency'],
   input: z.strictObject(eventFields).partial().required({ name: true }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
@@ -268,6 +276,8 @@ export const updateEvent = {
   path: '/events/{event_id}',
   errors: ['not_found', 'capacity_below_sold', 'event_has_orders', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: eventEssentials,
   input: z.strictObject({
     event_id: id('event'),
     changes: changesOf({
@@ -293,6 +303,8 @@ export const publishEvent = {
   path: '/events/{event_id}/publish',
   errors: ['not_found', 'invalid_transition', 'event_not_publishable', 'event_ended'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -308,6 +320,9 @@ export const unpublishEvent = {
   path: '/events/{event_id}/unpublish',
   errors: ['not_found', 'invalid_transition', 'event_has_orders'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -322,6 +337,8 @@ export const cancelEvent = {
   path: '/events/{event_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify_attendees: notifyAttendees }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -337,6 +354,9 @@ export const completeEvent = {
   path: '/events/{event_id}/complete',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -351,6 +371,8 @@ export const deleteEvent = {
   path: '/events/{event_id}',
   errors: ['not_found', 'in_use'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ event_id: id('event') }),
   output: one(z.strictObject({ object: z.literal('event'), id: id('event'), deleted: z.literal(true) })),
   hints: { destructive: true, idempotent: false, openWorld: true },

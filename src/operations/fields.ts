@@ -44,7 +44,12 @@ export const metadata = z
   .describe("The organiser's own flat object, at most 50 keys.")
 export const version = z.int().describe('Number of edits; over REST the ETag begins with it.')
 export const externalId = z.string().nullable().describe("The organiser's own identifier.")
-export const money = z.int().describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
+/** What is an amount of money, however it is described. */
+export const moneyFields = z.registry<{ unit: 'minor' }>()
+export const money = z
+  .int()
+  .register(moneyFields, { unit: 'minor' })
+  .describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
 export const currency = z.string().length(3).describe('ISO 4217.')
 
 /** Default page sizes. MCP pages are shorter, to fit a context window. */

@@ -88,6 +88,11 @@ export const WebhookDeliverySchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const deliveryEssentials = [
+  ...['id', 'webhook_endpoint_id', 'notification_id', 'type', 'status', 'attempts', 'next_attempt_at', 'created_at'],
+  ...['last_response.status', 'last_response.body', 'last_error'],
+]
+
 export const listNotifications = {
   name: 'list_notifications',
   title: 'List notifications',
@@ -97,6 +102,21 @@ export const listNotifications = {
   path: '/notifications',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: [
+    'id',
+    'type',
+    'created_at',
+    'data.id',
+    'data.reference',
+    'data.name',
+    'data.status',
+    'data.kind',
+    'data.to',
+    'data.amount',
+    'data.currency',
+  ],
   input: z.strictObject({
     type: typeFilter,
     after: id('last notification seen: only later ones').optional(),
@@ -113,6 +133,8 @@ export const listWebhookDeliveries = {
   method: 'GET',
   path: '/webhook-deliveries',
   scope: 'events:write',
+  toolset: 'webhooks',
+  lean: deliveryEssentials,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint').optional(),
     notification_id: id('notification').optional(),
@@ -133,6 +155,8 @@ export const redeliverWebhook = {
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled', 'type_not_subscribed'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  lean: deliveryEssentials,
   input: z.strictObject({ webhook_delivery_id: id('delivery') }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -154,6 +178,8 @@ export const redeliverWebhooks = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
     since: timestampInput.describe('Only notifications created at or after this time: RFC 3339 with offset.'),
@@ -176,6 +202,9 @@ export const testWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: deliveryEssentials,
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

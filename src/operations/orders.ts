@@ -120,6 +120,26 @@ export const OrderSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const buyer = ['id', 'reference', 'name', 'email', 'status', 'payment_status']
+/** What a payment, a refund or a cancellation changes. */
+const orderMoney = [
+  ...['id', 'reference', 'status', 'payment_status', 'total', 'amount_paid', 'amount_due', 'amount_refunded'],
+  ...['amount_refundable', 'payment_due_at'],
+]
+const wholeOrder = [
+  '*',
+  ...['attendees.id', 'attendees.name', 'attendees.email', 'attendees.company', 'attendees.ticket_type.name'],
+  ...['attendees.price', 'attendees.discount', 'attendees.status', 'attendees.checked_in_at', 'attendees.external_id'],
+  ...['payments.id', 'payments.method', 'payments.amount', 'payments.received_at', 'payments.external_reference'],
+  ...['payments.voided_at', 'refunds.id', 'refunds.method', 'refunds.amount', 'refunds.refunded_at'],
+  'refunds.external_reference',
+]
+/** What a registration answers. */
+export const newOrder = [
+  ...['id', 'reference', 'status', 'total', 'discount_total', 'amount_due', 'payment_due_at'],
+  ...['attendees.id', 'attendees.name', 'attendees.ticket_code'],
+]
+
 export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
@@ -128,6 +148,8 @@ export const listOrders = {
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
+  toolset: 'orders',
+  lean: [...buyer, 'event_id', 'total', 'amount_due', 'payment_due_at'],
   input: z.strictObject({
     event_id: id('event').optional(),
     search: searchInput
@@ -155,6 +177,8 @@ export const getOrder = {
   path: '/orders/{order_id}',
   errors: ['not_found'],
   scope: 'orders:read',
+  toolset: 'orders',
+  lean: wholeOrder,
   input: z.strictObject({ order_id: id('order') }),
   output: one(OrderSchema),
 } satisfies Operation
@@ -169,6 +193,8 @@ export const updateOrder = {
   path: '/orders/{order_id}',
   errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
     changes: changesOf({
@@ -189,6 +215,8 @@ export const cancelOrder = {
   path: '/orders/{order_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({ order_id: id('order'), dry_run: dryRun, notify_attendees: notifyAttendees }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -209,6 +237,8 @@ export const recordInvoicePayment = {
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
     amount: amount.describe("In minor units (cents) of the order's currency; at most what is due."),
@@ -231,6 +261,8 @@ export const voidPayment = {
   path: '/payments/{payment_id}/void',
   errors: ['not_found', 'payment_voided', 'payment_refunded'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     payment_id: id('payment'),
     reason: line(255).nullish().describe('Why, for people.'),
@@ -249,6 +281,8 @@ export const recordRefund = {
   path: '/orders/{order_id}/refunds',
   errors: ['not_found', 'payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
     amount: amount.describe("In minor units (cents) of the order's currency."),

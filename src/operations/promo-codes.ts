@@ -89,6 +89,20 @@ const body = newPromoCode.omit({ event_id: true })
 const byPercentage = body.omit({ amount_off: true }).required({ percent_off: true })
 const byAmount = body.omit({ percent_off: true }).required({ amount_off: true })
 
+const promoCodeEssentials = [
+  ...[
+    'id',
+    'code',
+    'percent_off',
+    'amount_off',
+    'valid_from',
+    'valid_until',
+    'max_redemptions',
+    'times_redeemed',
+    'state',
+  ],
+]
+
 export const listPromoCodes = {
   name: 'list_promo_codes',
   title: 'List promo codes',
@@ -98,6 +112,9 @@ export const listPromoCodes = {
   path: '/events/{event_id}/promo-codes',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  unlisted: true,
+  lean: promoCodeEssentials,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(PromoCodeSchema),
 } satisfies Operation
@@ -111,6 +128,8 @@ export const getPromoCode = {
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ promo_code_id: id('promo code') }),
   output: one(PromoCodeSchema),
 } satisfies Operation
@@ -125,6 +144,8 @@ export const createPromoCode = {
   path: '/events/{event_id}/promo-codes',
   errors: ['not_found', 'already_exists'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: promoCodeEssentials,
   input: newPromoCode.refine(hasDiscount, withoutDiscount).refine(hasOneDiscount, withTwoDiscounts),
   body: { name: 'CreatePromoCodeRequest', forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount } },
   output: one(PromoCodeSchema),
@@ -141,6 +162,8 @@ export const updatePromoCode = {
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found', 'limit_below_redeemed', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: promoCodeEssentials,
   input: z.strictObject({
     promo_code_id: id('promo code'),
     changes: changesOf({

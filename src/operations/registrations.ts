@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { attendeeStatuses, guestFields } from './attendees.ts'
 import { emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
 import type { Operation } from './operation.ts'
-import { OrderSchema, paymentMethods } from './orders.ts'
+import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const Guest = z
   .strictObject({
@@ -72,6 +72,8 @@ export const registerAttendee = {
   ],
   batch: 'register_attendees',
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: newOrder,
   input: Registration.refine((input) => input.attendees || input.ticket_type_id !== undefined, {
     path: ['ticket_type_id'],
     error: 'is required',
@@ -139,6 +141,9 @@ export const importAttendees = {
   bodyLimit: { bytes: 2 * 1024 * 1024, values: 100_000 },
   judged: 'attendees',
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: ['created', 'updated', 'unchanged', 'refused', 'remaining', 'results.external_id', 'results.error'],
+  leanItems: { list: 'results', path: 'result', value: 'refused' },
   input: z.strictObject({
     event_id: id('event'),
     ticket_type_id: id('ticket type of new attendees that do not name their own').optional(),

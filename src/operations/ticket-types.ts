@@ -53,6 +53,11 @@ export const TicketTypeSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const ticketTypeEssentials = [
+  ...['id', 'name', 'price', 'quantity', 'quantity_sold', 'quantity_available', 'sales_status'],
+  ...['sales_start_at', 'sales_end_at', 'visibility'],
+]
+
 export const listTicketTypes = {
   name: 'list_ticket_types',
   title: 'List ticket types',
@@ -63,6 +68,8 @@ export const listTicketTypes = {
   path: '/events/{event_id}/ticket-types',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  lean: ticketTypeEssentials,
   input: z.strictObject({
     event_id: id('event'),
     ...paging,
@@ -80,6 +87,8 @@ export const getTicketType = {
   path: '/ticket-types/{ticket_type_id}',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ ticket_type_id: id('ticket type') }),
   output: one(TicketTypeSchema),
 } satisfies Operation
@@ -114,6 +123,8 @@ export const createTicketType = {
   path: '/events/{event_id}/ticket-types',
   errors: ['not_found', 'already_exists'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: ticketTypeEssentials,
   input: z
     .strictObject({ event_id: id('event'), ...ticketTypeFields })
     .partial()
@@ -132,6 +143,8 @@ export const updateTicketType = {
   path: '/ticket-types/{ticket_type_id}',
   errors: ['not_found', 'quantity_below_sold', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: ticketTypeEssentials,
   input: z.strictObject({
     ticket_type_id: id('ticket type'),
     changes: changesOf({

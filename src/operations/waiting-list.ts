@@ -21,7 +21,7 @@ import {
   version,
 } from './fields.ts'
 import type { Operation } from './operation.ts'
-import { OrderSchema, paymentMethods } from './orders.ts'
+import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const statuses = ['waiting', 'offered', 'accepted', 'expired', 'cancelled'] as const
 
@@ -46,6 +46,10 @@ export const WaitingListEntrySchema = z.strictObject({
   created_at: timestamp,
   updated_at: timestamp,
 })
+
+const entryEssentials = [
+  ...['id', 'name', 'email', 'ticket_type.name', 'status', 'position', 'offered_at', 'offer_expires_at'],
+]
 
 const entryId = id('entry of the waiting list')
 
@@ -76,6 +80,8 @@ export const joinWaitingList = {
   path: '/events/{event_id}/waiting-list',
   errors: ['not_found', 'not_sold_out', ...refusedSales, 'already_exists'],
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  lean: entryEssentials,
   input: z
     .strictObject({
       event_id: id('event'),
@@ -98,6 +104,8 @@ export const listWaitingListEntries = {
   path: '/events/{event_id}/waiting-list',
   errors: ['not_found'],
   scope: 'attendees:read',
+  toolset: 'waiting_list',
+  lean: entryEssentials,
   input: z.strictObject({
     event_id: id('event'),
     ticket_type_id: id('ticket type').optional(),
@@ -116,8 +124,9 @@ export const getWaitingListEntry = {
   method: 'GET',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['not_found'],
-  mcp: false,
   scope: 'attendees:read',
+  toolset: 'waiting_list',
+  unlisted: true,
   input: z.strictObject({ waiting_list_entry_id: entryId }),
   output: one(WaitingListEntrySchema),
 } satisfies Operation
@@ -131,8 +140,10 @@ export const updateWaitingListEntry = {
   method: 'PATCH',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['not_found', 'read_only_field', 'already_exists', 'version_mismatch'],
-  mcp: false,
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  unlisted: true,
+  lean: entryEssentials,
   input: z.strictObject({
     waiting_list_entry_id: entryId,
     changes: changesOf({
@@ -166,6 +177,9 @@ export const acceptWaitingListOffer = {
     'already_exists',
   ],
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  unlisted: true,
+  lean: newOrder,
   input: z.strictObject({
     waiting_list_entry_id: entryId,
     payment_method: oneOf(paymentMethods).optional().describe('As in register_attendee.'),
@@ -185,6 +199,9 @@ export const cancelWaitingListEntry = {
   path: '/waiting-list-entries/{waiting_list_entry_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  unlisted: true,
+  lean: entryEssentials,
   input: z.strictObject({ waiting_list_entry_id: entryId }),
   output: one(WaitingListEntrySchema),
   hints: { destructive: true, idempotent: false, openWorld: true },

@@ -54,6 +54,8 @@ export const WebhookEndpointSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const endpointEssentials = ['id', 'url', 'description', 'types', 'status', 'disabled_reason', 'failing_since']
+
 const webhookEndpointId = id('webhook endpoint')
 
 const endpointFields = {
@@ -88,6 +90,9 @@ export const listWebhookEndpoints = {
   method: 'GET',
   path: '/webhook-endpoints',
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: endpointEssentials,
   input: z.strictObject(paging),
   output: listOf(WebhookEndpointSchema),
 } satisfies Operation
@@ -101,6 +106,8 @@ export const getWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
   input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
   output: one(WebhookEndpointSchema),
 } satisfies Operation
@@ -114,6 +121,8 @@ export const createWebhookEndpoint = {
   path: '/webhook-endpoints',
   errors: ['not_found', 'too_many_webhook_endpoints'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
     url: endpointFields.url,
     types: endpointFields.types,
@@ -133,6 +142,9 @@ export const updateWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: endpointEssentials,
   input: z.strictObject({
     webhook_endpoint_id: webhookEndpointId,
     changes: changesOf({
@@ -155,6 +167,8 @@ export const deleteWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
   input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
   output: one(
     z.strictObject({ object: z.literal('webhook_endpoint'), id: webhookEndpointId, deleted: z.literal(true) }),
@@ -171,6 +185,9 @@ export const rotateWebhookSecret = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
     webhook_endpoint_id: webhookEndpointId,
     overlap_hours: z

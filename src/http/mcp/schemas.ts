@@ -62,35 +62,6 @@ function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
 // All but one at most: webhook_endpoint.test is in one of two lists of types.
 const isKnown = (values: Value[], shown: Set<string>) => values.filter((value) => !shown.has(`${value}`)).length <= 1
 
-// What people and calls refer to an object by, and its statuses; and what all objects have.
-const essential = /^(id|name|email|code|reference|url|type)$|status$/
-const common = /^(object|external_id|metadata|(created|updated)_at)$/
-
-/** How many fields of the object under `data` are named: its own, the essential ones, or none. */
-type Detail = 'own' | 'essential' | 'none'
-
-/** Beside `data` there is what says whether a list goes on, which the description of its tool explains. */
-export function toolOutput(output: z.ZodObject, detail: Detail): Tool['outputSchema'] {
-  const { data = {} } = (z.toJSONSchema(output) as Schema).properties ?? {}
-  const isShown = (name: string) =>
-    detail === 'own' ? !common.test(name) : detail === 'essential' && essential.test(name)
-  const named = ({ properties: fields = {} }: Schema): Schema => {
-    const shown = Object.entries(fields).filter(([name]) => isShown(name))
-    if (shown.length === 0) return {}
-    return { type: 'object', properties: mapValues(Object.fromEntries(shown), typeOf) }
-  }
-  return {
-    type: 'object',
-    properties: { data: data.items === undefined ? named(data) : { type: 'array', items: named(data.items) } },
-  }
-}
-
-/** The kind of object that it answers, alone or in a list: the constant `object`. */
-export function objectNameOf(output: z.ZodObject): unknown {
-  const { data } = (z.toJSONSchema(output) as Schema).properties ?? {}
-  return (data?.items ?? data)?.properties?.object?.const
-}
-
 /** Of a type and null, the type; else the schema itself. */
 function nonNull(schema: Schema): Schema {
   const [form, ...others] = (schema.anyOf ?? []).filter(({ type }) => type !== 'null')

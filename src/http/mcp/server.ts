@@ -12,13 +12,16 @@ import {
   type ServerContext,
   type Tool,
 } from '@modelcontextprotocol/server'
+import { LRUCache } from 'lru-cache'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { toApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { listedGuides, readResource } from './guides.ts'
+import type { Era } from './plain.ts'
 import { getPrompt, listedPrompts } from './prompts.ts'
+import { isListed, nameOfList, requireAllowed, type Selection } from './selection.ts'
 import { callTool, toErrorResult, toTools } from './tools.ts'
 
 export const serverInfo = { name: 'usher', title: 'Usher', version: packageJson.version }
@@ -32,6 +35,9 @@ const instructions = [
   'Before cancelling anything, call it with dry_run true and tell the person how many people it affects.',
   'An error is a result with isError and an error object: act on error.code, read error.hint, and repeat a call only when error.retryable is true. Give every write an idempotency_key, and repeat the same key when repeating the call. Amounts are in minor units: 49.00 EUR is 4900; times are RFC 3339 with their offset. In an update fields left out stay, and null clears one. Lists are pages: while has_more is true, send next_cursor as cursor.',
 ].join('\n')
+
+/** How many lists of tools are kept: there are thousands, by scopes and toolsets. */
+export const maximumLists = 64
 
 const capabilities = { tools: {}, prompts: {}, resources: {} }
 
@@ -54,6 +60,8 @@ export type Context = {
   /** The message or batch as received: the SDK drops members that it cannot copy, such as `__proto__`. */
   body: unknown
   requestId: string
+  era: Era
+  selection: Selection
   onError: (error: unknown) => void
   /** Of a batch: the size of its answers so far, and the request before this one. */
   batch: { answeredBytes: number; previous: Promise<unknown> } | undefined
@@ -91,8 +99,8 @@ type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Resu
 
 export type McpTools = {
   find(name: unknown): Operation | undefined
-  /** A tool whose scope the key lacks is not listed. */
-  listedFor(caller: Caller): Tool[]
+  /** Those that are selected, without those whose scope the key lacks. */
+  listedFor(caller: Caller, selection: Selection): Tool[]
   /** @returns an error of Usher as a result, as MCP wants it. */
   call(operation: Operation, sent: Record<string, unknown>, context: Context): Promise<CallToolResult>
 }
@@ -101,19 +109,25 @@ export type McpTools = {
 export function createTools(all: readonly Operation[], call: Call): McpTools {
   const operations = all.filter(({ mcp }) => mcp !== false)
   const byName = new Map<unknown, Operation>(operations.map((operation) => [operation.name, operation]))
-  // On the first request, for it takes as long as the rest of a start.
-  let tools: Tool[] | undefined
+  // They take as long as the rest of a start.
+  const lists = new LRUCache<string, Tool[]>({ max: maximumLists })
   return {
     find: (name) => byName.get(name),
 
-    listedFor(caller) {
-      tools ??= toTools(operations, all)
-      return tools.filter((_, i) => caller.has(operations[i]?.scope ?? null))
+    listedFor(caller, selection) {
+      const name = nameOfList(caller, selection)
+      const known = lists.get(name)
+      if (known !== undefined) return known
+      const isShown = (operation: Operation) => caller.has(operation.scope) && isListed(operation, selection)
+      const tools = toTools(operations.filter(isShown))
+      lists.set(name, tools)
+      return tools
     },
 
-    async call(operation, sent, { caller, requestId, onError }) {
+    async call(operation, sent, { caller, requestId, era, selection, onError }) {
       try {
-        return await callTool(operation, sent, caller, call)
+        requireAllowed(operation, selection)
+        return await callTool(operation, sent, caller, call, era)
       } catch (error) {
         const apiError = toApiError(error)
         if (apiError.status >= 500) onError(error)
@@ -126,7 +140,9 @@ export function createTools(all: readonly Operation[], call: Call): McpTools {
 export function buildServer(tools: McpTools, context: Context): Server {
   const server = new StrictServer(serverInfo, { capabilities, instructions, cacheHints })
   const { caller } = context
-  server.setRequestHandler('tools/list', () => inTurn(context, async () => ({ tools: tools.listedFor(caller) })))
+  server.setRequestHandler('tools/list', () =>
+    inTurn(context, async () => ({ tools: tools.listedFor(caller, context.selection) })),
+  )
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }): Promise<CallToolResult> => {
     const operation = tools.find(params.name)
     if (!operation) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool.')

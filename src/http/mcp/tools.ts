@@ -1,46 +1,41 @@
 // Tools of MCP: how an operation is advertised as one, called as one, and answered as its result.
 
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
-import type * as z from 'zod'
+import * as z from 'zod'
 import type { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import { type Call, IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { ifVersion, itemsOnAPage, nextPage } from '../../operations/fields.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
-import { objectNameOf, toolInput, toolOutput } from './schemas.ts'
+import { leanAnswer, readFields } from './lean.ts'
+import type { Era } from './plain.ts'
+import { toolInput } from './schemas.ts'
 
-/**
- * As `tools/list` shows them. Of a kind of object that is listed, the list names what is essential, and other tools that answer one
- * name nothing, also where the list is no tool; of any other, a read names all fields of its own. A write answers what it wrote.
- */
-export function toTools(operations: readonly Operation[], all = operations): Tool[] {
-  const listed = new Set(all.filter(isList).map(({ output }) => objectNameOf(output)))
+/** As `tools/list` shows them. There are no output schemas: a call that succeeds shows what it answers, and its fields may be chosen. */
+export function toTools(operations: readonly Operation[]): Tool[] {
   const shown = new Set<string>()
   return operations.map((operation) => {
-    const { name, title, description, output, scope } = operation
+    const { name, title, description, scope } = operation
     const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${scope}.`
-    const detail = isList(operation)
-      ? 'essential'
-      : isRead(operation) && !listed.has(objectNameOf(output))
-        ? 'own'
-        : 'none'
     return {
       name,
       title,
       // The instructions of the server say how lists go on.
       description: `${description.replace(` ${nextPage}`, '')} ${needs}`,
       inputSchema: toolInput(inputOf(operation), shown),
-      outputSchema: toolOutput(output, detail),
       annotations: annotationsOf(operation),
     }
   })
 }
 
-/** Hints that say what the protocol takes for granted are left out: a tool is not read-only, and not idempotent. */
+/** Hints that say what the protocol takes for granted are left out: a tool writes, destroys, is not idempotent, and reaches others. */
 function annotationsOf(operation: Operation): Tool['annotations'] {
   const { destructive = false, idempotent = false, openWorld = false } = operation.hints ?? {}
-  if (isRead(operation)) return { readOnlyHint: true, openWorldHint: openWorld }
-  return { destructiveHint: destructive, openWorldHint: openWorld, ...(idempotent && { idempotentHint: true }) }
+  return {
+    ...(isRead(operation) ? { readOnlyHint: true } : !destructive && { destructiveHint: false }),
+    ...(!openWorld && { openWorldHint: false }),
+    ...(idempotent && { idempotentHint: true }),
+  }
 }
 
 /** The arguments of the tool. */
@@ -53,9 +48,12 @@ export function inputOf(operation: Operation): z.ZodObject {
       idempotency_key: IdempotencyKeySchema.optional(),
     })
   }
-  if (!('limit' in input.shape)) return input
-  const { limit } = input.shape
-  return input.safeExtend({ limit: (limit as z.ZodType).default(itemsOnAPage.mcp).describe(limit.description ?? '') })
+  if (!isList(operation)) return input
+  const { limit } = input.shape as { limit: z.ZodType }
+  return input.safeExtend({
+    limit: limit.default(itemsOnAPage.mcp).describe(limit.description ?? ''),
+    fields: z.array(z.string()).optional(),
+  })
 }
 
 /** @throws ApiError */
@@ -64,28 +62,48 @@ export async function callTool(
   sent: Record<string, unknown>,
   caller: Caller,
   call: Call,
+  era: Era,
 ): Promise<CallToolResult> {
   const { idempotency_key, ...input } = sent
-  // A read takes no idempotency key: as a field it is rejected by name.
+  // A read takes no idempotency key, and no other than a list takes fields: as a field it is rejected by name.
+  const [asked, given] = isList(operation) ? fieldsOf(operation, sent, caller) : [changedOf(input), sent]
   const answer = isRead(operation)
-    ? await call(operation, caller, { ...defaults(operation), ...sent })
+    ? await call(operation, caller, { ...defaults(operation), ...given })
     : await call(operation, caller, input, idempotency_key)
-  const content = [...text(answer.body), ...(await images(operation, answer.body.data))]
-  return { content, structuredContent: answer.body }
+  const body = leanAnswer(operation, answer.body, asked)
+  const content = [...(era === 'modern' ? pointer(body) : text(body)), ...(await images(operation, answer.body.data))]
+  return { content, structuredContent: body }
 }
+
+/** The fields that are to be answered, apart from the arguments of the operation. */
+function fieldsOf(operation: Operation, { fields, ...given }: Record<string, unknown>, caller: Caller) {
+  // Scopes come before the input.
+  const named = caller.has(operation.scope) ? readFields(operation, fields) : undefined
+  return [named === undefined ? {} : { fields: named }, given] as const
+}
+
+const changedOf = ({ changes }: Record<string, unknown>) => ({ changed: Object.keys(changes ?? {}) })
 
 /** Text only: structured content must match the output schema, and clients throw when it does not. */
 export function toErrorResult(error: ApiError, requestId: string): CallToolResult {
   return { content: text({ error: error.body(requestId) }), isError: true }
 }
 
-const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage.mcp } : {})
+const defaults = (operation: Operation) => (isList(operation) ? { limit: itemsOnAPage.mcp } : {})
 
 async function images(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
   const png = operation.pictures?.png
   if (png === undefined) return []
   const image = Buffer.from(await png.draw(data))
   return [{ type: 'image', data: image.toString('base64'), mimeType: png.mediaType }]
+}
+
+/** Clients of revision 2026-07-28 read structured content. Those of earlier ones may read the text only, and get it whole. */
+function pointer({ data, has_more }: Record<string, unknown>): CallToolResult['content'] {
+  const said = Array.isArray(data)
+    ? `${data.length} in structuredContent${has_more ? '; there are more' : ''}.`
+    : 'Done: see structuredContent.'
+  return [{ type: 'text', text: said }]
 }
 
 function text(body: Record<string, unknown>): CallToolResult['content'] {
