@@ -1,10 +1,10 @@
 // Which tools a client has listed, and whether it may write: `?toolsets=door,webhooks&read_only=true`, or the headers X-MCP-Toolsets
 // and X-MCP-Readonly. The names are those of GitHub's MCP server. A tool that is not listed can be called all the same.
 
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { Request } from 'express'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
-import { validationFailed } from '../../gateway/validation.ts'
 import { isRead, type Operation, scopes, toolsets } from '../../operations/operation.ts'
 
 export type Selection = {
@@ -15,14 +15,12 @@ export type Selection = {
 
 const names = ['default', 'all', ...Object.keys(toolsets)]
 
-/** @throws ApiError 422 for a name that does not exist. */
+/** @throws ProtocolError InvalidRequest for a name that does not exist: a client shows it when it connects. */
 export function selectionOf({ query, headers }: Pick<Request, 'query' | 'headers'>): Selection {
   const [asked, readOnly] = [query.toolsets ?? headers['x-mcp-toolsets'], query.read_only]
   const chosen = new Set(wordsOf(asked))
   for (const name of chosen) {
-    if (!names.includes(name)) {
-      throw validationFailed([{ param: 'toolsets', message: `must be of ${names.join(', ')}` }])
-    }
+    if (!names.includes(name)) throw invalid(`There is no such toolset. toolsets must be of ${names.join(', ')}.`)
   }
   return {
     toolsets: [...chosen].sort(),
@@ -52,6 +50,8 @@ export function requireAllowed(operation: Operation, { readOnly }: Selection): v
   })
 }
 
+const invalid = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidRequest, message)
+
 const wordsOf = (value: unknown): string[] =>
   [value]
     .flat()
@@ -63,7 +63,7 @@ const wordsOf = (value: unknown): string[] =>
 function isTrue(param: string, value: unknown): boolean {
   const [word = 'false', ...others] = wordsOf(value)
   if (others.length > 0 || !['true', 'false', '1', '0'].includes(word)) {
-    throw validationFailed([{ param, message: 'must be true or false' }])
+    throw invalid(`${param} must be true or false.`)
   }
   return word === 'true' || word === '1'
 }
