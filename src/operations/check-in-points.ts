@@ -13,6 +13,7 @@ import {
   one,
   oneOf,
   paging,
+  readAgain,
   timestamp,
   timestampInput,
   version,
@@ -83,7 +84,7 @@ const pointFields = {
     .describe('Ticket types that it admits; empty: all.'),
   opens_at: timestampInput.nullable().describe('Scans before it are rejected: RFC 3339 with offset.'),
   closes_at: timestampInput.nullable().describe('Scans from then on are rejected.'),
-  admission: oneOf(admissions).describe("once, once_per_day in the event's time zone, or re_entry after an exit scan."),
+  admission: oneOf(admissions).describe('re_entry: after an exit scan.'),
 }
 
 export const createCheckInPoint = {
@@ -91,7 +92,7 @@ export const createCheckInPoint = {
   title: 'Create a check-in point',
   summary: 'Add a gate, a day or a workshop to an event.',
   description:
-    'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time.',
+    'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time. A door of several days is one point with once_per_day.',
   method: 'POST',
   path: '/events/{event_id}/check-in-points',
   errors: ['not_found'],
@@ -110,8 +111,7 @@ export const updateCheckInPoint = {
   name: 'update_check_in_point',
   title: 'Change a check-in point',
   summary: 'Change or archive a check-in point; fields left out are unchanged, null clears.',
-  description:
-    'Changes a check-in point; status archived closes it for good. On in_use its admission is fixed, for it has scans: create another. On version_mismatch read it again.',
+  description: `Changes a check-in point; status archived closes it for good. On in_use its admission is fixed, for it has scans: create another. ${readAgain}`,
   method: 'PATCH',
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found', 'in_use', 'version_mismatch'],

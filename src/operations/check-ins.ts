@@ -78,7 +78,7 @@ export const findAttendees = {
   title: 'Find attendees at the door',
   summary: 'Attendees of an event by parts of their name, company or order reference.',
   description:
-    'Finds people at the door by name, company or order reference. Ask which one they are, then call check_in. On has_more, search for more of the name.',
+    'Finds people at the door by name, company or order reference. Ask which one they are, then call check_in.',
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
   errors: ['not_found'],
@@ -100,13 +100,13 @@ export const findAttendees = {
 } satisfies Operation
 
 const ticket = {
-  code: line(200).optional().describe('From the QR code; case, spaces and hyphens do not matter.'),
+  code: line(200).optional().describe('From the QR code.'),
   attendee_id: id('attendee').optional().describe('In place of the code.'),
 }
 type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
 
 const place = {
-  check_in_point_id: id('check-in point').nullish().describe('Of get_event_summary; else the event.'),
+  check_in_point_id: id('check-in point').nullish().describe('Of get_event_summary; default: the event as such.'),
   direction: oneOf(directions).optional().describe('Default entry.'),
 }
 

@@ -7,6 +7,7 @@ import {
   count,
   currency,
   currencyInput,
+  decides,
   dryRun,
   dryRunFirst,
   effect,
@@ -25,6 +26,7 @@ import {
   oneOf,
   paging,
   paragraphs,
+  readAgain,
   searchInput,
   timestamp,
   timestampInput,
@@ -74,22 +76,22 @@ export const EventSchema = z.strictObject({
   updated_at: timestamp,
 })
 
-const eventEssentials = ['id', 'name', 'slug', 'status', 'starts_at', 'ends_at', 'timezone', 'capacity']
+const eventEssentials = ['id', 'name', 'status', 'starts_at', 'ends_at', 'capacity']
 
 export const listEvents = {
   name: 'list_events',
   title: 'List events',
   summary: 'Events of the organisation, newest first or by start.',
-  description: `Lists events, newest first. Use it to find an event_id. ${nextPage}`,
+  description: `Lists events, newest first. ${nextPage}`,
   method: 'GET',
   path: '/events',
   scope: 'events:read',
   toolset: 'events',
-  lean: [...eventEssentials, 'phase', 'venue.name', 'venue.city'],
+  lean: [...eventEssentials, 'venue.name', 'venue.city'],
   input: z.strictObject({
     search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
-    phase: oneOf(phases).optional().describe('Drafts: upcoming.'),
+    phase: oneOf(phases).optional().describe('Drafts are upcoming.'),
     starts_after: timestampInput.optional().describe('RFC 3339, included.'),
     starts_before: timestampInput.optional().describe('Not included.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
@@ -103,7 +105,7 @@ export const getEvent = {
   name: 'get_event',
   title: 'Get an event',
   summary: 'One event.',
-  description: 'Returns one event; list_events gives its id.',
+  description: 'Returns one event with all its fields.',
   method: 'GET',
   path: '/events/{event_id}',
   errors: ['not_found'],
@@ -206,10 +208,10 @@ const eventFields = {
   slug: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, at most 100')
-    .describe('Short name for URLs, unique within the organisation.'),
+    .describe('For URLs, unique within the organisation.'),
   description: paragraphs(20_000).nullable().describe('Description of the event.'),
-  starts_at: timestampInput.nullable().describe('When it starts: RFC 3339 with offset.'),
-  ends_at: timestampInput.nullable().describe('When it ends: RFC 3339 with offset.'),
+  starts_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
+  ends_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
   timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),
   locale: oneOf(locales).describe('Language for guests.'),
   venue: z
@@ -224,7 +226,7 @@ const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe('Place. In a change, members left out are unchanged; null clears.'),
+    .describe('In a change, members left out are unchanged; null clears.'),
   online_url: line(
     2000,
     new RegExp(String.raw`^https?://[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
@@ -254,13 +256,13 @@ export const createEvent = {
   title: 'Create an event',
   summary: 'Add an event, as a draft.',
   description:
-    'Creates an event as a draft. Only name is needed; timezone is UTC, locale en, currency EUR when left out. publish_event also needs starts_at, ends_at and a ticket type (create_ticket_type).',
+    'Creates an event as a draft. Only name is needed; timezone is UTC, locale en, currency EUR when left out. To publish it takes starts_at, ends_at and a ticket type.',
   method: 'POST',
   path: '/events',
   errors: ['already_exists'],
   scope: 'events:write',
   toolset: 'events',
-  lean: [...eventEssentials, 'currency'],
+  lean: [...eventEssentials, 'slug', 'timezone', 'currency'],
   input: z.strictObject(eventFields).partial().required({ name: true }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
@@ -270,8 +272,7 @@ export const updateEvent = {
   name: 'update_event',
   title: 'Change an event',
   summary: 'Change fields of an event; fields left out are unchanged, null clears.',
-  description:
-    'Changes fields of an event. Attendees are told only with notify_attendees: ask the person first. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again.',
+  description: `Changes fields of an event. Attendees are told only with notify_attendees: ask the person first. On event_has_orders the currency is fixed. ${readAgain}`,
   method: 'PATCH',
   path: '/events/{event_id}',
   errors: ['not_found', 'capacity_below_sold', 'event_has_orders', 'already_exists', 'version_mismatch'],
@@ -282,8 +283,10 @@ export const updateEvent = {
     event_id: id('event'),
     changes: changesOf({
       ...eventFields,
-      notify_attendees: notifyAttendees.describe(
-        'true: tell the attendees in ten minutes what changed since they were last told (name, dates, venue, online_url); further changes until then join the same e-mail. Ask the person first.',
+      notify_attendees: decides(
+        notifyAttendees.describe(
+          'true: tell the attendees in ten minutes what changed since they were last told (name, dates, venue, online_url); further changes until then join the same e-mail. Ask the person first.',
+        ),
       ),
       dry_run: dryRun,
     }),

@@ -81,10 +81,18 @@ export const listOf = (item: z.ZodObject) =>
 /** The body of an answer that holds one object. */
 export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 
-/** Sentences of descriptions. */
+/** Inputs inside an object or a list whose descriptions a model needs: of others, a list of tools has the names only. */
+export const decisiveFields = z.registry<{ decides: true }>()
+export const decides = <Schema extends z.ZodType>(schema: Schema): Schema => {
+  decisiveFields.add(schema, { decides: true })
+  return schema
+}
+
+/** Sentences of descriptions. Over MCP the instructions of the server have them, once. */
 export const dryRunFirst =
-  'First call it with dry_run, tell the person what effect counts, and ask whether attendees are to be notified.'
+  'First call it with dry_run, tell the person what effect counts, and ask whether attendees are to be told.'
 export const nextPage = 'While has_more, send next_cursor as cursor.'
+export const readAgain = 'On version_mismatch read it again.'
 export const forSync = 'For a sync, pass when the last one started as updated_since.'
 
 // Inputs
@@ -180,7 +188,7 @@ export const dryRun = z
 export const notifyAttendees = z
   .boolean('must be true or false')
   .optional()
-  .describe('true: tell the attendees by e-mail. Ask the person first; effect.emails counts.')
+  .describe('true: tell the attendees by e-mail; effect.emails counts.')
 
 const versionInput = z
   .int('must be a whole number')

@@ -89,7 +89,7 @@ export const WebhookDeliverySchema = z.strictObject({
 })
 
 const deliveryEssentials = [
-  ...['id', 'webhook_endpoint_id', 'notification_id', 'type', 'status', 'attempts', 'next_attempt_at', 'created_at'],
+  ...['id', 'webhook_endpoint_id', 'type', 'status', 'attempts', 'next_attempt_at', 'created_at'],
   ...['last_response.status', 'last_response.body', 'last_error'],
 ]
 
@@ -129,7 +129,7 @@ export const listWebhookDeliveries = {
   name: 'list_webhook_deliveries',
   title: 'List webhook deliveries',
   summary: 'Deliveries to webhook endpoints, newest first, with filters.',
-  description: `Lists deliveries of what the key may read, newest first, with the last response of the endpoint. Pending ones are sent at next_attempt_at, failed ones are not: redeliver_webhook sends one again. ${nextPage}`,
+  description: `Lists deliveries of webhooks, newest first, with the last response of the endpoint. Failed ones are not tried again: redeliver_webhook sends one. ${nextPage}`,
   method: 'GET',
   path: '/webhook-deliveries',
   scope: 'events:write',
@@ -150,7 +150,7 @@ export const redeliverWebhook = {
   title: 'Redeliver a webhook',
   summary: 'Send a delivery again, whatever its status.',
   description:
-    'Sends a delivery again with the same webhook-id and body; find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint; on type_not_subscribed add the type to it.',
+    'Sends a delivery again with the same webhook-id and body; find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint (update_webhook_endpoint, toolset webhooks).',
   method: 'POST',
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled', 'type_not_subscribed'],

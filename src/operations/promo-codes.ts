@@ -11,6 +11,7 @@ import {
   nextPage,
   one,
   paging,
+  readAgain,
   timestamp,
   timestampInput,
   version,
@@ -30,7 +31,7 @@ export const PromoCodeSchema = z.strictObject({
     .describe('Minor units taken off each order, spread over its tickets; null: it takes percent_off.'),
   valid_from: timestamp.nullable(),
   valid_until: timestamp.nullable(),
-  max_redemptions: z.int().nullable().describe('Maximum number of tickets; null: no limit.'),
+  max_redemptions: z.int().nullable().describe('In tickets; null: no limit.'),
   times_redeemed: z.int().describe('Number of tickets that use it, however much it takes off them.'),
   ticket_type_ids: z.array(id('ticket type')).describe('Ticket types it applies to; empty: all of the event.'),
   status: z.enum(statuses),
@@ -52,15 +53,15 @@ const promoCodeFields = {
     .gt(0, 'must be more than 0')
     .max(100, 'must be at most 100')
     .multipleOf(0.01, 'must have at most two decimals')
-    .describe('Percentage off each ticket.'),
+    .describe('10 is 10 %.'),
   amount_off: z
     .int('must be a whole number of minor units')
     .min(1, 'must be at least 1')
     .max(100_000_000_000, 'must be at most 100000000000')
     .describe('Minor units off the order, in place of percent_off.'),
-  valid_from: timestampInput.nullable().describe('Start of validity; null: valid at once.'),
-  valid_until: timestampInput.nullable().describe('End of validity; null: no end.'),
-  max_redemptions: count(1).nullable().describe('Maximum number of tickets; null: no limit.'),
+  valid_from: timestampInput.nullable().describe('null: at once.'),
+  valid_until: timestampInput.nullable().describe('null: no end.'),
+  max_redemptions: count(1).nullable().describe('In tickets; null: no limit.'),
   ticket_type_ids: z
     .array(id('ticket type'))
     .max(100, 'must be at most 100 ticket types')
@@ -138,8 +139,7 @@ export const createPromoCode = {
   name: 'create_promo_code',
   title: 'Create a promo code',
   summary: 'Add a discount code to an event.',
-  description:
-    'Adds a promo code to an event: percent_off each ticket or amount_off the order, of all ticket types or those in ticket_type_ids. On already_exists choose another code.',
+  description: 'Adds a promo code to an event: percent_off each ticket, or amount_off the order.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
   errors: ['not_found', 'already_exists'],
@@ -156,8 +156,7 @@ export const updatePromoCode = {
   name: 'update_promo_code',
   title: 'Change a promo code',
   summary: 'Change or disable a promo code; fields left out are unchanged, null clears.',
-  description:
-    'Changes a promo code; of percent_off and amount_off one is null. status disabled rejects it from now on; orders keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
+  description: `Changes a promo code; of percent_off and amount_off one is null. status disabled rejects it from now on; orders keep it. ${readAgain}`,
   method: 'PATCH',
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found', 'limit_below_redeemed', 'already_exists', 'version_mismatch'],

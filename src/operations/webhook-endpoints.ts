@@ -1,7 +1,19 @@
 // Webhook endpoints. SQL: supabase/schemas/90-outbox/endpoints.sql and endpoint-operations.sql.
 
 import * as z from 'zod'
-import { changesOf, control, id, ifVersions, line, listOf, one, paging, timestamp, version } from './fields.ts'
+import {
+  changesOf,
+  control,
+  id,
+  ifVersions,
+  line,
+  listOf,
+  one,
+  paging,
+  readAgain,
+  timestamp,
+  version,
+} from './fields.ts'
 import type { Operation } from './operation.ts'
 
 export const notificationTypes = [
@@ -67,20 +79,20 @@ const endpointFields = {
     'must be an https address without credentials',
   )
     .refine(URL.canParse, 'must be a URL')
-    .describe('Where webhooks are sent: an https URL. http only to this machine, while developing.'),
-  description: line(200).nullable().describe('For people: what receives the webhooks.'),
+    .describe('An https URL.'),
+  description: line(200).nullable().describe('For people.'),
   types: z
     .array(z.enum(subscribableTypes, unknownType))
     .min(1, 'must name at least one type')
     .max(50, 'must be at most 50')
-    .describe('Types to subscribe to; each needs the scope to read its object.'),
+    .describe('Each needs the scope to read its object.'),
   event_ids: z
     .array(z.guid('must be a UUID'))
     .max(100, 'must be at most 100')
-    .describe('Send only what belongs to these events. Empty: all events.'),
+    .describe('Only what belongs to these events. Empty: all.'),
 }
 
-const needsScopes = 'Types also need the scope to read their objects: on missing_scope details.scope names it.'
+const needsScopes = 'On missing_scope details.scope names what a type needs.'
 
 export const listWebhookEndpoints = {
   name: 'list_webhook_endpoints',
@@ -116,7 +128,7 @@ export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
   summary: 'Send webhooks of chosen types to a URL.',
-  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint. On too_many_webhook_endpoints delete one.`,
+  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint (toolset webhooks).`,
   method: 'POST',
   path: '/webhook-endpoints',
   errors: ['not_found', 'too_many_webhook_endpoints'],
@@ -137,7 +149,7 @@ export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
   summary: 'Change URL, description, types or events of a webhook endpoint; disable or enable it.',
-  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
+  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} ${readAgain}`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found', 'version_mismatch'],

@@ -6,7 +6,10 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 
 /** What is added to the fields of REST: words for amounts and for the time of an event, and places in a filtered list. */
 const isAdded = (name: string, object: Record<string, unknown>): boolean =>
-  name === 'when' || name === 'index' || (name.endsWith('_text') && name.slice(0, -'_text'.length) in object)
+  name === 'when' ||
+  name === 'index' ||
+  name === '…' ||
+  (name.endsWith('_text') && name.slice(0, -'_text'.length) in object)
 
 /** @returns the paths at which `lean` is no projection of `whole`. */
 export function differences(lean: unknown, whole: unknown, path = 'body'): string[] {

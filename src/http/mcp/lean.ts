@@ -25,9 +25,12 @@ type Setting = { timezone?: string | undefined; currency?: string | undefined; l
 type Compiled = { beside: Shape; data: Shape; plan: Plan }
 
 const everything: Plan = { others: true, members: new Map() }
-// Characters of a text in a list, which twenty of them share, and of a list of what was refused.
-const longestText = 160
-const longestValue = 400
+// In a list, of which twenty are read at once: characters of a text, those of one inside a value, and members of a value.
+const longestText = 120
+const longestPart = 60
+const mostParts = 8
+const howToGetAll = 'name the field in fields'
+// Of a list inside an answer, such as guests that were refused.
 const mostItems = 50
 
 const compiled = new WeakMap<Operation, Compiled>()
@@ -121,7 +124,7 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
       answered[`${name}_text`] = moneyText(member as number, said.currency)
     }
   }
-  if ('starts_at' in answered && 'timezone' in answered && 'ends_at' in value) answered.when = whenOf(value)
+  if ('starts_at' in answered && 'ends_at' in value) answered.when = whenOf(value)
   return Object.keys(answered).length === 0 ? undefined : answered
 }
 
@@ -133,26 +136,33 @@ function settingOf(value: Body): Partial<Setting> {
   }
 }
 
-/** Such as `Saturday 1 May 2027, 09:00 – 17:30, Europe/Berlin (UTC+2)`. */
+/** Such as `Saturday 1 May 2027, 09:00 – 17:30, Europe/Berlin`. */
 function whenOf(event: Body): string | undefined {
   const time = eventTime(event as Parameters<typeof eventTime>[0])
-  return time && [...time.lines, time.zone].join(', ')
+  return time && [...time.lines, event.timezone].join(', ')
 }
 
 /** The mark says how to get it whole. */
 function cut(text: string, longest: number): string {
   if (text.length <= longest * 1.2) return text
-  const start = text.slice(0, longest).toWellFormed()
-  return `${start}… [${text.length - longest} more characters: name the field in fields]`
+  return `${text.slice(0, longest).toWellFormed()}… [${text.length - longest} more characters: ${howToGetAll}]`
 }
 
-/** Of a value that nothing is declared of, such as metadata. */
+/** Of a value that nothing is declared of, such as metadata or the changes of an audit entry. */
 function bounded(value: unknown, longest: number): unknown {
-  if (typeof value !== 'object') return value
-  if (Object.keys(value as object).length === 0) return undefined
-  if (longest === Infinity) return value
-  const text = JSON.stringify(value)
-  return text.length <= longestValue ? value : cut(text, longestValue / 1.2)
+  if (typeof value !== 'object' || value === null) return value
+  if (Object.keys(value).length === 0) return undefined
+  return longest === Infinity ? value : shortened(value)
+}
+
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string') return cut(value, longestPart)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value)
+  const kept = members.slice(0, mostParts).map(([name, member]) => [name, shortened(member)])
+  if (Array.isArray(value)) return kept.map(([, member]) => member)
+  const left = members.length - kept.length
+  return Object.fromEntries(left === 0 ? kept : [...kept, ['…', `${left} more: ${howToGetAll}`]])
 }
 
 function compile(operation: Operation): Compiled {

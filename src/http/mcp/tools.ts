@@ -5,11 +5,14 @@ import * as z from 'zod'
 import type { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import { type Call, IdempotencyKeySchema } from '../../gateway/calls.ts'
-import { ifVersion, itemsOnAPage, nextPage } from '../../operations/fields.ts'
+import { forSync, ifVersion, itemsOnAPage, nextPage, readAgain } from '../../operations/fields.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
 import { leanAnswer, readFields } from './lean.ts'
 import type { Era } from './plain.ts'
 import { toolInput } from './schemas.ts'
+
+// What the instructions of the server say for all tools.
+const saidOnce = [nextPage, forSync, readAgain]
 
 /** As `tools/list` shows them. There are no output schemas: a call that succeeds shows what it answers, and its fields may be chosen. */
 export function toTools(operations: readonly Operation[]): Tool[] {
@@ -20,8 +23,7 @@ export function toTools(operations: readonly Operation[]): Tool[] {
     return {
       name,
       title,
-      // The instructions of the server say how lists go on.
-      description: `${description.replace(` ${nextPage}`, '')} ${needs}`,
+      description: `${saidOnce.reduce((text, sentence) => text.replace(` ${sentence}`, ''), description)} ${needs}`,
       inputSchema: toolInput(inputOf(operation), shown),
       annotations: annotationsOf(operation),
     }
