@@ -111,7 +111,7 @@ export const updateCheckInPoint = {
   name: 'update_check_in_point',
   title: 'Change a check-in point',
   summary: 'Change or archive a check-in point; fields left out are unchanged, null clears.',
-  description: `Changes a check-in point; status archived closes it for good. On in_use its admission is fixed, for it has scans: create another. ${readAgain}`,
+  description: `Changes a check-in point; status archived closes it for good: confirm with the person. On in_use its admission is fixed, for it has scans: create another. ${readAgain}`,
   method: 'PATCH',
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found', 'in_use', 'version_mismatch'],

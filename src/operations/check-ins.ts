@@ -220,7 +220,7 @@ export const checkInBatch = {
   title: 'Upload offline scans',
   summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
-    'Uploads up to 500 offline scans, judged in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result. Send those remaining again.',
+    'Uploads up to 500 offline scans, judged in the order of scanned_at. A repeated scan_id answers its first result. Send those remaining again.',
   method: 'POST',
   path: '/check-ins/batch',
   errors: ['not_found'],

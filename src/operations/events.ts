@@ -92,7 +92,7 @@ export const listEvents = {
     search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
     phase: oneOf(phases).optional().describe('Drafts are upcoming.'),
-    starts_after: timestampInput.optional().describe('RFC 3339, included.'),
+    starts_after: timestampInput.optional().describe('Included: RFC 3339 with offset.'),
     starts_before: timestampInput.optional().describe('Not included.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
     sort: oneOf(sorts).optional().describe('starts_at: earliest first.'),

@@ -174,3 +174,98 @@ test.for(lists.map(({ name }) => name))('%s answers a full page within the budge
   expect(differences(answer, whole)).toEqual([])
   expect(tokens(answer)).toBeLessThanOrEqual(budget)
 })
+
+const namesIn = (items: unknown) => [...new Set((items as Data[]).flatMap((item) => Object.keys(item)))].sort()
+
+test('a list answers the fields that are named, and all with *', async () => {
+  const chosen = await mcp.call('list_orders', { fields: ['reference', 'amount_paid', 'attendees'], limit: 2 })
+  expect(namesIn(chosen.data)).toEqual(['amount_paid', 'amount_paid_text', 'attendees', 'reference'])
+  const all = await mcp.call('list_orders', { fields: ['*'], limit: 2 })
+  expect(namesIn(all.data)).toEqual(expect.arrayContaining(['metadata', 'payments', 'version', 'created_at']))
+  expect(await mcp.call('list_orders', { fields: ['all'], limit: 2 })).toEqual(all)
+})
+
+test.each([
+  [['colour']],
+  [['reference', 7]],
+  [[]],
+  ['reference'],
+  [{ reference: true }],
+  [Array.from({ length: 200 }, () => 'id')],
+])('fields %j are refused, and the answer names those there are', async (fields) => {
+  const refusal = await mcp.refusal('list_orders', { fields })
+  expect(refusal).toMatchObject({ code: 'validation_failed', param: 'fields' })
+  expect(refusal.message).toMatch(/must be a list of object, id, event_id, reference, .*, or \["\*"\] for all/)
+})
+
+test('what is no list takes no fields, and a scope that is missing comes first', async () => {
+  expect(await mcp.refusal('get_event', { event_id: event.id, fields: ['id'] })).toMatchObject({ param: 'fields' })
+  const narrow = await connectForAll(connectV1, await organisation.key('events:read'))
+  expect(await narrow.mcp.refusal('list_orders', { fields: ['colour'] })).toMatchObject({ code: 'missing_scope' })
+  await narrow.close()
+})
+
+test('a long text is cut in a list, with a mark that says how it is had whole', async () => {
+  const search = 'Libraries 2030'
+  const [cut]: Data = (await mcp.call('list_events', { search, fields: ['*'] })).data
+  expect(cut.description).toBe(
+    `${words.slice(0, 80)}… [${words.length * 200 - 80} more characters: name the field in fields]`,
+  )
+  const [whole]: Data = (await mcp.call('list_events', { search, fields: ['description'] })).data
+  expect(whole).toEqual({ description: words.repeat(200) })
+  const { data: one }: Data = await mcp.call('get_event', { event_id: cut.id })
+  expect(one.description).toBe(whole.description)
+})
+
+test('money is said in words beside the minor units, and the times of an event on its own clock', async () => {
+  const [first]: Data = (await mcp.call('list_events', { search: 'Libraries 2030' })).data
+  expect(first).toMatchObject({
+    starts_at: '2027-06-12T09:00:00+02:00',
+    ends_at: '2027-06-13T18:00:00+02:00',
+    when: 'Sat 12 Jun 2027, 09:00, to Sun 13 Jun 2027, 18:00, Europe/Berlin',
+  })
+  const [order]: Data = (await mcp.call('list_orders', { event_id: event.id, limit: 1 })).data
+  expect(order).toMatchObject({ total: 89_700, total_text: 'EUR 897.00', amount_due: 0 })
+  expect(order).not.toHaveProperty('amount_due_text')
+})
+
+test('a payment and a refund answer the money of the order, and not its attendees', async () => {
+  const { orderId } = await event.payer()
+  const paid: Data = await mcp.call('record_invoice_payment', { order_id: orderId, amount: 4900 })
+  expect(paid.data).toEqual({
+    id: orderId,
+    reference: expect.any(String),
+    status: 'completed',
+    payment_status: 'paid',
+    total: 4900,
+    total_text: 'EUR 49.00',
+    amount_paid: 4900,
+    amount_paid_text: 'EUR 49.00',
+    amount_due: 0,
+    amount_refunded: 0,
+    amount_refundable: 0,
+  })
+  const refunded: Data = await mcp.call('record_refund', { order_id: orderId, amount: 900 })
+  expect(refunded.data).toMatchObject({ amount_refunded: 900, amount_refunded_text: 'EUR 9.00' })
+  expect(refunded.data).not.toHaveProperty('attendees')
+})
+
+test('an import answers counts, and of the guests who were refused their place in the list', async () => {
+  const guest = (name: string, email = 'guest@example.com') => ({ name, email })
+  const { data }: Data = await mcp.call('import_attendees', {
+    event_id: event.id,
+    ticket_type_id: event.ticketTypeId,
+    attendees: [guest('Ada'), guest('Barbara', 'nowhere'), guest('Grace')],
+  })
+  expect(data).toMatchObject({ created: 2, refused: 1, results: [{ index: 1, error: { param: 'email' } }] })
+  expect(data.results).toHaveLength(1)
+})
+
+test('a change answers what was changed, besides what tells the object', async () => {
+  const { data }: Data = await mcp.call('update_event', {
+    event_id: event.id,
+    changes: { online_url: 'https://example.com/stream' },
+  })
+  expect(data).toMatchObject({ id: event.id, status: 'published', online_url: 'https://example.com/stream' })
+  expect(data).not.toHaveProperty('description')
+})

@@ -201,7 +201,7 @@ async function openDoors(mcp: McpCaller, data: Ask, eventId: string, { guest, me
       { scan_id: '1', code: guest.ticket_code, scanned_at: '2027-06-12T10:01:00+02:00' },
     ],
   })
-  expect(batch).toMatchObject({ accepted: 2, rejected: 0, results: [{ scan_id: '1' }, { scan_id: '2' }] })
+  expect(batch).toEqual({ accepted: 2, rejected: 0, remaining: 0 })
   const missing = await data('list_attendees', { event_id: eventId, checked_in: false })
   expect(missing.map(({ id }: Data) => id)).toEqual([annie.id])
 }

@@ -26,7 +26,7 @@ type Compiled = { beside: Shape; data: Shape; plan: Plan }
 
 const everything: Plan = { others: true, members: new Map() }
 // In a list, of which twenty are read at once: characters of a text, those of one inside a value, and members of a value.
-const longestText = 120
+const longestText = 80
 const longestPart = 60
 const mostParts = 8
 const howToGetAll = 'name the field in fields'
