@@ -24,7 +24,10 @@ export function toTools(operations: readonly Operation[]): Tool[] {
       name,
       title,
       description: `${saidOnce.reduce((text, sentence) => text.replace(` ${sentence}`, ''), description)} ${needs}`,
-      inputSchema: toolInput(inputOf(operation), shown),
+      inputSchema: toolInput(
+        isList(operation) ? inputOf(operation).safeExtend(chosenFields) : inputOf(operation),
+        shown,
+      ),
       annotations: annotationsOf(operation),
     }
   })
@@ -40,7 +43,10 @@ function annotationsOf(operation: Operation): Tool['annotations'] {
   }
 }
 
-/** The arguments of the tool. */
+// Which there are, a refusal says: `readFields`.
+const chosenFields = { fields: z.array(z.string()).optional() }
+
+/** The arguments of the tool that are arguments of the operation, and the idempotency key. */
 export function inputOf(operation: Operation): z.ZodObject {
   const { input } = operation
   if (!isRead(operation)) {
@@ -52,10 +58,7 @@ export function inputOf(operation: Operation): z.ZodObject {
   }
   if (!isList(operation)) return input
   const { limit } = input.shape as { limit: z.ZodType }
-  return input.safeExtend({
-    limit: limit.default(itemsOnAPage.mcp).describe(limit.description ?? ''),
-    fields: z.array(z.string()).optional(),
-  })
+  return input.safeExtend({ limit: limit.default(itemsOnAPage.mcp).describe(limit.description ?? '') })
 }
 
 /** @throws ApiError */
