@@ -222,7 +222,7 @@ test('money is said in words beside the minor units, and the times of an event o
   expect(first).toMatchObject({
     starts_at: '2027-06-12T09:00:00+02:00',
     ends_at: '2027-06-13T18:00:00+02:00',
-    when: 'Sat 12 Jun 2027, 09:00, to Sun 13 Jun 2027, 18:00, Europe/Berlin',
+    when: 'Sat 12 Jun 2027 09:00 to Sun 13 Jun 2027 18:00 Europe/Berlin',
   })
   const [order]: Data = (await mcp.call('list_orders', { event_id: event.id, limit: 1 })).data
   expect(order).toMatchObject({ total: 89_700, total_text: 'EUR 897.00', amount_due: 0 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { moneyText, timeText } from '../../src/http/mcp/words.ts'
+import { moneyText, periodText, timeText } from '../../src/http/mcp/words.ts'
 
 test.each([
   [29_900, 'EUR', 'EUR 299.00'],
@@ -23,4 +23,16 @@ test.each([
   ['1920-05-01T07:00:00Z', 'Europe/Amsterdam', expect.stringMatching(/^1920-05-01T0[78]:\d\d:\d\d(Z|\+\d\d:\d\d)$/)],
 ])('%s in %s is %s', (instant, timezone, text) => {
   expect(timeText(instant, timezone)).toEqual(text)
+})
+
+test.each([
+  ['2027-05-01T09:00:00+02:00', '2027-05-01T17:30:00+02:00', 'Sat 1 May 2027 09:00 to 17:30 Europe/Berlin'],
+  [
+    '2027-12-31T20:00:00+01:00',
+    '2028-01-01T04:00:00+01:00',
+    'Fri 31 Dec 2027 20:00 to Sat 1 Jan 2028 04:00 Europe/Berlin',
+  ],
+  ['2027-05-01T09:00:00Z', '2027-05-01T17:30:00Z', 'Sat 1 May 2027 09:00 to 17:30 UTC'],
+])('from %s to %s is %s', (start, end, text) => {
+  expect(periodText(start, end, 'Europe/Berlin')).toBe(text)
 })

@@ -3,10 +3,9 @@
 
 import * as z from 'zod'
 import { validationFailed } from '../../gateway/validation.ts'
-import { eventTime } from '../../guests/event-time.ts'
 import { moneyFields } from '../../operations/fields.ts'
 import { isList, type Operation } from '../../operations/operation.ts'
-import { moneyText, timeText } from './words.ts'
+import { moneyText, periodText, timeText } from './words.ts'
 
 type Body = Record<string, unknown>
 
@@ -124,7 +123,9 @@ function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, arou
       answered[`${name}_text`] = moneyText(member as number, said.currency)
     }
   }
-  if ('starts_at' in answered && 'ends_at' in value) answered.when = whenOf(value)
+  if ('starts_at' in answered && 'ends_at' in answered && said.timezone !== undefined) {
+    answered.when = periodText(answered.starts_at as string, answered.ends_at as string, said.timezone)
+  }
   return Object.keys(answered).length === 0 ? undefined : answered
 }
 
@@ -134,12 +135,6 @@ function settingOf(value: Body): Partial<Setting> {
     ...(typeof timezone === 'string' && { timezone }),
     ...(typeof currency === 'string' && { currency }),
   }
-}
-
-/** Such as `Saturday 1 May 2027, 09:00 – 17:30, Europe/Berlin`. */
-function whenOf(event: Body): string | undefined {
-  const time = eventTime(event as Parameters<typeof eventTime>[0])
-  return time && [...time.lines, event.timezone].join(', ')
 }
 
 /** The mark says how to get it whole. */
