@@ -28,6 +28,8 @@ let key: string
 let mcp: McpCaller
 
 beforeAll(async () => {
+  // The first count takes so long that an idle connection would be closed meanwhile.
+  countTokens('')
   organisation = await createOrganisation()
   key = await organisation.key()
   const send = async (name: string, args: object): Promise<Data> => {

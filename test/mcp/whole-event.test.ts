@@ -6,6 +6,7 @@ import { connectV1, type McpCaller, negotiating } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { fanOut } from '../support/outbox.ts'
 import { readPng } from '../support/qr.ts'
+import { countTokens } from '../support/tokens.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are held against their schemas by the caller.
 type Data = any
@@ -68,8 +69,8 @@ test('an event is run from draft to end', async () => {
   })
 })
 
-// What a model reads: the list of tools once, and each call with its answer.
-const budget = 64 * 1024
+// What a model reads, in tokens: the list of tools once, and each call with its answer.
+const budget = 9_000
 const names = ['Ada', 'Barbara', 'Chien', 'Dorothy', 'Edsger', 'Frances', 'Grace', 'Hedy', 'Ida', 'Joan']
 
 test('an assistant sets an event up, registers ten, checks three in by name and sums up, within its context', async ({
@@ -78,11 +79,10 @@ test('an assistant sets an event up, registers ten, checks three in by name and 
   const organisation = await createOrganisation()
   const key = await organisation.key('events:read', 'events:write', 'attendees:write', 'checkin:write')
   const mcp = await negotiating(key)
-  let bytes = Buffer.byteLength(JSON.stringify(mcp.tools))
-  const listed = bytes
+  const read: string[] = []
   const data: Ask = async (name, args) => {
     const answer = await mcp.call(name, { ...args })
-    bytes += Buffer.byteLength(JSON.stringify([name, args, answer]))
+    read.push(JSON.stringify([name, args, answer]))
     return answer.data
   }
 
@@ -103,8 +103,10 @@ test('an assistant sets an event up, registers ten, checks three in by name and 
   for (const name of ['Ada', 'Grace', 'Joan']) await checkInByName(data, event.id, name)
   expect(await sumUp(data, event.id)).toEqual({ registered: 10, arrived: 3 })
 
-  await annotate(`${listed} bytes of tools and ${bytes - listed} bytes of calls and answers`)
-  expect(bytes).toBeLessThan(budget)
+  const listed = countTokens(JSON.stringify(mcp.tools))
+  const tokens = listed + countTokens(read.join('\n'))
+  await annotate(`${listed} tokens of tools and ${tokens - listed} tokens of calls and answers`)
+  expect(tokens).toBeLessThan(budget)
 })
 
 /** Find the person, then admit them. */
