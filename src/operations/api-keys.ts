@@ -28,10 +28,11 @@ export const getApiKey = {
   name: 'get_api_key',
   title: 'Get the API key',
   summary: 'Check that the key is valid; shows its organisation, scopes and rate limit.',
-  description: 'Shows the organisation, scopes and rate limit of the calling key. Call it first.',
+  description: 'Shows the organisation, scopes and rate limit of the calling key.',
   method: 'GET',
   path: '/me',
   scope: null,
+  toolset: 'account',
   input: z.strictObject({}),
   output: one(ApiKeySchema),
 } satisfies Operation

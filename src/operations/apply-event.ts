@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { pointFields } from './check-in-points.ts'
 import { EventSchema, eventFields } from './events.ts'
-import { effect, line, one, oneOf, timestamp } from './fields.ts'
+import { effect, line, notify, one, oneOf, timestamp } from './fields.ts'
 import type { Operation } from './operation.ts'
 import { promoCodeFields, promoCodeStatuses } from './promo-codes.ts'
 import { ticketTypeFields, ticketTypeStatuses } from './ticket-types.ts'
@@ -90,6 +90,7 @@ export const applyEvent = {
   path: '/event-plans',
   errors: ['not_found', 'plan_outdated'],
   scope: 'events:write',
+  toolset: 'events',
   input: z
     .strictObject({
       event: reference.describe(
@@ -134,7 +135,7 @@ export const applyEvent = {
       archive_missing: z
         .boolean('must be true or false')
         .describe('true: archives what the lists that are given do not name.'),
-      notify: oneOf(['nobody', 'mailed', 'everybody']).describe('Whom to tell of new dates, name or place.'),
+      notify: notify.describe('Whom to e-mail of new dates, name or place.'),
       plan_id: line(50).describe('Applies this plan.'),
     })
     .partial(),

@@ -23,6 +23,7 @@ import {
   one,
   oneOf,
   paging,
+  readAgain,
   searchInput,
   timestamp,
   updatedSince,
@@ -92,14 +93,20 @@ export const AttendeeSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const attendeeEssentials = [
+  ...['id', 'name', 'email', 'company', 'status', 'order.reference', 'ticket_type.name', 'ticket_email.status'],
+]
+
 export const listAttendees = {
   name: 'list_attendees',
   title: 'List attendees',
   summary: 'Attendees of the organisation, newest first, with filters.',
-  description: `Lists attendees, newest first: of an event, or with search by part of a name, e-mail address, company or order reference; checked_in false: who has not arrived. ${nextPage} ${forSync}`,
+  description: `Lists attendees, newest first; checked_in false: who has not arrived. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/attendees',
   scope: 'attendees:read',
+  toolset: 'attendees',
+  lean: [...attendeeEssentials, 'event_id', 'checked_in_at'],
   input: z.strictObject({
     event_id: id('event').optional(),
     order_id: id('order').optional(),
@@ -107,16 +114,14 @@ export const listAttendees = {
     search: searchInput
       .optional()
       .describe(
-        'Only those who match every word by any part of name, e-mail address, company, external_id or order reference; one word has at least 3 characters.',
+        'Parts of name, e-mail address, company, external_id or order reference: all words, one of at least 3 characters.',
       ),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
     checked_in: z
       .boolean('must be true or false')
       .optional()
       .describe('Only those who are checked in, or who are not.'),
-    ticket_email_status: oneOf(ticketEmailStatuses)
-      .optional()
-      .describe('Only those whose ticket e-mail has this status: bounced and failed need attention.'),
+    ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
     email: line(254).optional().describe('Only this e-mail address; case-insensitive.'),
     reference: line(20).optional().describe('Only attendees of the order with this reference.'),
     external_id: line(255).optional().describe('Only the attendee with this identifier of yours.'),
@@ -130,11 +135,13 @@ export const getAttendee = {
   name: 'get_attendee',
   title: 'Get an attendee',
   summary: 'One attendee.',
-  description: 'Returns one attendee, with their ticket code.',
+  description: 'Returns one attendee with all fields.',
   method: 'GET',
   path: '/attendees/{attendee_id}',
   errors: ['not_found'],
   scope: 'attendees:read',
+  toolset: 'attendees',
+  unlisted: true,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
 } satisfies Operation
@@ -157,6 +164,7 @@ export const getTicketQr = {
   path: '/attendees/{attendee_id}/ticket',
   errors: ['not_found', 'ticket_not_active'],
   scope: 'attendees:read',
+  toolset: 'attendees',
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(TicketQrSchema),
   pictures: qrPictures,
@@ -166,12 +174,13 @@ export const updateAttendee = {
   name: 'update_attendee',
   title: 'Change an attendee',
   summary: 'Correct an attendee, or transfer their ticket to another person.',
-  description:
-    'Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: a new code is e-mailed, if those of the order are, and the old one stops working. On ticket_not_reissuable it was used or cancelled; on version_mismatch read it again.',
+  description: `Corrects an attendee. To transfer the ticket to another person, change name and email and set reissue_ticket to true: a new code is e-mailed, and the old one stops working. On ticket_not_reissuable it was used or cancelled. ${readAgain}`,
   method: 'PATCH',
   path: '/attendees/{attendee_id}',
   errors: ['not_found', 'attendee_erased', 'ticket_not_reissuable', 'already_exists', 'version_mismatch'],
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: attendeeEssentials,
   input: z.strictObject({
     attendee_id: id('attendee'),
     changes: changesOf({
@@ -191,12 +200,14 @@ export const cancelAttendee = {
   title: 'Cancel an attendee',
   summary: 'Cancel one ticket permanently; its place becomes free.',
   description:
-    'Cancels one ticket permanently. The order is cancelled with its last ticket; what is overpaid becomes refund_due. First call it with dry_run, and confirm with the person. For a whole order use cancel_order.',
+    'Cancels one ticket permanently. The order is cancelled with its last ticket; what is overpaid becomes refund_due. First call it with dry_run, and confirm with the person.',
   method: 'POST',
   path: '/attendees/{attendee_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   irreversible: true,
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: attendeeEssentials,
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun, notify }),
   formerNames,
   output: one(AttendeeSchema).extend({ effect }),
@@ -213,6 +224,8 @@ export const resendTicket = {
   path: '/attendees/{attendee_id}/ticket-email',
   errors: ['not_found', 'ticket_not_active', 'attendee_erased'],
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: attendeeEssentials,
   input: z.strictObject({ attendee_id: id('attendee') }),
   output: one(AttendeeSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -238,12 +251,13 @@ export const eraseAttendee = {
   title: 'Erase a person',
   summary: 'Erase what identifies an attendee, here and in every copy; figures and money stay.',
   description:
-    'Erases name, e-mail address and all other personal fields of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay; cancel it first with cancel_attendee if they do not come. Answers a receipt. Call it with dry_run first, and only after the person confirmed.',
+    'Erases name, e-mail address and all other personal fields of an attendee, for good: also in the order where they are its contact, and in every log. Figures, money and the ticket stay: if they do not come, cancel_attendee first. Call it with dry_run first, and only after the person confirmed.',
   method: 'POST',
   path: '/attendees/{attendee_id}/erase',
   errors: ['not_found', 'attendee_erased'],
   irreversible: true,
   scope: 'attendees:write',
+  toolset: 'attendees',
   input: z.strictObject({ attendee_id: id('attendee'), dry_run: dryRun }),
   output: one(ErasureSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },

@@ -44,10 +44,12 @@ export const listAuditEntries = {
   name: 'list_audit_entries',
   title: 'List audit entries',
   summary: 'Who changed what, when and from where, newest first.',
-  description: `Lists who changed what, newest first, with the values before and after. Filter by object_type, or by object_id for the history of one object. It shows entries about what the key may read. ${nextPage}`,
+  description: `Lists who changed what, newest first, with the values before and after; by object_id the history of one object. ${nextPage}`,
   method: 'GET',
   path: '/audit-entries',
   scope: 'events:write',
+  toolset: 'account',
+  lean: ['action', 'object_type', 'object_id', 'actor', 'source', 'changes', 'created_at'],
   input: z.strictObject({
     object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
     object_id: id('object').optional(),

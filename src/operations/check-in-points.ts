@@ -13,6 +13,7 @@ import {
   one,
   oneOf,
   paging,
+  readAgain,
   timestamp,
   timestampInput,
   version,
@@ -39,6 +40,8 @@ export const CheckInPointSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const pointEssentials = ['id', 'name', 'admission', 'opens_at', 'closes_at', 'ticket_type_ids', 'status']
+
 export const listCheckInPoints = {
   name: 'list_check_in_points',
   title: 'List check-in points',
@@ -48,7 +51,9 @@ export const listCheckInPoints = {
   path: '/events/{event_id}/check-in-points',
   errors: ['not_found'],
   scope: 'events:read',
-  mcp: false,
+  toolset: 'events',
+  unlisted: true,
+  lean: pointEssentials,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(CheckInPointSchema),
 } satisfies Operation
@@ -64,7 +69,8 @@ export const getCheckInPoint = {
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found'],
   scope: 'events:read',
-  mcp: false,
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ check_in_point_id: pointId }),
   output: one(CheckInPointSchema),
 } satisfies Operation
@@ -78,7 +84,7 @@ export const pointFields = {
     .describe('Ticket types that it admits; empty: all.'),
   opens_at: timestampInput.nullable().describe('Scans before it are rejected: RFC 3339 with offset.'),
   closes_at: timestampInput.nullable().describe('Scans from then on are rejected.'),
-  admission: oneOf(admissions).describe("once, once_per_day in the event's time zone, or re_entry after an exit scan."),
+  admission: oneOf(admissions).describe('re_entry: after an exit scan.'),
 }
 
 export const createCheckInPoint = {
@@ -86,11 +92,13 @@ export const createCheckInPoint = {
   title: 'Create a check-in point',
   summary: 'Add a gate, a day or a workshop to an event.',
   description:
-    'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time.',
+    'Adds a check-in point to an event: a gate, a day or a workshop. Only name is needed: it admits every ticket once, at any time. A door of several days is one point with once_per_day.',
   method: 'POST',
   path: '/events/{event_id}/check-in-points',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: pointEssentials,
   input: z
     .strictObject({ event_id: id('event'), ...pointFields })
     .partial()
@@ -103,12 +111,14 @@ export const updateCheckInPoint = {
   name: 'update_check_in_point',
   title: 'Change a check-in point',
   summary: 'Change or archive a check-in point; fields left out are unchanged, null clears.',
-  description:
-    'Changes a check-in point; status archived closes it for good. On in_use its admission is fixed, for it has scans: create another. On version_mismatch read it again.',
+  description: `Changes a check-in point; status archived closes it for good: confirm with the person. On in_use its admission is fixed, for it has scans: create another. ${readAgain}`,
   method: 'PATCH',
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found', 'in_use', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
+  lean: pointEssentials,
   input: z.strictObject({
     check_in_point_id: pointId,
     changes: changesOf({ ...pointFields, status: z.enum(statuses, 'must be active or archived') }),
@@ -127,6 +137,8 @@ export const deleteCheckInPoint = {
   path: '/check-in-points/{check_in_point_id}',
   errors: ['not_found', 'in_use'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ check_in_point_id: pointId }),
   output: one(z.strictObject({ object: z.literal('check_in_point'), id: pointId, deleted: z.literal(true) })),
   hints: { destructive: true, idempotent: false, openWorld: false },
@@ -187,6 +199,7 @@ export const getDoorList = {
   path: '/events/{event_id}/door-list',
   errors: ['not_found'],
   scope: 'checkin:write',
+  toolset: 'door',
   mcp: false,
   compressed: true,
   input: z.strictObject({

@@ -68,16 +68,23 @@ export const CheckInSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const scanEssentials = [
+  ...['id', 'result', 'reason', 'direction', 'check_in_point_id', 'attendee.id', 'attendee.name', 'attendee.company'],
+  ...['attendee.ticket_type.name', 'device', 'scanned_at', 'undone_at'],
+]
+
 export const findAttendees = {
   name: 'find_attendees',
   title: 'Find attendees at the door',
   summary: 'Attendees of an event by parts of their name, company or order reference.',
   description:
-    'Finds people at the door by name, company or order reference. Ask which one they are, then call check_in. On has_more, search for more of the name.',
+    'Finds people at the door by name, company or order reference. Ask which one they are, then call check_in.',
   method: 'GET',
   path: '/events/{event_id}/door/attendees',
   errors: ['not_found'],
   scope: 'checkin:write',
+  toolset: 'door',
+  lean: ['id', 'name', 'company', 'status', 'ticket_type.name', 'checked_in_at'],
   input: z.strictObject({
     event_id: id('event at whose door they are'),
     search: searchInput.describe('Parts of them, at least 3 characters.'),
@@ -93,13 +100,13 @@ export const findAttendees = {
 } satisfies Operation
 
 const ticket = {
-  code: line(200).optional().describe('From the QR code; case, spaces and hyphens do not matter.'),
+  code: line(200).optional().describe('From the QR code.'),
   attendee_id: id('attendee').optional().describe('In place of the code.'),
 }
 type Ticket = { code?: string | undefined; attendee_id?: string | undefined }
 
 const place = {
-  check_in_point_id: id('check-in point').nullish().describe('Of get_event_summary; else the event.'),
+  check_in_point_id: id('check-in point').nullish().describe('Of get_event_summary; default: the event as such.'),
   direction: oneOf(directions).optional().describe('Default entry.'),
 }
 
@@ -140,6 +147,8 @@ export const checkIn = {
   ],
   batch: 'check_in_many',
   scope: 'checkin:write',
+  toolset: 'door',
+  lean: scanEssentials,
   input: checkInBody.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets),
   body: { name: 'CheckInRequest', forms: { CheckInByCode: byCode, CheckInByAttendee: byAttendee } },
   output: one(CheckInSchema),
@@ -155,6 +164,8 @@ export const undoCheckIn = {
   path: '/check-ins/{check_in_id}/undo',
   errors: ['not_found', 'check_in_not_accepted', 'check_in_already_undone', 'already_checked_in'],
   scope: 'checkin:write',
+  toolset: 'door',
+  lean: scanEssentials,
   input: z.strictObject({ check_in_id: id('check-in') }),
   output: one(CheckInSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -209,11 +220,22 @@ export const checkInBatch = {
   title: 'Upload offline scans',
   summary: 'Upload scans made offline: each gets one result, and counts once.',
   description:
-    'Uploads up to 500 offline scans, judged in the order of scanned_at (RFC 3339). A repeated scan_id answers its first result. Send those remaining again.',
+    'Uploads up to 500 offline scans, judged in the order of scanned_at. A repeated scan_id answers its first result. Send those remaining again.',
   method: 'POST',
   path: '/check-ins/batch',
   errors: ['not_found'],
   scope: 'checkin:write',
+  toolset: 'door',
+  unlisted: true,
+  lean: [
+    'accepted',
+    'rejected',
+    'remaining',
+    'results.scan_id',
+    'results.check_in.reason',
+    'results.check_in.attendee.name',
+  ],
+  leanItems: { list: 'results', path: 'check_in.result', value: 'rejected' },
   input: z.strictObject({
     event_id: scansEvent,
     scans: scansOf(scan.refine(hasTicket, withoutTicket).refine(hasOneTicket, withTwoTickets)).refine(
@@ -238,6 +260,8 @@ export const listCheckIns = {
   method: 'GET',
   path: '/check-ins',
   scope: 'attendees:read',
+  toolset: 'door',
+  lean: scanEssentials,
   input: z.strictObject({
     event_id: id('event').optional(),
     attendee_id: id('attendee').optional(),
@@ -264,7 +288,9 @@ export const listCheckInConflicts = {
   path: '/events/{event_id}/check-in-conflicts',
   errors: ['not_found'],
   scope: 'checkin:write',
-  mcp: false,
+  toolset: 'door',
+  unlisted: true,
+  lean: ['check_in.attendee.name', 'check_in.device', 'check_in.scanned_at', 'earlier.device', 'earlier.scanned_at'],
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(CheckInConflictSchema),
 } satisfies Operation

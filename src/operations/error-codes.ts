@@ -9,6 +9,7 @@ export const errorStatuses = {
   invalid_credentials: 401,
   api_key_expired: 401,
   missing_scope: 403,
+  read_only: 403,
   forbidden: 403,
   host_not_allowed: 403,
   origin_not_allowed: 403,

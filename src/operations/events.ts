@@ -26,6 +26,7 @@ import {
   oneOf,
   paging,
   paragraphs,
+  readAgain,
   searchInput,
   timestamp,
   timestampInput,
@@ -75,6 +76,8 @@ export const EventSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const eventEssentials = ['id', 'name', 'status', 'starts_at', 'ends_at', 'capacity']
+
 export const listEvents = {
   name: 'list_events',
   title: 'List events',
@@ -83,11 +86,13 @@ export const listEvents = {
   method: 'GET',
   path: '/events',
   scope: 'events:read',
+  toolset: 'events',
+  lean: [...eventEssentials, 'venue.name', 'venue.city'],
   input: z.strictObject({
     search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
-    phase: oneOf(phases).optional().describe('Drafts: upcoming.'),
-    starts_after: timestampInput.optional().describe('RFC 3339, included.'),
+    phase: oneOf(phases).optional().describe('Drafts are upcoming.'),
+    starts_after: timestampInput.optional().describe('Included: RFC 3339 with offset.'),
     starts_before: timestampInput.optional().describe('Not included.'),
     external_id: line(255).optional().describe('Only the event with this identifier of yours.'),
     sort: oneOf(sorts).optional().describe('starts_at: earliest first.'),
@@ -100,11 +105,12 @@ export const getEvent = {
   name: 'get_event',
   title: 'Get an event',
   summary: 'One event.',
-  description: 'Returns one event, whatever its status.',
+  description: 'Returns one event with all its fields.',
   method: 'GET',
   path: '/events/{event_id}',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
 } satisfies Operation
@@ -187,6 +193,7 @@ export const getEventSummary = {
   path: '/events/{event_id}/summary',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
   input: z.strictObject({
     event_id: id('event'),
     interval: oneOf(intervals).default('day').describe('Steps of the timeline.'),
@@ -201,10 +208,10 @@ export const eventFields = {
   slug: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$/, 'must be lower-case letters, digits and hyphens, at most 100')
-    .describe('Short name for URLs, unique within the organisation.'),
+    .describe('For URLs, unique within the organisation.'),
   description: paragraphs(20_000).nullable().describe('Description of the event.'),
-  starts_at: timestampInput.nullable().describe('When it starts: RFC 3339 with offset.'),
-  ends_at: timestampInput.nullable().describe('When it ends: RFC 3339 with offset.'),
+  starts_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
+  ends_at: timestampInput.nullable().describe('RFC 3339 with offset.'),
   timezone: line(100).describe('IANA time zone, such as Europe/Berlin.'),
   locale: oneOf(locales).describe('Language for guests.'),
   venue: z
@@ -219,7 +226,7 @@ export const eventFields = {
         .nullish(),
     })
     .nullable()
-    .describe('Place. In a change, members left out are unchanged; null clears.'),
+    .describe('In a change, members left out are unchanged; null clears.'),
   online_url: line(
     2000,
     new RegExp(String.raw`^https?://[^/?#@\\\s${control}]+([/?#][^\s${control}]*)?$`),
@@ -249,11 +256,13 @@ export const createEvent = {
   title: 'Create an event',
   summary: 'Add an event, as a draft.',
   description:
-    'Creates an event as a draft. Only name is needed; timezone is UTC, locale en, currency EUR when left out. publish_event also needs starts_at, ends_at and a ticket type (create_ticket_type).',
+    'Creates an event as a draft. Only name is needed; timezone is UTC, locale en, currency EUR when left out. To publish it takes starts_at, ends_at and a ticket type.',
   method: 'POST',
   path: '/events',
   errors: ['already_exists'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: [...eventEssentials, 'slug', 'timezone', 'currency'],
   input: z.strictObject(eventFields).partial().required({ name: true }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
@@ -263,12 +272,13 @@ export const updateEvent = {
   name: 'update_event',
   title: 'Change an event',
   summary: 'Change fields of an event; fields left out are unchanged, null clears.',
-  description:
-    'Changes fields of an event. Attendees are told only with notify: ask the person first. On capacity_below_sold ask for a higher number; on event_has_orders the currency is fixed; on version_mismatch read it again.',
+  description: `Changes fields of an event. Attendees are told only with notify: ask the person first. On event_has_orders the currency is fixed. ${readAgain}`,
   method: 'PATCH',
   path: '/events/{event_id}',
   errors: ['not_found', 'capacity_below_sold', 'event_has_orders', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: eventEssentials,
   input: z
     .strictObject({
       event_id: id('event'),
@@ -298,6 +308,8 @@ export const publishEvent = {
   path: '/events/{event_id}/publish',
   errors: ['not_found', 'invalid_transition', 'event_not_publishable', 'event_ended'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -313,6 +325,9 @@ export const unpublishEvent = {
   path: '/events/{event_id}/unpublish',
   errors: ['not_found', 'invalid_transition', 'event_has_orders'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun }),
   output: one(EventSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -327,6 +342,8 @@ export const cancelEvent = {
   path: '/events/{event_id}/cancel',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event'), dry_run: dryRun, notify }),
   formerNames,
   output: one(EventSchema).extend({ effect }),
@@ -343,6 +360,9 @@ export const completeEvent = {
   path: '/events/{event_id}/complete',
   errors: ['not_found', 'invalid_transition'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
+  lean: eventEssentials,
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -357,6 +377,8 @@ export const deleteEvent = {
   path: '/events/{event_id}',
   errors: ['not_found', 'in_use'],
   scope: 'events:write',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ event_id: id('event') }),
   output: one(z.strictObject({ object: z.literal('event'), id: id('event'), deleted: z.literal(true) })),
   hints: { destructive: true, idempotent: false, openWorld: true },

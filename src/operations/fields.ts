@@ -44,7 +44,12 @@ export const metadata = z
   .describe("The organiser's own flat object, at most 50 keys.")
 export const version = z.int().describe('Number of edits; over REST the ETag begins with it.')
 export const externalId = z.string().nullable().describe("The organiser's own identifier.")
-export const money = z.int().describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
+/** What is an amount of money, however it is described. */
+export const moneyFields = z.registry<{ unit: 'minor' }>()
+export const money = z
+  .int()
+  .register(moneyFields, { unit: 'minor' })
+  .describe('Minor units of the currency: cents of EUR, whole JPY, thousandths of KWD.')
 export const currency = z.string().length(3).describe('ISO 4217.')
 
 /** Default page sizes. MCP pages are shorter, to fit a context window. */
@@ -76,10 +81,18 @@ export const listOf = (item: z.ZodObject) =>
 /** The body of an answer that holds one object. */
 export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 
-/** Sentences of descriptions. */
+/** Inputs inside an object or a list whose descriptions a model needs: of others, a list of tools has the names only. */
+export const decisiveFields = z.registry<{ decides: true }>()
+export const decides = <Schema extends z.ZodType>(schema: Schema): Schema => {
+  decisiveFields.add(schema, { decides: true })
+  return schema
+}
+
+/** Sentences of descriptions. Over MCP the instructions of the server have them, once. */
 export const dryRunFirst =
-  'First call it with dry_run, tell the person what effect counts, and ask whether attendees are to be notified.'
+  'First call it with dry_run, tell the person what effect counts, and ask whether attendees are to be told.'
 export const nextPage = 'While has_more, send next_cursor as cursor.'
+export const readAgain = 'On version_mismatch read it again.'
 export const forSync = 'For a sync, pass when the last one started as updated_since.'
 
 // Inputs

@@ -88,6 +88,11 @@ export const WebhookDeliverySchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const deliveryEssentials = [
+  ...['id', 'webhook_endpoint_id', 'type', 'status', 'attempts', 'next_attempt_at', 'created_at'],
+  ...['last_response.status', 'last_response.body', 'last_error'],
+]
+
 export const listNotifications = {
   name: 'list_notifications',
   title: 'List notifications',
@@ -97,6 +102,21 @@ export const listNotifications = {
   path: '/notifications',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: [
+    'id',
+    'type',
+    'created_at',
+    'data.id',
+    'data.reference',
+    'data.name',
+    'data.status',
+    'data.kind',
+    'data.to',
+    'data.amount',
+    'data.currency',
+  ],
   input: z.strictObject({
     type: typeFilter,
     after: id('last notification seen: only later ones').optional(),
@@ -109,10 +129,12 @@ export const listWebhookDeliveries = {
   name: 'list_webhook_deliveries',
   title: 'List webhook deliveries',
   summary: 'Deliveries to webhook endpoints, newest first, with filters.',
-  description: `Lists deliveries of what the key may read, newest first, with the last response of the endpoint. Pending ones are sent at next_attempt_at, failed ones are not: redeliver_webhook sends one again. ${nextPage}`,
+  description: `Lists deliveries of webhooks, newest first, with the last response of the endpoint. Failed ones are not tried again: redeliver_webhook sends one. ${nextPage}`,
   method: 'GET',
   path: '/webhook-deliveries',
   scope: 'events:write',
+  toolset: 'webhooks',
+  lean: deliveryEssentials,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint').optional(),
     notification_id: id('notification').optional(),
@@ -128,11 +150,13 @@ export const redeliverWebhook = {
   title: 'Redeliver a webhook',
   summary: 'Send a delivery again, whatever its status.',
   description:
-    'Sends a delivery again with the same webhook-id and body; find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint; on type_not_subscribed add the type to it.',
+    'Sends a delivery again with the same webhook-id and body; find it with list_webhook_deliveries. On webhook_endpoint_disabled enable the endpoint (update_webhook_endpoint, toolset webhooks).',
   method: 'POST',
   path: '/webhook-deliveries/{webhook_delivery_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled', 'type_not_subscribed'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  lean: deliveryEssentials,
   input: z.strictObject({ webhook_delivery_id: id('delivery') }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -154,6 +178,8 @@ export const redeliverWebhooks = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
     since: timestampInput.describe('Only notifications created at or after this time: RFC 3339 with offset.'),
@@ -176,6 +202,9 @@ export const testWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   errors: ['not_found', 'webhook_endpoint_disabled'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: deliveryEssentials,
   input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

@@ -17,6 +17,19 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number]
 
+/** Groups of tools that an MCP client may have listed in place of the default list (src/http/mcp/selection.ts). */
+export const toolsets = {
+  account: 'the key, and the log of who changed what',
+  events: 'events, ticket types, promo codes and check-in points',
+  orders: 'orders, payments and refunds',
+  attendees: 'registration, import, attendees and tickets',
+  waiting_list: 'waiting lists of sold-out ticket types',
+  door: 'check-ins',
+  webhooks: 'webhook endpoints, deliveries and notifications',
+} as const
+
+export type Toolset = keyof typeof toolsets
+
 export type Operation = {
   /** Name of the operation, of its function in schema `api`, and of its MCP tool. */
   name: string
@@ -35,8 +48,19 @@ export type Operation = {
   batch?: 'register_attendees' | 'check_in_many'
   /** Null: any valid key will do. */
   scope: Scope | null
+  /** The toolset of MCP that lists it. */
+  toolset: Toolset
+  /** true: only its toolset lists it, not the default list of MCP, which has room for 40 tools. */
+  unlisted?: true
   /** false: it is no tool of MCP, for a model has no use for it. */
   mcp?: false
+  /**
+   * Paths of the fields under `data` that MCP answers unless `fields` names others, such as `id` and `order.reference`; `*` stands for
+   * all fields that no path begins with. A change answers the changed fields besides. Left out: all. Of a list, fields of its items.
+   */
+  lean?: readonly string[]
+  /** Of a list inside the answer, the only items that MCP answers: those with this value at this path. */
+  leanItems?: { list: string; path: string; value: string }
   /** It answers one object, and reads as much for it as for a list. */
   heavy?: true
   /** Its answer is large: REST compresses it for a client that accepts gzip. */

@@ -121,20 +121,42 @@ export const OrderSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const buyer = ['id', 'reference', 'name', 'email', 'status', 'payment_status']
+/** What a payment, a refund or a cancellation changes. */
+const orderMoney = [
+  ...['id', 'reference', 'status', 'payment_status', 'total', 'amount_paid', 'amount_due', 'amount_refunded'],
+  ...['amount_refundable', 'payment_due_at'],
+]
+const wholeOrder = [
+  '*',
+  ...['attendees.id', 'attendees.name', 'attendees.email', 'attendees.company', 'attendees.ticket_type.name'],
+  ...['attendees.price', 'attendees.discount', 'attendees.status', 'attendees.checked_in_at', 'attendees.external_id'],
+  ...['payments.id', 'payments.method', 'payments.amount', 'payments.received_at', 'payments.external_reference'],
+  ...['payments.voided_at', 'refunds.id', 'refunds.method', 'refunds.amount', 'refunds.refunded_at'],
+  'refunds.external_reference',
+]
+/** What a registration answers. */
+export const newOrder = [
+  ...['id', 'reference', 'status', 'total', 'discount_total', 'amount_due', 'payment_due_at'],
+  ...['attendees.id', 'attendees.name', 'attendees.ticket_code'],
+]
+
 export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
   summary: 'Orders of the organisation with their attendees, newest first, with filters.',
-  description: `Lists orders with their attendees, newest first: of an event, by payment_status, or with search by part of a name, e-mail address, company or reference. ${nextPage} ${forSync}`,
+  description: `Lists orders, newest first; amount_due is not paid yet. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
+  toolset: 'orders',
+  lean: [...buyer, 'event_id', 'total', 'amount_due', 'payment_due_at'],
   input: z.strictObject({
     event_id: id('event').optional(),
     search: searchInput
       .optional()
       .describe(
-        'Only those whose contact or an attendee matches every word, by any part of name, e-mail address, company, external_id or reference; one word has at least 3 characters.',
+        'Parts of name, e-mail address, company, external_id or reference of the contact or an attendee: all words, one of at least 3 characters.',
       ),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: oneOf(paymentStatuses).optional().describe('Only orders with this payment status.'),
@@ -151,11 +173,13 @@ export const getOrder = {
   name: 'get_order',
   title: 'Get an order',
   summary: 'One order with its attendees.',
-  description: 'Returns one order with its attendees and payments.',
+  description: 'Returns one order with its attendees, payments and refunds.',
   method: 'GET',
   path: '/orders/{order_id}',
   errors: ['not_found'],
   scope: 'orders:read',
+  toolset: 'orders',
+  lean: wholeOrder,
   input: z.strictObject({ order_id: id('order') }),
   output: one(OrderSchema),
 } satisfies Operation
@@ -165,11 +189,13 @@ export const updateOrder = {
   title: 'Change the payment deadline of an order',
   summary: 'Set, move or clear the payment deadline of an order that is not paid yet.',
   description:
-    'Changes payment_due_at of a pending order; null clears it. The buyer is reminded three days before it. One in the past is due now: the order expires in seconds and the buyer is told, so confirm it with the person.',
+    'Changes payment_due_at of a pending order; null clears it. The buyer is reminded three days before. With one in the past the order expires in seconds and the buyer is told: confirm with the person.',
   method: 'PATCH',
   path: '/orders/{order_id}',
   errors: ['not_found', 'order_completed', 'order_cancelled', 'order_expired', 'version_mismatch'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
     changes: changesOf({
@@ -191,6 +217,8 @@ export const cancelOrder = {
   errors: ['not_found', 'invalid_transition'],
   irreversible: true,
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({ order_id: id('order'), dry_run: dryRun, notify }),
   formerNames,
   output: one(OrderSchema).extend({ effect }),
@@ -207,18 +235,20 @@ export const recordInvoicePayment = {
   title: 'Record a payment',
   summary: 'Record money received for an order, which completes when nothing is due.',
   description:
-    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due the order completes and its tickets are valid and e-mailed. On overpayment details.amount_due is due; on nothing_due it is paid or cancelled; on order_expired it came too late. Send an idempotency_key, so that no payment is recorded twice.',
+    'Records money received for an order, and e-mails the buyer a receipt. Partial payments add up; once nothing is due the order completes and its tickets are valid and e-mailed. On overpayment details.amount_due is due. Send an idempotency_key, so that no payment is recorded twice.',
   method: 'POST',
   path: '/orders/{order_id}/payments',
   errors: ['not_found', 'order_expired', 'nothing_due', 'wrong_currency', 'overpayment'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
-    amount: amount.describe("In minor units (cents) of the order's currency; at most what is due."),
-    method: oneOf(paymentMethods).optional().describe('Payment method; invoice when left out.'),
-    currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
-    received_at: timestampInput.optional().describe('When received: RFC 3339 with offset; default: now.'),
-    external_reference: line(255).nullish().describe('Your reference of the payment, such as the invoice number.'),
+    amount: amount.describe("Minor units (cents) of the order's currency; at most amount_due."),
+    method: oneOf(paymentMethods).optional().describe('Default invoice.'),
+    currency: currencyInput.optional().describe("Refused if it is not the order's."),
+    received_at: timestampInput.optional().describe('Default: now: RFC 3339 with offset.'),
+    external_reference: line(255).nullish().describe('Such as the invoice number.'),
   }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
@@ -229,14 +259,16 @@ export const voidPayment = {
   title: 'Void a payment',
   summary: 'Take back a payment that was recorded by mistake.',
   description:
-    'Takes back a payment that was recorded by mistake (its id is in payments of get_order): what it paid is due again, and a buyer who got its receipt is told; tickets stay valid. For money that was received and returned use record_refund. A void is final: confirm with the person.',
+    'Takes back a payment that was recorded by mistake (id in payments of get_order): what it paid is due again, and a buyer who got its receipt is told; tickets stay valid. For money that was received and returned use record_refund. Final: confirm with the person.',
   method: 'POST',
   path: '/payments/{payment_id}/void',
   errors: ['not_found', 'payment_voided', 'payment_refunded'],
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     payment_id: id('payment'),
-    reason: line(255).nullish().describe('Why, for people.'),
+    reason: line(255).nullish().describe('For people.'),
   }),
   output: one(OrderSchema),
   hints: { destructive: true, idempotent: false, openWorld: true },
@@ -247,19 +279,21 @@ export const recordRefund = {
   title: 'Record a refund',
   summary: 'Record money that was returned for a paid or cancelled order.',
   description:
-    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. What exceeds amount_refundable of the order is due again. On payment_due cancel the order first; on refund_too_high details.amount_left is left. Send an idempotency_key.',
+    'Records money that was returned, at most what was paid and not refunded yet; it moves no money, and tickets stay as they are. What exceeds amount_refundable is due again. On payment_due cancel the order first. Send an idempotency_key.',
   method: 'POST',
   path: '/orders/{order_id}/refunds',
   errors: ['not_found', 'payment_due', 'nothing_refundable', 'wrong_currency', 'refund_too_high'],
   irreversible: true,
   scope: 'orders:write',
+  toolset: 'orders',
+  lean: orderMoney,
   input: z.strictObject({
     order_id: id('order'),
-    amount: amount.describe("In minor units (cents) of the order's currency."),
-    method: oneOf(paymentMethods).optional().describe('How it was returned; bank_transfer when left out.'),
-    currency: currencyInput.optional().describe("A check: rejected unless it is the order's currency."),
-    refunded_at: timestampInput.optional().describe('When returned: RFC 3339 with offset; default: now.'),
-    external_reference: line(255).nullish().describe('Your reference of the refund, such as the credit note.'),
+    amount: amount.describe("Minor units (cents) of the order's currency."),
+    method: oneOf(paymentMethods).optional().describe('Default bank_transfer.'),
+    currency: currencyInput.optional().describe("Refused if it is not the order's."),
+    refunded_at: timestampInput.optional().describe('Default: now: RFC 3339 with offset.'),
+    external_reference: line(255).nullish().describe('Such as the credit note.'),
   }),
   output: one(OrderSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

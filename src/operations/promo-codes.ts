@@ -11,6 +11,7 @@ import {
   nextPage,
   one,
   paging,
+  readAgain,
   timestamp,
   timestampInput,
   version,
@@ -30,7 +31,7 @@ export const PromoCodeSchema = z.strictObject({
     .describe('Minor units taken off each order, spread over its tickets; null: it takes percent_off.'),
   valid_from: timestamp.nullable(),
   valid_until: timestamp.nullable(),
-  max_redemptions: z.int().nullable().describe('Maximum number of tickets; null: no limit.'),
+  max_redemptions: z.int().nullable().describe('In tickets; null: no limit.'),
   times_redeemed: z.int().describe('Number of tickets that use it, however much it takes off them.'),
   ticket_type_ids: z.array(id('ticket type')).describe('Ticket types it applies to; empty: all of the event.'),
   status: z.enum(promoCodeStatuses),
@@ -53,15 +54,15 @@ export const promoCodeFields = {
     .gt(0, 'must be more than 0')
     .max(100, 'must be at most 100')
     .multipleOf(0.01, 'must have at most two decimals')
-    .describe('Percentage off each ticket.'),
+    .describe('10 is 10 %.'),
   amount_off: z
     .int('must be a whole number of minor units')
     .min(1, 'must be at least 1')
     .max(100_000_000_000, 'must be at most 100000000000')
     .describe('Minor units off the order, in place of percent_off.'),
-  valid_from: timestampInput.nullable().describe('Start of validity; null: valid at once.'),
-  valid_until: timestampInput.nullable().describe('End of validity; null: no end.'),
-  max_redemptions: count(1).nullable().describe('Maximum number of tickets; null: no limit.'),
+  valid_from: timestampInput.nullable().describe('null: at once.'),
+  valid_until: timestampInput.nullable().describe('null: no end.'),
+  max_redemptions: count(1).nullable().describe('In tickets; null: no limit.'),
   ticket_type_ids: z
     .array(id('ticket type'))
     .max(100, 'must be at most 100 ticket types')
@@ -90,6 +91,20 @@ const body = newPromoCode.omit({ event_id: true })
 const byPercentage = body.omit({ amount_off: true }).required({ percent_off: true })
 const byAmount = body.omit({ percent_off: true }).required({ amount_off: true })
 
+const promoCodeEssentials = [
+  ...[
+    'id',
+    'code',
+    'percent_off',
+    'amount_off',
+    'valid_from',
+    'valid_until',
+    'max_redemptions',
+    'times_redeemed',
+    'state',
+  ],
+]
+
 export const listPromoCodes = {
   name: 'list_promo_codes',
   title: 'List promo codes',
@@ -99,6 +114,9 @@ export const listPromoCodes = {
   path: '/events/{event_id}/promo-codes',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  unlisted: true,
+  lean: promoCodeEssentials,
   input: z.strictObject({ event_id: id('event'), ...paging }),
   output: listOf(PromoCodeSchema),
 } satisfies Operation
@@ -112,6 +130,8 @@ export const getPromoCode = {
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ promo_code_id: id('promo code') }),
   output: one(PromoCodeSchema),
 } satisfies Operation
@@ -120,12 +140,13 @@ export const createPromoCode = {
   name: 'create_promo_code',
   title: 'Create a promo code',
   summary: 'Add a discount code to an event.',
-  description:
-    'Adds a promo code to an event: percent_off each ticket or amount_off the order, of all ticket types or those in ticket_type_ids. On already_exists choose another code.',
+  description: 'Adds a promo code to an event: percent_off each ticket, or amount_off the order.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
   errors: ['not_found', 'already_exists'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: promoCodeEssentials,
   input: newPromoCode.refine(hasDiscount, withoutDiscount).refine(hasOneDiscount, withTwoDiscounts),
   body: { name: 'CreatePromoCodeRequest', forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount } },
   output: one(PromoCodeSchema),
@@ -136,12 +157,13 @@ export const updatePromoCode = {
   name: 'update_promo_code',
   title: 'Change a promo code',
   summary: 'Change or disable a promo code; fields left out are unchanged, null clears.',
-  description:
-    'Changes a promo code; of percent_off and amount_off one is null. status disabled rejects it from now on; orders keep it. On limit_below_redeemed ask for a higher max_redemptions; on version_mismatch read it again.',
+  description: `Changes a promo code; of percent_off and amount_off one is null. status disabled rejects it from now on; orders keep it. ${readAgain}`,
   method: 'PATCH',
   path: '/promo-codes/{promo_code_id}',
   errors: ['not_found', 'limit_below_redeemed', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: promoCodeEssentials,
   input: z.strictObject({
     promo_code_id: id('promo code'),
     changes: changesOf({

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { attendeeStatuses, guestFields } from './attendees.ts'
 import { emailAddress, externalIdInput, id, line, metadataInput, one, oneOf } from './fields.ts'
 import type { Operation } from './operation.ts'
-import { OrderSchema, paymentMethods } from './orders.ts'
+import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const Guest = z
   .strictObject({
@@ -17,25 +17,25 @@ const Guest = z
 
 const Registration = z.strictObject({
   event_id: id('event'),
-  ticket_type_id: id('ticket type, which must be one of the event').optional(),
-  name: line(200).optional().describe('Name of the attendee, or of the buyer of a group.'),
+  ticket_type_id: id('ticket type, one of the event').optional(),
+  name: line(200).optional().describe('Name of the attendee.'),
   email: emailAddress.optional(),
-  company: line(200).nullish().describe('Company of the attendee, or of the buyer of a group.'),
+  company: line(200).nullish().describe('Company of the attendee.'),
   attendees: z
     .array(Guest)
     .min(1, 'must name at least one attendee')
     .max(50, 'must name at most 50 attendees')
     .optional()
     .describe(
-      'A group in one order. name, email and company beside the list are then those of the buyer; default: the first attendee.',
+      "A group in one order; name, email and company beside it are the buyer's, by default the first attendee's.",
     ),
   payment_method: oneOf(paymentMethods)
     .optional()
-    .describe('Left out: complimentary. Given, usually invoice: the order is pending until it is paid.'),
+    .describe('Left out: complimentary. Usually invoice: the order is pending until it is paid.'),
   promo_code: line(50).optional().describe('For a discount; needs a payment_method.'),
   send_email: z.boolean('must be true or false').optional().describe('false: nothing is e-mailed.'),
-  external_id: externalIdInput.optional().describe('Your own identifier of the order, and of a single attendee.'),
-  metadata: metadataInput.optional().describe('Your own flat object on the order, and on a single attendee.'),
+  external_id: externalIdInput.optional().describe('Your own identifier, unique within the organisation.'),
+  metadata: metadataInput.optional().describe('Your own flat object, on the order.'),
 })
 
 // The two forms, as published. That each guest of a group needs a ticket type, their own or the one beside the list, no form says.
@@ -51,7 +51,7 @@ export const registerAttendee = {
   title: 'Register attendees',
   summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
-    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, the buyer gets a confirmation, and they are valid and e-mailed once record_invoice_payment covers the order. Answers the order; each attendee has a ticket_code. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list; on quantity_not_allowed another number of tickets. Send an idempotency_key, so that a repeated call registers nobody twice.',
+    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, the buyer gets a confirmation, and they are valid and e-mailed once record_invoice_payment covers the order. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key, so that a repeated call registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   errors: [
@@ -72,6 +72,8 @@ export const registerAttendee = {
   ],
   batch: 'register_attendees',
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: newOrder,
   input: Registration.refine((input) => input.attendees || input.ticket_type_id !== undefined, {
     path: ['ticket_type_id'],
     error: 'is required',
@@ -132,13 +134,16 @@ export const importAttendees = {
   summary:
     'Register or update up to 1,000 guests of an event, matched by your external_id or by e-mail address and name.',
   description:
-    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name; a field left out stays as it is. One result each, in order: created, updated, unchanged, or refused with an error, which stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
+    'Registers up to 1,000 guests with complimentary tickets, an order each, or updates those with the same external_id, or else email and name; a field left out stays. A guest who is refused stops no other. Send those remaining again. Tickets are e-mailed only with send_email true: ask the person first.',
   method: 'POST',
   path: '/events/{event_id}/attendees/import',
   errors: ['not_found'],
   bodyLimit: { bytes: 2 * 1024 * 1024, values: 100_000 },
   judged: 'attendees',
   scope: 'attendees:write',
+  toolset: 'attendees',
+  lean: ['created', 'updated', 'unchanged', 'refused', 'remaining', 'results.external_id', 'results.error'],
+  leanItems: { list: 'results', path: 'result', value: 'refused' },
   input: z.strictObject({
     event_id: id('event'),
     ticket_type_id: id('ticket type of new attendees that do not name their own').optional(),
@@ -146,11 +151,8 @@ export const importAttendees = {
       .array(Guest)
       .min(1, 'must name at least one attendee')
       .max(1000, 'must name at most 1000 attendees')
-      .describe('The guests, each once.'),
-    send_email: z
-      .boolean('must be true or false')
-      .optional()
-      .describe('true: the tickets of new attendees are e-mailed. Default: they are not.'),
+      .describe('Each guest once.'),
+    send_email: z.boolean('must be true or false').optional().describe('true: e-mail the tickets of new attendees.'),
   }),
   output: one(AttendeeImportSchema),
   hints: { destructive: true, idempotent: true, openWorld: true },

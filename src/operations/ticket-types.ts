@@ -17,6 +17,7 @@ import {
   one,
   paging,
   paragraphs,
+  readAgain,
   timestamp,
   timestampInput,
   version,
@@ -53,16 +54,23 @@ export const TicketTypeSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const ticketTypeEssentials = [
+  ...['id', 'name', 'price', 'quantity', 'quantity_sold', 'quantity_available', 'sales_status'],
+  ...['sales_start_at', 'sales_end_at', 'visibility'],
+]
+
 export const listTicketTypes = {
   name: 'list_ticket_types',
   title: 'List ticket types',
   summary: 'Ticket types of an event, with the availability of each.',
   description:
-    'Lists ticket types of an event. Those with sales_status on_sale can be issued; quantity_available are left (null: unlimited).',
+    'Lists ticket types of an event. Those with sales_status on_sale can be issued; quantity_available are left.',
   method: 'GET',
   path: '/events/{event_id}/ticket-types',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  lean: ticketTypeEssentials,
   input: z.strictObject({
     event_id: id('event'),
     ...paging,
@@ -80,6 +88,8 @@ export const getTicketType = {
   path: '/ticket-types/{ticket_type_id}',
   errors: ['not_found'],
   scope: 'events:read',
+  toolset: 'events',
+  unlisted: true,
   input: z.strictObject({ ticket_type_id: id('ticket type') }),
   output: one(TicketTypeSchema),
 } satisfies Operation
@@ -92,14 +102,14 @@ export const ticketTypeFields = {
     .int('must be a whole number of minor units')
     .min(0, 'must be at least 0')
     .max(100_000_000_000, 'must be at most 100000000000')
-    .describe("In minor units (cents) of the event's currency; 0 is free."),
+    .describe("Minor units (cents) of the event's currency; 0 is free."),
   quantity: count(0).nullable().describe('How many there are; null: unlimited.'),
-  min_per_order: count(1).describe('Minimum per order; 1 when left out.'),
-  max_per_order: count(1).nullable().describe('Maximum per order; null: no limit.'),
-  sales_start_at: timestampInput.nullable().describe('Start of sales; null: when the event is published.'),
-  sales_end_at: timestampInput.nullable().describe('End of sales; null: when the event closes.'),
+  min_per_order: count(1).describe('Default 1.'),
+  max_per_order: count(1).nullable().describe('null: no limit.'),
+  sales_start_at: timestampInput.nullable().describe('null: when the event is published.'),
+  sales_end_at: timestampInput.nullable().describe('null: when the event closes.'),
   visibility: z.enum(visibilities, 'must be public or hidden').describe('hidden: not public, but can be issued.'),
-  position: count(0).describe('Position in the list, from 0.'),
+  position: count(0).describe('In the list, from 0.'),
   external_id: externalIdInput,
   metadata: metadataInput,
 }
@@ -109,11 +119,13 @@ export const createTicketType = {
   title: 'Create a ticket type',
   summary: 'Add a ticket type to an event.',
   description:
-    'Adds a ticket type to an event, also a published one. Only name is needed: it is free and unlimited when price and quantity are left out.',
+    'Adds a ticket type to an event, also a published one. Only name is needed: free and unlimited without price and quantity.',
   method: 'POST',
   path: '/events/{event_id}/ticket-types',
   errors: ['not_found', 'already_exists'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: ticketTypeEssentials,
   input: z
     .strictObject({ event_id: id('event'), ...ticketTypeFields })
     .partial()
@@ -126,12 +138,13 @@ export const updateTicketType = {
   name: 'update_ticket_type',
   title: 'Change a ticket type',
   summary: 'Change or archive a ticket type; fields left out are unchanged, null clears.',
-  description:
-    'Changes a ticket type; price is in minor units. status archived stops issuing it; its tickets stay valid. More places are offered by e-mail to whoever waits. On quantity_below_sold ask for a higher number; on version_mismatch read it again.',
+  description: `Changes a ticket type. status archived stops issuing it; its tickets stay valid. More places are offered by e-mail to whoever waits. ${readAgain}`,
   method: 'PATCH',
   path: '/ticket-types/{ticket_type_id}',
   errors: ['not_found', 'quantity_below_sold', 'already_exists', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'events',
+  lean: ticketTypeEssentials,
   input: z.strictObject({
     ticket_type_id: id('ticket type'),
     changes: changesOf({

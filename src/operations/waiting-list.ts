@@ -16,12 +16,13 @@ import {
   one,
   oneOf,
   paging,
+  readAgain,
   timestamp,
   timestampInput,
   version,
 } from './fields.ts'
 import type { Operation } from './operation.ts'
-import { OrderSchema, paymentMethods } from './orders.ts'
+import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const statuses = ['waiting', 'offered', 'accepted', 'expired', 'cancelled'] as const
 
@@ -47,6 +48,10 @@ export const WaitingListEntrySchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const entryEssentials = [
+  ...['id', 'name', 'email', 'ticket_type.name', 'status', 'position', 'offered_at', 'offer_expires_at'],
+]
+
 const entryId = id('entry of the waiting list')
 
 const entryFields = {
@@ -71,11 +76,13 @@ export const joinWaitingList = {
   title: 'Join a waiting list',
   summary: 'Put a person on the waiting list of a sold-out ticket type.',
   description:
-    'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is held for whoever came first, and offered by e-mail with a deadline. On not_sold_out use register_attendee.',
+    'Puts a person on the waiting list of a sold-out ticket type. A place that is given back is offered by e-mail, with a deadline, to whoever came first. On not_sold_out use register_attendee.',
   method: 'POST',
   path: '/events/{event_id}/waiting-list',
   errors: ['not_found', 'not_sold_out', ...refusedSales, 'already_exists'],
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  lean: entryEssentials,
   input: z
     .strictObject({
       event_id: id('event'),
@@ -93,11 +100,13 @@ export const listWaitingListEntries = {
   name: 'list_waiting_list_entries',
   title: 'List a waiting list',
   summary: 'The waiting list of an event, first come first.',
-  description: `Lists who waits for a place at an event, first come first. status offered: a place is held for them until offer_expires_at. ${nextPage}`,
+  description: `Lists who waits for a place at an event, first come first. status offered: a place is held until offer_expires_at. ${nextPage}`,
   method: 'GET',
   path: '/events/{event_id}/waiting-list',
   errors: ['not_found'],
   scope: 'attendees:read',
+  toolset: 'waiting_list',
+  lean: entryEssentials,
   input: z.strictObject({
     event_id: id('event'),
     ticket_type_id: id('ticket type').optional(),
@@ -116,8 +125,9 @@ export const getWaitingListEntry = {
   method: 'GET',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['not_found'],
-  mcp: false,
   scope: 'attendees:read',
+  toolset: 'waiting_list',
+  unlisted: true,
   input: z.strictObject({ waiting_list_entry_id: entryId }),
   output: one(WaitingListEntrySchema),
 } satisfies Operation
@@ -126,13 +136,14 @@ export const updateWaitingListEntry = {
   name: 'update_waiting_list_entry',
   title: 'Change an entry of a waiting list',
   summary: 'Correct an entry, or move the deadline of its offer; the place in the line stays.',
-  description:
-    'Corrects an entry of a waiting list, or moves offer_expires_at of an offer; one in the past ends the offer. On version_mismatch read it again.',
+  description: `Corrects an entry of a waiting list, or moves offer_expires_at of an offer; one in the past ends the offer. ${readAgain}`,
   method: 'PATCH',
   path: '/waiting-list-entries/{waiting_list_entry_id}',
   errors: ['not_found', 'read_only_field', 'already_exists', 'version_mismatch'],
-  mcp: false,
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  unlisted: true,
+  lean: entryEssentials,
   input: z.strictObject({
     waiting_list_entry_id: entryId,
     changes: changesOf({
@@ -166,6 +177,9 @@ export const acceptWaitingListOffer = {
     'already_exists',
   ],
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  unlisted: true,
+  lean: newOrder,
   input: z.strictObject({
     waiting_list_entry_id: entryId,
     payment_method: oneOf(paymentMethods).optional().describe('As in register_attendee.'),
@@ -186,6 +200,9 @@ export const cancelWaitingListEntry = {
   errors: ['not_found', 'invalid_transition'],
   irreversible: true,
   scope: 'attendees:write',
+  toolset: 'waiting_list',
+  unlisted: true,
+  lean: entryEssentials,
   input: z.strictObject({ waiting_list_entry_id: entryId }),
   output: one(WaitingListEntrySchema),
   hints: { destructive: true, idempotent: false, openWorld: true },

@@ -1,7 +1,19 @@
 // Webhook endpoints. SQL: supabase/schemas/90-outbox/endpoints.sql and endpoint-operations.sql.
 
 import * as z from 'zod'
-import { changesOf, control, id, ifVersions, line, listOf, one, paging, timestamp, version } from './fields.ts'
+import {
+  changesOf,
+  control,
+  id,
+  ifVersions,
+  line,
+  listOf,
+  one,
+  paging,
+  readAgain,
+  timestamp,
+  version,
+} from './fields.ts'
 import type { Operation } from './operation.ts'
 
 export const notificationTypes = [
@@ -54,6 +66,8 @@ export const WebhookEndpointSchema = z.strictObject({
   updated_at: timestamp,
 })
 
+const endpointEssentials = ['id', 'url', 'description', 'types', 'status', 'disabled_reason', 'failing_since']
+
 const webhookEndpointId = id('webhook endpoint')
 
 const endpointFields = {
@@ -65,20 +79,20 @@ const endpointFields = {
     'must be an https address without credentials',
   )
     .refine(URL.canParse, 'must be a URL')
-    .describe('Where webhooks are sent: an https URL. http only to this machine, while developing.'),
-  description: line(200).nullable().describe('For people: what receives the webhooks.'),
+    .describe('An https URL.'),
+  description: line(200).nullable().describe('For people.'),
   types: z
     .array(z.enum(subscribableTypes, unknownType))
     .min(1, 'must name at least one type')
     .max(50, 'must be at most 50')
-    .describe('Types to subscribe to; each needs the scope to read its object.'),
+    .describe('Each needs the scope to read its object.'),
   event_ids: z
     .array(z.guid())
     .max(100, 'must be at most 100')
-    .describe('Send only what belongs to these events. Empty: all events.'),
+    .describe('Only what belongs to these events. Empty: all.'),
 }
 
-const needsScopes = 'Types also need the scope to read their objects: on missing_scope details.scope names it.'
+const needsScopes = 'On missing_scope details.scope names what a type needs.'
 
 export const listWebhookEndpoints = {
   name: 'list_webhook_endpoints',
@@ -88,6 +102,9 @@ export const listWebhookEndpoints = {
   method: 'GET',
   path: '/webhook-endpoints',
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: endpointEssentials,
   input: z.strictObject(paging),
   output: listOf(WebhookEndpointSchema),
 } satisfies Operation
@@ -101,6 +118,8 @@ export const getWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
   input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
   output: one(WebhookEndpointSchema),
 } satisfies Operation
@@ -109,11 +128,13 @@ export const createWebhookEndpoint = {
   name: 'create_webhook_endpoint',
   title: 'Create a webhook endpoint',
   summary: 'Send webhooks of chosen types to a URL.',
-  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint. On too_many_webhook_endpoints delete one.`,
+  description: `Adds a URL that receives notifications from now on as signed webhooks (Standard Webhooks). The secret is in this answer only: store it with the receiver. ${needsScopes} Try it with test_webhook_endpoint (toolset webhooks).`,
   method: 'POST',
   path: '/webhook-endpoints',
   errors: ['not_found', 'too_many_webhook_endpoints'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
     url: endpointFields.url,
     types: endpointFields.types,
@@ -128,11 +149,14 @@ export const updateWebhookEndpoint = {
   name: 'update_webhook_endpoint',
   title: 'Change a webhook endpoint',
   summary: 'Change URL, description, types or events of a webhook endpoint; disable or enable it.',
-  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} On version_mismatch read it again.`,
+  description: `Changes a webhook endpoint. status disabled pauses it, enabled resumes what was pending; what happened in between is in list_notifications. ${needsScopes} ${readAgain}`,
   method: 'PATCH',
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found', 'version_mismatch'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: endpointEssentials,
   input: z.strictObject({
     webhook_endpoint_id: webhookEndpointId,
     changes: changesOf({
@@ -155,6 +179,8 @@ export const deleteWebhookEndpoint = {
   path: '/webhook-endpoints/{webhook_endpoint_id}',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
   input: z.strictObject({ webhook_endpoint_id: webhookEndpointId }),
   output: one(
     z.strictObject({ object: z.literal('webhook_endpoint'), id: webhookEndpointId, deleted: z.literal(true) }),
@@ -171,6 +197,9 @@ export const rotateWebhookSecret = {
   path: '/webhook-endpoints/{webhook_endpoint_id}/rotate-secret',
   errors: ['not_found'],
   scope: 'events:write',
+  toolset: 'webhooks',
+  unlisted: true,
+  lean: [...endpointEssentials, 'secret'],
   input: z.strictObject({
     webhook_endpoint_id: webhookEndpointId,
     overlap_hours: z

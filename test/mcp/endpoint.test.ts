@@ -4,7 +4,6 @@
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
-import { listEvents } from '../../src/operations/events.ts'
 import { studio } from '../support/database.ts'
 import { bearing, type HttpAnswer, jsonHeaders, post, toolCall } from '../support/mcp.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
@@ -54,9 +53,8 @@ test("the spec's own example works as it stands: a tool call in plain JSON, with
     result: { structuredContent: unknown; content: Array<{ text: string }> }
   }
   expect(id).toBe(1)
-  const answer = listEvents.output.parse(result.structuredContent)
-  expect(answer.data).toMatchObject([{ id: published.id, status: 'published' }])
-  expect(JSON.parse(result.content[0]?.text ?? '')).toEqual(answer)
+  expect(result.structuredContent).toMatchObject({ data: [{ id: published.id, status: 'published' }] })
+  expect(JSON.parse(result.content[0]?.text ?? '')).toEqual(result.structuredContent)
 })
 
 test.each([['*/*'], ['application/json'], ['text/event-stream'], ['text/html']])(

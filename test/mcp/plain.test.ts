@@ -38,10 +38,11 @@ async function answerTo(
   params: Params | undefined,
   id: unknown,
   own: object,
+  query = '',
 ) {
   const _meta = { ...eras[era].meta, ...own }
   const sent = Object.keys(_meta).length > 0 ? { ...params, _meta } : params
-  const response = await fetch(`${inject('apiUrl')}/api/mcp`, {
+  const response = await fetch(`${inject('apiUrl')}/api/mcp?${query}`, {
     method: 'POST',
     headers: {
       Authorization: `Bearer ${key}`,
@@ -66,6 +67,16 @@ const calls: [string, string, () => Params | undefined][] = [
   ['a read', 'tools/call', () => ({ name: 'get_event', arguments: { event_id: event } })],
   ['a read without arguments', 'tools/call', () => ({ name: 'get_api_key' })],
   ['a refusal', 'tools/call', () => ({ name: 'get_event', arguments: { event_id: 'nö"ne', other: [1] } })],
+  [
+    'a tool that is not listed',
+    'tools/call',
+    () => ({ name: 'get_ticket_type', arguments: { ticket_type_id: event } }),
+  ],
+  [
+    'a write',
+    'tools/call',
+    () => ({ name: 'update_event', arguments: { event_id: event, changes: { capacity: 90 } } }),
+  ],
   ['a tool that does not exist', 'tools/call', () => ({ name: 'get_rich', arguments: {} })],
   ['arguments that are a list', 'tools/call', () => ({ name: 'get_api_key', arguments: [] })],
 ]
@@ -84,3 +95,19 @@ for (const era of ['legacy', 'modern'] as const) {
     }
   })
 }
+
+test.each(['toolsets=door', 'toolsets=all&read_only=true', 'read_only=true'])(
+  'by both ways %s selects the same, and each list is kept apart',
+  async (query) => {
+    for (const era of ['legacy', 'modern'] as const) {
+      const list = (own: object) => answerTo(keys.full, era, 'tools/list', undefined, 7, own, query)
+      const bySdk = await list({ 'example.com/own': 1 })
+      expect([await list({}), await list({})]).toEqual([bySdk, bySdk])
+      const others = await answerTo(keys.full, era, 'tools/list', undefined, 7, {})
+      expect(others.text).not.toBe(bySdk.text)
+      const write = (own: object) =>
+        answerTo(keys.full, era, 'tools/call', { name: 'publish_event', arguments: { event_id: event } }, 7, own, query)
+      expect(await write({})).toEqual(await write({ 'example.com/own': 1 }))
+    }
+  },
+)

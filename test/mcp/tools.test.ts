@@ -1,23 +1,22 @@
-// Every operation as a tool, called through each official client. The helper holds each answer against the declaration and
-// against the schema that tools/list advertises.
+// Every operation as a tool, called through each official client. The helper holds each answer against the declaration.
 
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { restRequestOf } from '../../scripts/support/rest-request.ts'
-import { CheckInSchema } from '../../src/operations/check-ins.ts'
 import { EventSchema } from '../../src/operations/events.ts'
 import { operations as all } from '../../src/operations/index.ts'
-import { isRead } from '../../src/operations/operation.ts'
-import { OrderSchema } from '../../src/operations/orders.ts'
+import { isList, isRead } from '../../src/operations/operation.ts'
 import { row, studio } from '../support/database.ts'
 import { clients, connectForAll, connectV1, type McpCaller, negotiating, speaking } from '../support/mcp.ts'
 import { examples } from '../support/operation-arguments.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
+import { differences } from '../support/projection.ts'
 import { rest } from '../support/rest.ts'
 
 const operations = all.filter(({ mcp }) => mcp !== false)
-const areEqual = ([one, other]: unknown[]) => isDeepStrictEqual(one, other)
+
+const isListed = (name: string) => operations.some((operation) => operation.name === name && isList(operation))
 
 async function arrange() {
   const organisation = await createOrganisation()
@@ -39,6 +38,7 @@ const sendsAtTimes: Record<string, string> = {
   record_invoice_payment: 'the payment that covers the order completes it',
   resend_ticket: 'the ticket of the example is to be e-mailed already',
   update_webhook_endpoint: 'an endpoint that is enabled again is sent what was pending',
+  update_waiting_list_entry: 'an offer that is ended goes to the next',
   redeliver_webhooks: 'nothing has failed in the example',
 }
 
@@ -52,7 +52,7 @@ describe('each operation', () => {
   beforeAll(async () => {
     organisation = await createOrganisation()
     key = await organisation.key()
-    const connected = await connectForAll(connectV1, key)
+    const connected = await connectForAll(connectV1, key, 'toolsets=all')
     mcp = connected.mcp
     return connected.close
   })
@@ -71,19 +71,22 @@ describe('each operation', () => {
     ).rows
 
   test.each(operations.filter(isRead).map(({ name }) => name))(
-    '%s answers as declared and as advertised, and as over REST',
+    '%s answers less than REST, and nothing else',
     async (name) => {
       const args = (await examples[name]?.(await organisation.event())) ?? {}
       const { method, path } = restRequestOf(name, args)
+      const whole = async () => (await rest(key)(method, path)).body
       // A notification is listed when every older transaction has ended, which may be between the two calls.
+      await expect.poll(async () => differences(await mcp.call(name, args), await whole())).toEqual([])
+      if (!isListed(name)) return
       await expect
-        .poll(async () => [await mcp.call(name, args), (await rest(key)(method, path)).body])
-        .toSatisfy(areEqual)
+        .poll(async () => differences(await mcp.call(name, { ...args, fields: ['*'] }), await whole()))
+        .toEqual([])
     },
   )
 
   test.each(operations.filter((operation) => !isRead(operation)).map(({ name }) => name))(
-    '%s answers as declared and as advertised, and says whether it may send an e-mail or a webhook, which is what it does',
+    '%s answers as declared, and says whether it may send an e-mail or a webhook, which is what it does',
     async (name) => {
       const { dry_run, ...args } = (await examples[name]?.(await organisation.event())) ?? {}
       const before = await outgoing()
@@ -93,7 +96,8 @@ describe('each operation', () => {
       }
       expect(await mcp.call(name, args)).toHaveProperty('data')
       const sends = !isDeepStrictEqual(await outgoing(), before) || name in sendsAtTimes
-      expect(mcp.tools.find((tool) => tool.name === name)?.annotations).toMatchObject({ openWorldHint: sends })
+      const { openWorldHint = true } = mcp.tools.find((tool) => tool.name === name)?.annotations ?? {}
+      expect(openWorldHint).toBe(sends)
     },
   )
 })
@@ -104,7 +108,7 @@ describe.each(clients)('$client speaking $revision', ({ revision, connect }) => 
     const mcp = await connect(key)
     expect(mcp.revision).toBe(revision)
     const { body } = await rest(key)('GET', `/events/${event.id}`)
-    expect(await mcp.call('get_event', { event_id: event.id })).toEqual(body)
+    expect(differences(await mcp.call('get_event', { event_id: event.id }), body)).toEqual([])
   })
 
   test('pages are walked by sending next_cursor back', async () => {
@@ -115,12 +119,15 @@ describe.each(clients)('$client speaking $revision', ({ revision, connect }) => 
     const first = await mcp.call('list_events', { limit: 1 })
     const second = await mcp.call('list_events', { limit: 1, cursor: first.next_cursor })
     const ids = [first, second].map(({ data }) =>
-      EventSchema.array()
+      EventSchema.pick({ id: true })
+        .strip()
+        .array()
         .parse(data)
         .map(({ id }) => id),
     )
     expect(ids).toEqual([[newer.id], [event.id]])
-    expect(second).toMatchObject({ has_more: false, next_cursor: null })
+    expect(second).toMatchObject({ has_more: false })
+    expect(second).not.toHaveProperty('next_cursor')
   })
 
   test('an order remembers that it was registered over MCP, and a scan that it was made there', async () => {
@@ -131,12 +138,12 @@ describe.each(clients)('$client speaking $revision', ({ revision, connect }) => 
       ticket_type_id: event.ticketTypeId,
       ...mary,
     })
-    const order = OrderSchema.parse(registered.data)
-    expect(order).toMatchObject({ source: 'mcp', status: 'completed', total: 0, attendees: [mary] })
+    const order = registered.data as { id: string; attendees: { id: string; ticket_code: string }[] }
+    expect(order).toMatchObject({ status: 'completed', total: 0, attendees: [{ name: mary.name }] })
     expect(await row('select source from public.orders where id = $1', [order.id])).toEqual({ source: 'mcp' })
 
     const scanned = await mcp.call('check_in', { event_id: event.id, code: order.attendees[0]?.ticket_code })
-    const checkIn = CheckInSchema.parse(scanned.data)
+    const checkIn = scanned.data as { id: string }
     expect(checkIn).toMatchObject({ result: 'accepted', attendee: { id: order.attendees[0]?.id } })
     expect(await row('select source from public.check_ins where id = $1', [checkIn.id])).toEqual({ source: 'mcp' })
   })
@@ -151,8 +158,6 @@ test('a list holds twenty when nobody says how many', async () => {
   const mcp = await negotiating(key)
   const list = await mcp.call('list_promo_codes', { event_id: event.id })
   expect([(list.data as unknown[]).length, list.has_more]).toEqual([20, true])
-  const { inputSchema } = mcp.tools.find(({ name }) => name === 'list_promo_codes') ?? {}
-  expect(inputSchema).toMatchObject({ properties: { limit: { default: 20 } } })
 })
 
 test('a repeated idempotency_key answers the same order and registers nobody twice', async () => {
@@ -180,7 +185,7 @@ test('an idempotency key used over REST is known over MCP: a retry may change in
   )
   const mcp = await negotiating(key)
   const args = { event_id: event.id, ticket_type_id: event.ticketTypeId, ...mary, idempotency_key: idempotencyKey }
-  expect(await mcp.call('register_attendee', args)).toEqual(body)
+  expect(differences(await mcp.call('register_attendee', args), body)).toEqual([])
   expect(await event.sold()).toBe(1)
 })
 

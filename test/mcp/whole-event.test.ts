@@ -6,6 +6,7 @@ import { connectV1, type McpCaller, negotiating } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { fanOut } from '../support/outbox.ts'
 import { readPng } from '../support/qr.ts'
+import { countTokens } from '../support/tokens.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are held against their schemas by the caller.
 type Data = any
@@ -28,7 +29,7 @@ test('an event is run from draft to end', async () => {
     name: 'Mary Jackson',
     email: 'mary@example.com',
   })
-  expect(guest).toMatchObject({ status: 'completed', total: 0, attendees: [{ status: 'active' }] })
+  expect(guest).toMatchObject({ status: 'completed', total: 0, attendees: [{ name: 'Mary Jackson' }] })
   const group = await invoice(mcp, data, eventId, standardId)
 
   // Raye cannot come, and gives her ticket to Annie: Raye's code is worth nothing any more.
@@ -68,8 +69,8 @@ test('an event is run from draft to end', async () => {
   })
 })
 
-// What a model reads: the list of tools once, and each call with its answer.
-const budget = 64 * 1024
+// What a model reads, in tokens: the list of tools once, and each call with its answer.
+const budget = 9_000
 const names = ['Ada', 'Barbara', 'Chien', 'Dorothy', 'Edsger', 'Frances', 'Grace', 'Hedy', 'Ida', 'Joan']
 
 test('an assistant sets an event up, registers ten, checks three in by name and sums up, within its context', async ({
@@ -78,11 +79,10 @@ test('an assistant sets an event up, registers ten, checks three in by name and 
   const organisation = await createOrganisation()
   const key = await organisation.key('events:read', 'events:write', 'attendees:write', 'checkin:write')
   const mcp = await negotiating(key)
-  let bytes = Buffer.byteLength(JSON.stringify(mcp.tools))
-  const listed = bytes
+  const read: string[] = []
   const data: Ask = async (name, args) => {
     const answer = await mcp.call(name, { ...args })
-    bytes += Buffer.byteLength(JSON.stringify([name, args, answer]))
+    read.push(JSON.stringify([name, args, answer]))
     return answer.data
   }
 
@@ -103,15 +103,17 @@ test('an assistant sets an event up, registers ten, checks three in by name and 
   for (const name of ['Ada', 'Grace', 'Joan']) await checkInByName(data, event.id, name)
   expect(await sumUp(data, event.id)).toEqual({ registered: 10, arrived: 3 })
 
-  await annotate(`${listed} bytes of tools and ${bytes - listed} bytes of calls and answers`)
-  expect(bytes).toBeLessThan(budget)
+  const listed = countTokens(JSON.stringify(mcp.tools))
+  const tokens = listed + countTokens(read.join('\n'))
+  await annotate(`${listed} tokens of tools and ${tokens - listed} tokens of calls and answers`)
+  expect(tokens).toBeLessThan(budget)
 })
 
 /** Find the person, then admit them. */
 async function checkInByName(data: Ask, eventId: string, name: string): Promise<void> {
   const [person]: Data[] = await data('find_attendees', { event_id: eventId, search: name })
   const { attendee } = await data('check_in', { event_id: eventId, attendee_id: person.id })
-  expect(attendee).toMatchObject({ id: person.id, checked_in_at: expect.any(String) })
+  expect(attendee).toMatchObject({ id: person.id, name: person.name })
 }
 
 async function sumUp(data: Ask, eventId: string): Promise<{ registered: number; arrived: number }> {
@@ -163,7 +165,12 @@ async function invoice(mcp: McpCaller, data: Ask, eventId: string, standardId: s
   expect(await mcp.refusal('register_attendee', group)).toMatchObject({ code: 'sold_out', param: 'ticket_type_id' })
   await data('update_ticket_type', { ticket_type_id: standardId, changes: { quantity: 10 } })
   const order = await data('register_attendee', group)
-  expect(order).toMatchObject({ status: 'pending', subtotal: 9800, discount_total: 980, amount_due: 8820 })
+  expect(order).toMatchObject({
+    status: 'pending',
+    discount_total: 980,
+    amount_due: 8820,
+    amount_due_text: 'EUR 88.20',
+  })
 
   const payment = { order_id: order.id, method: 'bank_transfer', currency: 'EUR' }
   await data('record_invoice_payment', { ...payment, amount: 5000, idempotency_key: 'first-half' })
@@ -196,7 +203,7 @@ async function openDoors(mcp: McpCaller, data: Ask, eventId: string, { guest, me
       { scan_id: '1', code: guest.ticket_code, scanned_at: '2027-06-12T10:01:00+02:00' },
     ],
   })
-  expect(batch).toMatchObject({ accepted: 2, rejected: 0, results: [{ scan_id: '1' }, { scan_id: '2' }] })
+  expect(batch).toEqual({ accepted: 2, rejected: 0, remaining: 0 })
   const missing = await data('list_attendees', { event_id: eventId, checked_in: false })
   expect(missing.map(({ id }: Data) => id)).toEqual([annie.id])
 }

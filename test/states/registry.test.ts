@@ -84,7 +84,6 @@ const noStates = {
   email_kind: 'what an e-mail tells',
   notify: 'an argument',
   locale: 'a setting',
-  notify: 'an argument: whom to tell',
   payment_method: 'a setting',
   cancellation_reason: 'why it was cancelled, for good',
   notification_type: 'what happened, for good',

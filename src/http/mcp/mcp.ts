@@ -12,7 +12,7 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../gateway/caller.ts'
 import type { Call } from '../../gateway/calls.ts'
-import { type Operation, scopes } from '../../operations/operation.ts'
+import type { Operation } from '../../operations/operation.ts'
 import { callerOf } from '../middleware/authenticate.ts'
 import { methodNotAllowed, notJson } from '../middleware/errors.ts'
 import { isMalformed, isUnbounded, readJson } from '../middleware/json-body.ts'
@@ -20,7 +20,8 @@ import { logError, noteRoute } from '../middleware/log-requests.ts'
 import { countAlso } from '../middleware/rate-limit.ts'
 import { sendJson } from '../send-json.ts'
 import { answerOf, type PlainRequest, plainRequest, tailOf } from './plain.ts'
-import { buildServer, type Context, createTools, type McpTools, serverInfo } from './server.ts'
+import { nameOfList, type Selection, selectionOf } from './selection.ts'
+import { buildServer, type Context, createTools, type McpTools, maximumLists, serverInfo } from './server.ts'
 
 // Revisions before 2025-06-18 allow batches; their clients do not name the revision with each request.
 const lastRevisionWithBatches = '2025-03-26'
@@ -33,6 +34,7 @@ export function mcpRouter(operations: readonly Operation[], call: Call, rate: Re
 
   const serve: RequestHandler = async (req, res) => {
     const caller = callerOf(res)
+    const selection = selectionOf(req)
     const isBatch = Array.isArray(req.body)
     if (isBatch) await countAlso(rate, req.body.length - 1, req, res)
     const operation = !isBatch && req.body.method === 'tools/call' ? tools.find(req.body.params?.name) : undefined
@@ -40,27 +42,29 @@ export function mcpRouter(operations: readonly Operation[], call: Call, rate: Re
     // What is listed depends on the scopes. A call is checked by the database, if it comes so far.
     else await caller.confirm()
 
+    const plain = plainRequest(req.headers, req.body)
     const context: Context = {
       caller,
       body: req.body,
       requestId: String(req.id),
+      era: plain?.era ?? 'legacy',
+      selection,
       onError: (error) => logError(req, res, error, 'tool failed'),
       batch: isBatch ? { answeredBytes: 0, previous: Promise.resolve() } : undefined,
     }
-    const plain = plainRequest(req.headers, req.body)
     if (plain?.method === 'tools/call' && operation !== undefined) {
       const result = await tools.call(operation, plain.sent, context)
       await caller.confirm()
       return sendJson(res, answerOf(plain, result, serverInfo))
     }
-    const list = plain && lists.get(plain, caller)
+    const list = plain && lists.get(plain, context)
     if (plain && list) return sendList(res, list, tailOf(plain.id))
 
     const response = await answerBySdk(webRequest(req), context)
     await caller.confirm()
     res.status(response.status).set(Object.fromEntries(response.headers))
     const answer = await response.text()
-    if (plain !== undefined) lists.keep(plain, caller, answer)
+    if (plain !== undefined) lists.keep(plain, context, answer)
     // The SDK answers a batch of one request like a single request.
     res.send(isBatch && answer.startsWith('{') && response.status === 200 ? `[${answer}]` : answer)
   }
@@ -94,23 +98,26 @@ function sdkHandler(tools: McpTools) {
   return async (request: globalThis.Request, context: Context): Promise<globalThis.Response> => {
     const { body, caller, batch } = context
     if (batch !== undefined || (await isLegacyRequest(request, body))) return legacy(request, context)
-    const authInfo = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra: context }
+    const extra = { ...context, era: 'modern' }
+    const authInfo = { token: '', clientId: caller.principal.api_key_id, scopes: [], extra }
     return modern.fetch(request, { authInfo, parsedBody: body })
   }
 }
 
-/** The SDK's answers to tools/list up to their tail, by era and scopes of the key. All of them would be 10 MB. */
-function createListCache() {
-  const lists = new LRUCache<string, Buffer>({ max: 64 })
-  const nameOf = ({ era }: PlainRequest, caller: Caller) => [era, ...scopes.filter((scope) => caller.has(scope))].join()
-  return {
-    get: (request: PlainRequest, caller: Caller): Buffer | undefined =>
-      request.method === 'tools/list' ? lists.get(nameOf(request, caller)) : undefined,
+type Selecting = { caller: Caller; selection: Selection }
 
-    keep(request: PlainRequest, caller: Caller, answer: string): void {
+/** The SDK's answers to tools/list up to their tail, by era, scopes of the key, and what is selected. All of them would be gigabytes. */
+function createListCache() {
+  const lists = new LRUCache<string, Buffer>({ max: maximumLists })
+  const nameOf = ({ era }: PlainRequest, { caller, selection }: Selecting) => `${era} ${nameOfList(caller, selection)}`
+  return {
+    get: (request: PlainRequest, selecting: Selecting): Buffer | undefined =>
+      request.method === 'tools/list' ? lists.get(nameOf(request, selecting)) : undefined,
+
+    keep(request: PlainRequest, selecting: Selecting, answer: string): void {
       const tail = tailOf(request.id)
       if (request.method !== 'tools/list' || !answer.endsWith(tail)) return
-      lists.set(nameOf(request, caller), Buffer.from(answer.slice(0, -tail.length)))
+      lists.set(nameOf(request, selecting), Buffer.from(answer.slice(0, -tail.length)))
     },
   }
 }

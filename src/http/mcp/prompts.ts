@@ -62,8 +62,8 @@ Details: ${details}
     ],
     steps: ({ event }) => `Chase the unpaid invoices of ${event === undefined ? 'all events' : `the event ${event}`}.
 
-1. List orders with list_orders by payment_status awaiting_payment, then partially_paid${event === undefined ? '' : ', with the event_id that list_events shows'}. Read every page.
-2. Show a table, oldest first: reference, name, e-mail address, total, amount_paid, amount_due, created_at, payment_due_at, payment_reminded_at. Amounts are in minor units.
+1. List orders with list_orders by payment_status awaiting_payment, then partially_paid${event === undefined ? '' : ', with the event_id that list_events shows'}, and with fields ["id","reference","name","email","total","amount_paid","amount_due","created_at","payment_due_at","payment_reminded_at"]. Read every page.
+2. Show a table of these, oldest first, amounts in words.
 3. Draft a reminder for each with its reference and amount_due. Usher reminds of payment_due_at itself, once, and cancels the order after it; other reminders are sent by the person. If somebody is to have more time, call update_order with the time that the person names. It needs the scope orders:write.
 4. Ask which payments have arrived. Record only those, with record_invoice_payment: the amount that the person names, the order's currency, and an idempotency_key made of the reference of the payment. It needs the scope orders:write. Each payment e-mails the buyer a receipt, and the one that covers an order its tickets: say so before you ask.
 5. If an order is to be given up, call cancel_order with dry_run true, say how many attendees lose their tickets, and cancel it only after a yes.`,

@@ -4,6 +4,7 @@
 
 import type { Tool } from '@modelcontextprotocol/server'
 import * as z from 'zod'
+import { decisiveFields } from '../../operations/fields.ts'
 
 type Value = string | number | boolean | null
 
@@ -11,8 +12,8 @@ type Schema = {
   type?: string | string[]
   const?: Value
   enum?: Value[]
-  default?: Value
   description?: string
+  decides?: boolean
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
@@ -21,27 +22,35 @@ type Schema = {
 
 // Says no more than the name of the field does.
 const formulaic =
-  /^(Identifier of the [a-z -]+|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: change nothing, .*|As in register_attendee|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
+  /^(Identifier of the [a-z -]+(, [a-z ]+)?|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z ]+( of yours)?|Only this type|Items on a page|next_cursor .*|Any text .*|Your own (identifier|flat object), .*|Only if it still has this version; .*|true: change nothing, .*|RFC 3339 with offset|As in register_attendee|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
 
 // A list of values longer than this is shown once in a list of tools.
 const longEnum = 12
 
 /**
- * The members of a field are named only: what they mean, the description of the tool or of the field says.
+ * The members of a field are named only, unless they decide something: what they mean, the description of the tool or of the field says.
  *
  * @param shown long enums of the tools before.
  */
 export function toolInput(input: z.ZodObject, shown = new Set<string>()): Tool['inputSchema'] {
-  const { properties = {}, required } = z.toJSONSchema(input, { io: 'input' }) as Schema
+  const schema = z.toJSONSchema(input, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      if (decisiveFields.get(zodSchema) !== undefined) jsonSchema.decides = true
+    },
+  })
+  const { properties = {}, required } = schema as Schema
   return {
     type: 'object',
-    properties: mapValues(properties, (property) => {
-      // The instructions of the server say how times are written.
-      const description = property.description?.replace(/: RFC 3339 with offset|, RFC 3339/, '') ?? ''
-      return { ...namesAndTypes(property, shown), ...(!formulaic.test(description) && { description }) }
-    }),
+    properties: mapValues(properties, (property) => ({ ...namesAndTypes(property, shown), ...described(property) })),
     ...(required !== undefined && { required }),
   }
+}
+
+/** The instructions of the server say how times are written. */
+function described({ description = '' }: Schema): Schema {
+  const said = description.replace(/: RFC 3339 with offset/, '')
+  return said === '' || formulaic.test(said) ? {} : { description: said }
 }
 
 function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
@@ -52,8 +61,8 @@ function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
   return {
     ...typeOf(form),
     ...(values.length > 0 && isNew && { enum: values }),
-    ...(schema.default !== undefined && { default: schema.default }),
     ...(properties !== undefined && { properties: mapValues(properties, (member) => namesAndTypes(member, shown)) }),
+    ...(schema.decides && described(schema)),
     ...(required !== undefined && { required }),
     ...(items !== undefined && { items: namesAndTypes(items, shown) }),
   }
@@ -61,35 +70,6 @@ function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
 
 // All but one at most: webhook_endpoint.test is in one of two lists of types.
 const isKnown = (values: Value[], shown: Set<string>) => values.filter((value) => !shown.has(`${value}`)).length <= 1
-
-// What people and calls refer to an object by, and its statuses; and what all objects have.
-const essential = /^(id|name|email|code|reference|url|type)$|status$/
-const common = /^(object|external_id|metadata|(created|updated)_at)$/
-
-/** How many fields of the object under `data` are named: its own, the essential ones, or none. */
-type Detail = 'own' | 'essential' | 'none'
-
-/** Beside `data` there is what says whether a list goes on, which the description of its tool explains. */
-export function toolOutput(output: z.ZodObject, detail: Detail): Tool['outputSchema'] {
-  const { data = {} } = (z.toJSONSchema(output) as Schema).properties ?? {}
-  const isShown = (name: string) =>
-    detail === 'own' ? !common.test(name) : detail === 'essential' && essential.test(name)
-  const named = ({ properties: fields = {} }: Schema): Schema => {
-    const shown = Object.entries(fields).filter(([name]) => isShown(name))
-    if (shown.length === 0) return {}
-    return { type: 'object', properties: mapValues(Object.fromEntries(shown), typeOf) }
-  }
-  return {
-    type: 'object',
-    properties: { data: data.items === undefined ? named(data) : { type: 'array', items: named(data.items) } },
-  }
-}
-
-/** The kind of object that it answers, alone or in a list: the constant `object`. */
-export function objectNameOf(output: z.ZodObject): unknown {
-  const { data } = (z.toJSONSchema(output) as Schema).properties ?? {}
-  return (data?.items ?? data)?.properties?.object?.const
-}
 
 /** Of a type and null, the type; else the schema itself. */
 function nonNull(schema: Schema): Schema {

@@ -1,48 +1,51 @@
 // Tools of MCP: how an operation is advertised as one, called as one, and answered as its result.
 
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server'
-import type * as z from 'zod'
+import * as z from 'zod'
 import { ApiError } from '../../gateway/api-error.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import { type Call, IdempotencyKeySchema } from '../../gateway/calls.ts'
-import { ifVersion, itemsOnAPage, nextPage } from '../../operations/fields.ts'
+import { forSync, ifVersion, itemsOnAPage, nextPage, readAgain } from '../../operations/fields.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
+import { leanAnswer, readFields } from './lean.ts'
 import { asCalled, namedInput, readNames } from './names.ts'
-import { objectNameOf, toolInput, toolOutput } from './schemas.ts'
+import type { Era } from './plain.ts'
+import { toolInput } from './schemas.ts'
 
-/**
- * As `tools/list` shows them. Of a kind of object that is listed, the list names what is essential, and other tools that answer one
- * name nothing, also where the list is no tool; of any other, a read names all fields of its own. A write answers what it wrote.
- */
-export function toTools(operations: readonly Operation[], all = operations): Tool[] {
-  const listed = new Set(all.filter(isList).map(({ output }) => objectNameOf(output)))
+// What the instructions of the server say for all tools.
+const saidOnce = [nextPage, forSync, readAgain]
+
+/** As `tools/list` shows them. There are no output schemas: a call that succeeds shows what it answers, and its fields may be chosen. */
+export function toTools(operations: readonly Operation[]): Tool[] {
   const shown = new Set<string>()
   return operations.map((operation) => {
-    const { name, title, description, output, scope } = operation
+    const { name, title, description, scope } = operation
     const needs = scope === null ? 'Needs no scope: any valid key.' : `Needs scope ${scope}.`
-    const detail = isList(operation)
-      ? 'essential'
-      : isRead(operation) && !listed.has(objectNameOf(output))
-        ? 'own'
-        : 'none'
     return {
       name,
       title,
-      // The instructions of the server say how lists go on.
-      description: `${description.replace(` ${nextPage}`, '')} ${needs}`,
-      inputSchema: toolInput(inputOf(operation), shown),
-      outputSchema: toolOutput(output, detail),
+      description: `${saidOnce.reduce((text, sentence) => text.replace(` ${sentence}`, ''), description)} ${needs}`,
+      inputSchema: toolInput(
+        isList(operation) ? inputOf(operation).safeExtend(chosenFields) : inputOf(operation),
+        shown,
+      ),
       annotations: annotationsOf(operation),
     }
   })
 }
 
-/** Hints that say what the protocol takes for granted are left out: a tool is not read-only, and not idempotent. */
+/** Hints that say what the protocol takes for granted are left out: a tool writes, destroys, is not idempotent, and reaches others. */
 function annotationsOf(operation: Operation): Tool['annotations'] {
   const { destructive = false, idempotent = false, openWorld = false } = operation.hints ?? {}
-  if (isRead(operation)) return { readOnlyHint: true, openWorldHint: openWorld }
-  return { destructiveHint: destructive, openWorldHint: openWorld, ...(idempotent && { idempotentHint: true }) }
+  return {
+    ...(isRead(operation) ? { readOnlyHint: true } : !destructive && { destructiveHint: false }),
+    ...(!openWorld && { openWorldHint: false }),
+    ...(idempotent && { idempotentHint: true }),
+  }
 }
+
+// Which there are, a refusal says: `readFields`.
+const chosenFields = { fields: z.array(z.string()).optional() }
 
 /** The arguments of the tool, as it lists them. */
 export function inputOf(operation: Operation): z.ZodObject {
@@ -59,9 +62,9 @@ export function argumentsOf(operation: Operation): z.ZodObject {
       idempotency_key: IdempotencyKeySchema.optional(),
     })
   }
-  if (!('limit' in input.shape)) return input
-  const { limit } = input.shape
-  return input.safeExtend({ limit: (limit as z.ZodType).default(itemsOnAPage.mcp).describe(limit.description ?? '') })
+  if (!isList(operation)) return input
+  const { limit } = input.shape as { limit: z.ZodType }
+  return input.safeExtend({ limit: limit.default(itemsOnAPage.mcp).describe(limit.description ?? '') })
 }
 
 /** @throws ApiError */
@@ -70,10 +73,14 @@ export async function callTool(
   sent: Record<string, unknown>,
   caller: Caller,
   call: Call,
+  era: Era,
 ): Promise<CallToolResult> {
-  const answer = await answerTo(operation, sent, caller, call)
-  const content = [...text(answer.body), ...(await images(operation, answer.body.data))]
-  return { content, structuredContent: answer.body }
+  // No other read than a list takes fields: it is rejected by name.
+  const [asked, given] = isList(operation) ? fieldsOf(operation, sent, caller) : [changedOf(sent), sent]
+  const answer = await answerTo(operation, given, caller, call)
+  const body = leanAnswer(operation, answer.body, asked)
+  const content = [...(era === 'modern' ? pointer(body) : text(body)), ...(await images(operation, answer.body.data))]
+  return { content, structuredContent: body }
 }
 
 async function answerTo(operation: Operation, sent: Record<string, unknown>, caller: Caller, call: Call) {
@@ -88,18 +95,35 @@ async function answerTo(operation: Operation, sent: Record<string, unknown>, cal
   }
 }
 
+/** The fields that are to be answered, apart from the arguments of the operation. */
+function fieldsOf(operation: Operation, { fields, ...given }: Record<string, unknown>, caller: Caller) {
+  // Scopes come before the input.
+  const named = caller.has(operation.scope) ? readFields(operation, fields) : undefined
+  return [named === undefined ? {} : { fields: named }, given] as const
+}
+
+const changedOf = ({ changes }: Record<string, unknown>) => ({ changed: Object.keys(changes ?? {}) })
+
 /** Text only: structured content must match the output schema, and clients throw when it does not. */
 export function toErrorResult(error: ApiError, requestId: string): CallToolResult {
   return { content: text({ error: error.body(requestId) }), isError: true }
 }
 
-const defaults = (operation: Operation) => ('limit' in operation.input.shape ? { limit: itemsOnAPage.mcp } : {})
+const defaults = (operation: Operation) => (isList(operation) ? { limit: itemsOnAPage.mcp } : {})
 
 async function images(operation: Operation, data: unknown): Promise<CallToolResult['content']> {
   const png = operation.pictures?.png
   if (png === undefined) return []
   const image = Buffer.from(await png.draw(data))
   return [{ type: 'image', data: image.toString('base64'), mimeType: png.mediaType }]
+}
+
+/** Clients of revision 2026-07-28 read structured content. Those of earlier ones may read the text only, and get it whole. */
+function pointer({ data, has_more }: Record<string, unknown>): CallToolResult['content'] {
+  const said = Array.isArray(data)
+    ? `${data.length} in structuredContent${has_more ? '; there are more' : ''}.`
+    : 'Done: see structuredContent.'
+  return [{ type: 'text', text: said }]
 }
 
 function text(body: Record<string, unknown>): CallToolResult['content'] {

@@ -7,7 +7,8 @@ language plpgsql volatile set search_path = ''
 as $$
 begin
   perform private.refuse(
-    422, 'validation_failed', 'Several have this name.', param, jsonb_build_object('candidates', candidates), 'Name the one that is meant by its id.'
+    422, 'ambiguous_name', 'Several objects are called so.', param, jsonb_build_object('candidates', candidates),
+    'Send the id of the one that is meant; ask the person which it is.'
   );
 end
 $$;
@@ -476,18 +477,18 @@ $$;
 grant execute on function private.carry_out_fields to scope_events_write;
 
 -- What is allowed and yet likely to be meant otherwise.
-create function private.plan_warnings(base public.events, event public.events, source_id uuid, moves boolean) returns jsonb
+create function private.plan_warnings(base public.events, event public.events, source_id uuid, moves boolean) returns jsonb[]
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_warnings jsonb := '[]';
+  v_warnings jsonb[] := '{}';
 begin
   if (base.id is null or source_id is not null) and exists (
     select from public.events e
     where e.organisation_id = event.organisation_id and e.id <> event.id and private.search_form(e.name) = private.search_form(event.name)
   ) then
-    v_warnings := v_warnings || jsonb_build_object(
-      'code', 'name_taken', 'message', 'Another event has this name. To change that one, name it as event.'
+    v_warnings := v_warnings || private.warning(
+      'name_taken', 'Another event has this name. To change that one, name it as event.'
     );
   end if;
   if base.id is not null and source_id is null and not moves and event.starts_at <> base.starts_at and (
@@ -495,14 +496,40 @@ begin
     or exists (select from public.promo_codes c where c.event_id = event.id and coalesce(c.valid_from, c.valid_until) is not null)
     or exists (select from public.check_in_points p where p.event_id = event.id and coalesce(p.opens_at, p.closes_at) is not null)
   ) then
-    v_warnings := v_warnings || jsonb_build_object(
-      'code', 'windows_stay', 'message', 'Sales, promo codes and check-in points keep their times. To move all, send move in place of starts_at.'
+    v_warnings := v_warnings || private.warning(
+      'windows_stay', 'Sales, promo codes and check-in points keep their times. To move all, send move in place of starts_at.'
     );
   end if;
   return v_warnings;
 end
 $$;
 grant execute on function private.plan_warnings to scope_events_write;
+
+-- The same of a step. `written` are its fields as they were sent.
+create function private.step_warnings("table" text, id uuid, written jsonb, base public.events, event public.events) returns jsonb[]
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events := event;
+  v_ticket_type public.ticket_types;
+  v_promo_code public.promo_codes;
+begin
+  if "table" = 'events' then
+    select e.* into v_event from public.events e where e.id = step_warnings.id;
+  elsif "table" = 'ticket_types' and written ? 'price' then
+    select t.* into v_ticket_type from public.ticket_types t where t.id = step_warnings.id;
+  elsif "table" = 'promo_codes' and written ? 'percent_off' then
+    select c.* into v_promo_code from public.promo_codes c where c.id = step_warnings.id;
+  end if;
+  return array[
+    private.warning_of_offset_in(written, v_event.timezone),
+    case when base.id = v_event.id and "table" = 'events' then private.warning_of_capacity(base, v_event) end,
+    case when v_ticket_type.id is not null then private.warning_of_price(v_ticket_type) end,
+    case when v_promo_code.id is not null then private.warning_of_percentage(v_promo_code) end
+  ];
+end
+$$;
+grant execute on function private.step_warnings to scope_events_write;
 
 -- Nobody registers meanwhile, and what is changed is locked in the order of 20-events/locks.sql.
 create function private.lock_event_of_plan(event_id uuid, arguments jsonb) returns void
@@ -555,7 +582,8 @@ declare
   v_taken text[] := '{}';
   v_refused text[] := '{}';
   v_copies jsonb := '{}';
-  v_emails integer;
+  v_notice jsonb;
+  v_warnings jsonb[] := '{}';
   v_state text;
   v_message text;
   v_detail text;
@@ -688,6 +716,11 @@ begin
             end
           );
         end;
+        if v_pass = 1 and v_step ->> 'action' in ('create', 'change') and v_table <> 'status' then
+          v_warnings := v_warnings || private.step_warnings(
+            v_table, (v_step ->> 'id')::uuid, case v_table when 'events' then v_changes else v_item end, v_base, v_event
+          );
+        end if;
         if v_step ->> 'action' = 'unchanged' then
           v_unchanged := v_unchanged + 1;
         else
@@ -706,13 +739,17 @@ begin
     end if;
   end loop;
 
-  if v_refusals = 0 and event_id is not null and arguments ->> 'notify' in ('mailed', 'everybody') then
-    v_emails := private.notify_of_event(event_id);
+  if v_refusals = 0 and event_id is not null then
+    v_notice := private.notify_of_event(event_id, (arguments ->> 'notify')::public.notify);
   end if;
   select e.* into v_event from public.events e where e.id = v_event.id;
   return jsonb_build_object(
-    'warnings', private.plan_warnings(v_base, v_event, source_id, v_move.distance is not null),
-    'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'emails', v_emails,
+    'warnings', to_jsonb(array(
+      select distinct w from unnest(v_warnings || private.plan_warnings(v_base, v_event, source_id, v_move.distance is not null)) w
+      where w is not null
+      limit 20
+    )),
+    'read', v_read, 'steps', to_jsonb(v_steps), 'unchanged', v_unchanged, 'refusals', v_refusals, 'notice', v_notice,
     'event', jsonb_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status,
       'starts_at', private.zoned_time(v_event.starts_at, v_event.timezone), 'ends_at', private.zoned_time(v_event.ends_at, v_event.timezone)

@@ -1,9 +1,6 @@
 -- apply_event: an event as it is to be, with its ticket types, promo codes and check-in points, in one body. A plan is made by doing
 -- everything and undoing it, so plan and act cannot differ, and the rules are those of the tables. public.copy_event does the same by hand.
 
--- Whom a change is told: nobody, those whose order is e-mailed, or everybody.
-create type public.notify as enum ('nobody', 'mailed', 'everybody');
-
 create table private.event_plans (
   id text not null default lower(private.random_code(10)),
   organisation_id uuid not null,
@@ -128,39 +125,6 @@ end
 $$;
 grant execute on function private.close_event_plan to scope_events_write;
 
--- The event that has this id, slug, external_id or name.
-create function private.event_meant(reference text, param text) returns uuid
-language plpgsql stable set search_path = ''
-as $$
-declare
-  v_ids uuid[] := array(
-    select e.id
-    from public.events e
-    where e.organisation_id = private.current_organisation_id()
-      and (
-        reference in (e.id::text, e.slug, e.external_id)
-        or private.search_form(e.name) = private.search_form(btrim(reference))
-      )
-    order by e.id desc
-    limit 11
-  );
-begin
-  if cardinality(v_ids) > 1 then
-    perform private.refuse_ambiguous(param, (
-      select jsonb_agg(jsonb_build_object(
-        'id', e.id, 'name', e.name, 'slug', e.slug, 'status', e.status, 'starts_at', private.rfc3339(e.starts_at)
-      ) order by e.id desc)
-      from public.events e
-      where e.id = any (v_ids[1:10])
-    ));
-  elsif v_ids = '{}' then
-    perform private.refuse_not_found(param);
-  end if;
-  return v_ids[1];
-end
-$$;
-grant execute on function private.event_meant to scope_events_write;
-
 -- The event that has the external_id or the slug that is to be; null: none, so it is to be added.
 create function private.event_known_by(external_id text, slug text) returns uuid
 language plpgsql stable set search_path = ''
@@ -268,10 +232,10 @@ begin
       perform private.refuse_value('event', 'A copy is a new event.', 'Leave event out, or copy_of.');
     end if;
     v_event_id := case
-      when event is not null then private.event_meant(event, 'event')
+      when event is not null then (private.resolve_name('event', event, null, 'event')).id
       when copy_of is null then private.event_known_by(changes ->> 'external_id', changes ->> 'slug')
     end;
-    v_source_id := case when copy_of is not null then private.event_meant(copy_of, 'copy_of') end;
+    v_source_id := case when copy_of is not null then (private.resolve_name('event', copy_of, null, 'copy_of')).id end;
   end if;
 
   begin
@@ -322,7 +286,7 @@ begin
         values
           (1, 'status', to_json(200)),
           (2, 'data', v_outcome),
-          (3, 'effect', case when v_event_id is not null then private.event_effect(v_event_id, plan_id is null, (v_result ->> 'emails')::integer) end),
+          (3, 'effect', case when v_event_id is not null then private.event_effect(v_event_id, plan_id is null, nullif(v_result -> 'notice', 'null')) end),
           (4, 'warnings', nullif(v_result -> 'warnings', '[]')::json)
       ) m (place, name, value)
       where m.value is not null

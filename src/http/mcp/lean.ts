@@ -1,0 +1,210 @@
+// What MCP answers of what REST answers: the fields that a model uses, without nulls, with money and times said as people say them.
+// An operation declares its fields (`lean`); nothing here knows one.
+
+import * as z from 'zod'
+import { validationFailed } from '../../gateway/validation.ts'
+import { moneyFields } from '../../operations/fields.ts'
+import { isList, type Operation } from '../../operations/operation.ts'
+import { moneyText, periodText, timeText } from './words.ts'
+
+type Body = Record<string, unknown>
+
+/** What is known of a value from the declaration. */
+type Shape =
+  | { kind: 'money' | 'time' | 'text' | 'other' }
+  | { kind: 'list'; of: Shape }
+  | { kind: 'object'; fields: Map<string, Shape> }
+
+/** Which fields are answered: those of `members`, and all others with `others`. */
+type Plan = { others: boolean; members: Map<string, Plan> }
+
+/** What an object says to those inside it, and how much of a text is answered. */
+type Setting = { timezone?: string | undefined; currency?: string | undefined; longest: number }
+
+type Compiled = { beside: Shape; data: Shape; plan: Plan }
+
+const everything: Plan = { others: true, members: new Map() }
+// In a list, of which twenty are read at once: characters of a text, those of one inside a value, and members of a value.
+const longestText = 80
+const longestPart = 60
+const mostParts = 8
+const howToGetAll = 'name the field in fields'
+// Of a list inside an answer, such as guests that were refused.
+const mostItems = 50
+
+const compiled = new WeakMap<Operation, Compiled>()
+
+/** @param asked what the caller named: fields of a list, and those that a change changes. */
+export function leanAnswer(operation: Operation, body: Body, asked: { fields?: string[]; changed?: string[] }): Body {
+  const { beside, data: shape, plan } = compile(operation)
+  const { data, ...rest } = body
+  // A text that was asked for by name is answered whole.
+  const isWhole = !isList(operation) || (asked.fields !== undefined && !asked.fields.some(isAll))
+  const items = operation.leanItems
+  const kept = items === undefined ? data : withItems(data as Body, items)
+  return {
+    data:
+      project(kept, shape, planFor(plan, asked), { longest: isWhole ? Infinity : longestText }) ??
+      (isList(operation) ? [] : {}),
+    ...(project(rest, beside, everything, { longest: Infinity }) as Body | undefined),
+  }
+}
+
+function planFor(plan: Plan, { fields, changed = [] }: { fields?: string[]; changed?: string[] }): Plan {
+  const named = (names: string[]) => names.map((name): [string, Plan] => [name, everything])
+  if (fields !== undefined) {
+    return fields.some(isAll) ? everything : { others: false, members: new Map(named(fields)) }
+  }
+  return changed.length === 0 ? plan : { ...plan, members: new Map([...named(changed), ...plan.members]) }
+}
+
+/** Names that `fields` may hold. */
+export function fieldsOf(operation: Operation): string[] {
+  const { data } = compile(operation)
+  const item = data.kind === 'list' ? data.of : data
+  return item.kind === 'object' ? [...item.fields.keys()] : []
+}
+
+/** The fields that a list answers unless it is asked for others; undefined: all. */
+export const defaultFields = (operation: Operation): string[] | undefined =>
+  operation.lean && [...new Set(operation.lean.map((path) => path.split('.')[0] as string))]
+
+/** @throws ApiError 422 */
+export function readFields(operation: Operation, fields: unknown): string[] | undefined {
+  if (fields === undefined) return undefined
+  const names = fieldsOf(operation)
+  const isKnown = (name: unknown) => typeof name === 'string' && (isAll(name) || names.includes(name))
+  if (Array.isArray(fields) && fields.length > 0 && fields.length <= 100 && fields.every(isKnown)) return fields
+  throw validationFailed([{ param: 'fields', message: `must be a list of ${names.join(', ')}, or ["*"] for all` }])
+}
+
+const isAll = (name: string) => name === '*' || name === 'all'
+
+function withItems(data: Body, { list, path, value }: NonNullable<Operation['leanItems']>): Body {
+  const items = (data[list] ?? []) as Body[]
+  const matching = items
+    .map((item, index): Body => ({ index, ...item }))
+    .filter((item) => path.split('.').reduce<unknown>((at, name) => (at as Body | undefined)?.[name], item) === value)
+  return { ...data, [list]: matching.slice(0, mostItems) }
+}
+
+/** @returns undefined for what is not answered: null, and what is empty. */
+function project(value: unknown, shape: Shape, plan: Plan, setting: Setting): unknown {
+  if (value === null || value === undefined) return undefined
+  switch (shape.kind) {
+    case 'time':
+      return timeText(value as string, setting.timezone)
+    case 'text':
+      return cut(value as string, setting.longest)
+    case 'list': {
+      const items = (value as unknown[]).map((item) => project(item, shape.of, plan, setting))
+      return items.length === 0 ? undefined : items
+    }
+    case 'object':
+      return projectObject(value as Body, shape.fields, plan, setting)
+    case 'money':
+      return value
+    default:
+      return bounded(value, setting.longest)
+  }
+}
+
+function projectObject(value: Body, fields: Map<string, Shape>, plan: Plan, around: Setting): Body | undefined {
+  const said = { ...around, ...settingOf(value) }
+  const answered: Body = {}
+  for (const name in value) {
+    const inside = plan.members.get(name) ?? (plan.others && name !== 'object' ? everything : undefined)
+    if (inside === undefined) continue
+    const shape = fields.get(name) ?? { kind: 'other' }
+    const member = project(value[name], shape, inside, said)
+    if (member === undefined) continue
+    answered[name] = member
+    if (shape.kind === 'money' && member !== 0 && said.currency !== undefined) {
+      answered[`${name}_text`] = moneyText(member as number, said.currency)
+    }
+  }
+  if ('starts_at' in answered && 'ends_at' in answered && said.timezone !== undefined) {
+    answered.when = periodText(answered.starts_at as string, answered.ends_at as string, said.timezone)
+  }
+  return Object.keys(answered).length === 0 ? undefined : answered
+}
+
+function settingOf(value: Body): Partial<Setting> {
+  const { timezone, currency = (value.revenue as Body | null | undefined)?.currency } = value
+  return {
+    ...(typeof timezone === 'string' && { timezone }),
+    ...(typeof currency === 'string' && { currency }),
+  }
+}
+
+/** The mark says how to get it whole. */
+function cut(text: string, longest: number): string {
+  if (text.length <= longest * 1.2) return text
+  return `${text.slice(0, longest).toWellFormed()}… [${text.length - longest} more characters: ${howToGetAll}]`
+}
+
+/** Of a value that nothing is declared of, such as metadata or the changes of an audit entry. */
+function bounded(value: unknown, longest: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Object.keys(value).length === 0) return undefined
+  return longest === Infinity ? value : shortened(value)
+}
+
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string') return cut(value, longestPart)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value)
+  const kept = members.slice(0, mostParts).map(([name, member]) => [name, shortened(member)])
+  if (Array.isArray(value)) return kept.map(([, member]) => member)
+  const left = members.length - kept.length
+  return Object.fromEntries(left === 0 ? kept : [...kept, ['…', `${left} more: ${howToGetAll}`]])
+}
+
+function compile(operation: Operation): Compiled {
+  const known = compiled.get(operation)
+  if (known !== undefined) return known
+  const { data, ...beside } = operation.output.shape
+  const made: Compiled = {
+    data: shapeOf(data as z.ZodType),
+    beside: shapeOf(z.strictObject(beside as z.ZodRawShape)),
+    plan: planOf(operation.lean, operation.leanItems?.list),
+  }
+  compiled.set(operation, made)
+  return made
+}
+
+function planOf(paths: readonly string[] = ['*'], numbered?: string): Plan {
+  const plan: Plan = { others: false, members: new Map() }
+  for (const path of [...paths, ...(numbered === undefined ? [] : [`${numbered}.index`])]) {
+    let at = plan
+    const names = path.split('.')
+    for (const name of names.slice(0, -1)) {
+      const next = at.members.get(name) ?? { others: false, members: new Map() }
+      at.members.set(name, next)
+      at = next
+    }
+    const last = names.at(-1) as string
+    if (last === '*') at.others = true
+    else at.members.set(last, everything)
+  }
+  return plan
+}
+
+/** Of a value of several kinds, all fields of all of them: of one name, they are alike. */
+function shapeOf(schema: z.core.$ZodType): Shape {
+  if (moneyFields.get(schema) !== undefined) return { kind: 'money' }
+  const def: { type: string; innerType?: z.core.$ZodType; format?: string } = schema._zod.def
+  if (schema instanceof z.ZodArray) return { kind: 'list', of: shapeOf(schema.element) }
+  if (schema instanceof z.ZodObject) {
+    const entries = Object.entries(schema.shape as Record<string, z.core.$ZodType>)
+    return { kind: 'object', fields: new Map(entries.map(([name, member]) => [name, shapeOf(member)])) }
+  }
+  if (schema instanceof z.ZodUnion) {
+    const shapes = (schema.options as z.core.$ZodType[]).map(shapeOf)
+    if (!shapes.every((shape) => shape.kind === 'object')) return { kind: 'other' }
+    return { kind: 'object', fields: new Map(shapes.flatMap(({ fields }) => [...fields])) }
+  }
+  if (def.innerType !== undefined) return shapeOf(def.innerType)
+  if (def.format === 'datetime') return { kind: 'time' }
+  return { kind: def.type === 'string' ? 'text' : 'other' }
+}

@@ -1,0 +1,69 @@
+// Which tools a client has listed, and whether it may write: `?toolsets=door,webhooks&read_only=true`, or the headers X-MCP-Toolsets
+// and X-MCP-Readonly. The names are those of GitHub's MCP server. A tool that is not listed can be called all the same.
+
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import type { Request } from 'express'
+import { ApiError } from '../../gateway/api-error.ts'
+import type { Caller } from '../../gateway/caller.ts'
+import { isRead, type Operation, scopes, toolsets } from '../../operations/operation.ts'
+
+export type Selection = {
+  /** Sorted, each once; empty: the default list. */
+  toolsets: string[]
+  readOnly: boolean
+}
+
+const names = ['default', 'all', ...Object.keys(toolsets)]
+
+/** @throws ProtocolError InvalidRequest for a name that does not exist: a client shows it when it connects. */
+export function selectionOf({ query, headers }: Pick<Request, 'query' | 'headers'>): Selection {
+  const [asked, readOnly] = [query.toolsets ?? headers['x-mcp-toolsets'], query.read_only]
+  const chosen = new Set(wordsOf(asked))
+  for (const name of chosen) {
+    if (!names.includes(name)) throw invalid(`There is no such toolset. toolsets must be of ${names.join(', ')}.`)
+  }
+  return {
+    toolsets: [...chosen].sort(),
+    // Either is a promise, which the other does not take back.
+    readOnly: isTrue('read_only', readOnly) || isTrue('X-MCP-Readonly', headers['x-mcp-readonly']),
+  }
+}
+
+/** Equal for callers that are shown the same list. */
+export const nameOfList = (caller: Caller, { toolsets, readOnly }: Selection): string =>
+  [...scopes.filter((scope) => caller.has(scope)), readOnly, ...toolsets].join()
+
+export function isListed(operation: Operation, { toolsets, readOnly }: Selection): boolean {
+  if (readOnly && !isRead(operation)) return false
+  if (toolsets.length === 0) return !operation.unlisted
+  return toolsets.some((name) => {
+    if (name === 'default') return !operation.unlisted
+    return name === 'all' || name === operation.toolset
+  })
+}
+
+/** @throws ApiError 403 */
+export function requireAllowed(operation: Operation, { readOnly }: Selection): void {
+  if (!readOnly || isRead(operation)) return
+  throw new ApiError(403, 'read_only', `${operation.name} writes, and this connection is read-only.`, {
+    hint: 'Connect without read_only to change something. Nothing was changed.',
+  })
+}
+
+const invalid = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidRequest, message)
+
+const wordsOf = (value: unknown): string[] =>
+  [value]
+    .flat()
+    .filter((text) => typeof text === 'string')
+    .flatMap((text) => text.split(','))
+    .map((name) => name.trim().toLowerCase())
+    .filter(Boolean)
+
+function isTrue(param: string, value: unknown): boolean {
+  const [word = 'false', ...others] = wordsOf(value)
+  if (others.length > 0 || !['true', 'false', '1', '0'].includes(word)) {
+    throw invalid(`${param} must be true or false.`)
+  }
+  return word === 'true' || word === '1'
+}

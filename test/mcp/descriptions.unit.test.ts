@@ -1,0 +1,121 @@
+// A linter of what a model reads before it calls anything: the descriptions of tools and arguments, and the instructions.
+
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { fieldsOf } from '../../src/http/mcp/lean.ts'
+import { instructions } from '../../src/http/mcp/server.ts'
+import { inputOf, toTools } from '../../src/http/mcp/tools.ts'
+import { errorCodes } from '../../src/operations/error-codes.ts'
+import { operations as all } from '../../src/operations/index.ts'
+import { isList, isRead, type Operation, toolsets } from '../../src/operations/operation.ts'
+import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
+import { countTokens } from '../support/tokens.ts'
+
+const operations = all.filter(({ mcp }) => mcp !== false)
+const tools = toTools(operations)
+const names = new Set(operations.map(({ name }) => name))
+const toolOf = (name: string) => tools.find((tool) => tool.name === name)
+
+/** Every text of a schema, with the path at which it stands. */
+function textsIn(schema: unknown, path: string): [string, string][] {
+  if (typeof schema !== 'object' || schema === null) return []
+  return Object.entries(schema).flatMap(([name, value]): [string, string][] =>
+    name === 'description' && typeof value === 'string' ? [[path, value]] : textsIn(value, `${path}.${name}`),
+  )
+}
+const texts = tools.flatMap(({ name, description = '', inputSchema }): [string, string][] => [
+  [name, description],
+  ...textsIn(inputSchema, name),
+])
+
+test.each(tools.map(({ name, description = '' }) => [name, description]))('%s: %s', (name, description) => {
+  const { scope } = operations.find((operation) => operation.name === name) as Operation
+  expect(description).toMatch(
+    scope === null ? / Needs no scope: any valid key\.$/ : new RegExp(` Needs scope ${scope}\\.$`),
+  )
+  // A verb or a noun, and no more than is read at a glance.
+  expect(description).toMatch(/^[A-Z][a-z-]+ /)
+  expect(description.length).toBeGreaterThan(40)
+  expect(countTokens(description)).toBeLessThanOrEqual(130)
+})
+
+test.each(texts)('%s: %s is made of sentences', (_path, text) => {
+  expect(text).toMatch(/^\S.*[.]$/)
+  expect(text).not.toMatch(/\s\s|\n| ,|\.\./)
+  expect(countTokens(text)).toBeLessThanOrEqual(130)
+  // What is told once, in the instructions, and what REST has as a header.
+  expect(text).not.toMatch(/RFC 3339|next_cursor as cursor|Idempotency-Key|If-Match|header/)
+})
+
+test('a tool that another names exists, and is listed beside it, or its toolset is named', () => {
+  for (const { name, unlisted, toolset } of operations) {
+    const { description = '', inputSchema } = toolOf(name) ?? {}
+    const text = [description, ...textsIn(inputSchema, name).map(([, said]) => said)].join(' ')
+    for (const [word] of text.matchAll(/\b[a-z]+(_[a-z]+)+\b/g)) {
+      const other = operations.find((operation) => operation.name === word)
+      if (other === undefined || !other.unlisted || (unlisted && other.toolset === toolset)) continue
+      expect(text, `${name} names ${word}`).toMatch(new RegExp(`${word}[^.]*\\btoolset ${other.toolset}\\b`))
+    }
+  }
+})
+
+/** Every name of a field, an argument or a value that a tool may speak of. */
+const namesInJson = (schema: unknown): string[] => JSON.stringify(schema).match(/[a-z]+(_[a-z0-9]+)+/g) ?? []
+
+test('words with an underscore are names of tools, arguments, fields, values or error codes', () => {
+  const known = new Set<string>([...names, ...errorCodes, ...namesInJson(notificationTypes), ...Object.keys(toolsets)])
+  for (const operation of operations) {
+    for (const name of namesInJson(z.toJSONSchema(operation.output))) known.add(name)
+    for (const name of namesInJson(z.toJSONSchema(inputOf(operation), { io: 'input' }))) known.add(name)
+  }
+  // Built beside this: apply_event and what it takes.
+  for (const name of ['apply_event', 'plan_id']) known.add(name)
+  // What only answers over MCP have, and how a client connects.
+  for (const name of ['total_text', 'read_only']) known.add(name)
+  for (const [path, text] of [['instructions', instructions], ...texts] as const) {
+    for (const [word] of text.matchAll(/\b[a-z]+(_[a-z]+)+\b/g)) expect(known, `${path} names ${word}`).toContain(word)
+  }
+})
+
+test('an error that a description speaks of is one that the operation answers', () => {
+  for (const operation of operations) {
+    for (const [, code = ''] of operation.description.matchAll(/\b[Oo]n ([a-z]+(?:_[a-z]+)+)\b/g)) {
+      const own = [...(operation.errors ?? []), 'missing_scope', 'version_mismatch'] as string[]
+      expect(own, operation.name).toContain(code)
+    }
+  }
+})
+
+test('what an operation answers over MCP is made of fields that it has', () => {
+  for (const operation of operations) {
+    const schema = JSON.stringify(z.toJSONSchema(operation.output))
+    for (const path of [
+      ...(operation.lean ?? []),
+      operation.leanItems?.list ?? '*',
+      operation.leanItems?.path ?? '*',
+    ]) {
+      const [first = '', ...rest] = path.split('.')
+      if (path === '*') continue
+      if (path !== operation.leanItems?.path) expect(fieldsOf(operation), operation.name).toContain(first)
+      for (const name of rest) expect(schema, `${operation.name} ${path}`).toContain(`"${name}":{`)
+    }
+  }
+})
+
+test('a list says which of its fields it answers: whole objects are asked for', () => {
+  for (const operation of operations.filter(isList)) expect(operation.lean, operation.name).toBeDefined()
+})
+
+test('a write that may not be taken back says to ask first', () => {
+  const final = operations.filter(
+    (operation) => !isRead(operation) && /permanently|for good|final/i.test(operation.description),
+  )
+  expect(final.length).toBeGreaterThan(5)
+  for (const { name, description } of final) {
+    expect(description, name).toMatch(/confirm|dry_run|can pause it instead/i)
+  }
+})
+
+test('the instructions fit beside the list', () => {
+  expect(countTokens(instructions)).toBeLessThanOrEqual(750)
+})
