@@ -81,13 +81,6 @@ export const listOf = (item: z.ZodObject) =>
 /** The body of an answer that holds one object. */
 export const one = (item: z.ZodObject) => z.strictObject({ data: item })
 
-/** Inputs inside an object or a list whose descriptions a model needs: of others, a list of tools has the names only. */
-export const decisiveFields = z.registry<{ decides: true }>()
-export const decides = <Schema extends z.ZodType>(schema: Schema): Schema => {
-  decisiveFields.add(schema, { decides: true })
-  return schema
-}
-
 /** Sentences of descriptions. Over MCP the instructions of the server have them, once. */
 export const dryRunFirst =
   'First call it with dry_run, tell the person what effect counts, and ask whether attendees are to be told.'

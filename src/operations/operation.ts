@@ -124,7 +124,7 @@ export function pathParameters(operation: Operation): string[] {
 
 /** Names of the inputs that a PATCH takes beside `changes`, and in its body over REST. */
 export function besideChanges(operation: Operation): string[] {
-  if (!('changes' in operation.input.shape)) return []
+  if (operation.method !== 'PATCH') return []
   const others = ['changes', 'if_version', ...pathParameters(operation)]
   return Object.keys(operation.input.shape).filter((name) => !others.includes(name))
 }

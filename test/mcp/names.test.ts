@@ -108,7 +108,7 @@ test('each other kind of object is called by what names it', async () => {
   // A place that is given back is offered to whoever waits, who accepts by e-mail address.
   await studio.query('update public.ticket_types set quantity = quantity + 1 where id = $1', [event.ticketTypeId])
   expect(dataOf(await mcp.call('accept_waiting_list_offer', { entry: 'annie@example.com' }))).toMatchObject({
-    name: 'Annie Easley',
+    attendees: [{ name: 'Annie Easley' }],
   })
 })
 
@@ -123,9 +123,11 @@ test('names stand in lists and in fields of changes as well, and in filters', as
       ticket_types: ['vip', event.ticketTypeId],
     }),
   )
-  expect(created.ticket_type_ids).toEqual(expect.arrayContaining([vip, event.ticketTypeId]))
-  const changed = await mcp.call('update_promo_code', { promo_code: 'x', changes: { ticket_type_ids: ['General'] } })
-  expect(dataOf(changed).ticket_type_ids).toEqual([event.ticketTypeId])
+  const typesOf = async (id: string) =>
+    (await row('select ticket_type_ids from public.promo_codes where id = $1', [id])).ticket_type_ids
+  expect(await typesOf(created.id)).toEqual(expect.arrayContaining([vip, event.ticketTypeId]))
+  await mcp.call('update_promo_code', { promo_code: 'x', changes: { ticket_type_ids: ['General'] } })
+  expect(await typesOf(created.id)).toEqual([event.ticketTypeId])
 
   const group = await mcp.call('register_attendee', {
     event: 'Summer Fête 2027',
@@ -135,7 +137,13 @@ test('names stand in lists and in fields of changes as well, and in filters', as
       { name: 'Bob', email: 'bob@example.com', ticket_type: 'vip' },
     ],
   })
-  expect(dataOf(group).attendees).toMatchObject([{ ticket_type_id: event.ticketTypeId }, { ticket_type_id: vip }])
+  const ticketTypes = async (answer: Record<string, unknown>) =>
+    (
+      await studio.query('select ticket_type_id from public.attendees where order_id = $1 order by id', [
+        dataOf(answer).id,
+      ])
+    ).rows.map(({ ticket_type_id }) => ticket_type_id)
+  expect(await ticketTypes(group)).toEqual([event.ticketTypeId, vip])
 
   const imported = await mcp.call('import_attendees', {
     event: 'crm-77',
@@ -199,7 +207,10 @@ test('what several are called is refused with what tells them apart, and an even
     name: 'Ann',
     email: 'ann@example.com',
   })
-  expect(dataOf(registered).attendees).toMatchObject([{ ticket_type_id: event.ticketTypeId }])
+  const { ticket_type_id } = await row('select ticket_type_id from public.attendees where order_id = $1', [
+    dataOf(registered).id,
+  ])
+  expect(ticket_type_id).toBe(event.ticketTypeId)
 })
 
 test('at most ten candidates are shown', async () => {

@@ -4,7 +4,6 @@
 
 import type { Tool } from '@modelcontextprotocol/server'
 import * as z from 'zod'
-import { decisiveFields } from '../../operations/fields.ts'
 
 type Value = string | number | boolean | null
 
@@ -13,7 +12,6 @@ type Schema = {
   const?: Value
   enum?: Value[]
   description?: string
-  decides?: boolean
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
@@ -28,18 +26,12 @@ const formulaic =
 const longEnum = 12
 
 /**
- * The members of a field are named only, unless they decide something: what they mean, the description of the tool or of the field says.
+ * The members of a field are named only: what they mean, the description of the tool or of the field says.
  *
  * @param shown long enums of the tools before.
  */
 export function toolInput(input: z.ZodObject, shown = new Set<string>()): Tool['inputSchema'] {
-  const schema = z.toJSONSchema(input, {
-    io: 'input',
-    override: ({ zodSchema, jsonSchema }) => {
-      if (decisiveFields.get(zodSchema) !== undefined) jsonSchema.decides = true
-    },
-  })
-  const { properties = {}, required } = schema as Schema
+  const { properties = {}, required } = z.toJSONSchema(input, { io: 'input' }) as Schema
   return {
     type: 'object',
     properties: mapValues(properties, (property) => ({ ...namesAndTypes(property, shown), ...described(property) })),
@@ -62,7 +54,6 @@ function namesAndTypes(schema: Schema, shown: Set<string>): Schema {
     ...typeOf(form),
     ...(values.length > 0 && isNew && { enum: values }),
     ...(properties !== undefined && { properties: mapValues(properties, (member) => namesAndTypes(member, shown)) }),
-    ...(schema.decides && described(schema)),
     ...(required !== undefined && { required }),
     ...(items !== undefined && { items: namesAndTypes(items, shown) }),
   }
