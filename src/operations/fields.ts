@@ -130,7 +130,7 @@ export const updatedSince = timestampInput.optional().describe('Only objects cre
 /** What a search of people takes; the words are matched by SQL. */
 export const searchInput = line(
   100,
-  new RegExp(String.raw`^[^${control}]{3,}$`),
+  new RegExp(`^[^${control}]{3,}$`),
   'must be at least 3 characters of one line',
 )
 

@@ -5,8 +5,8 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { operations } from '../../src/operations/index.ts'
 import { row, studio } from '../support/database.ts'
-import { clients, type McpCaller, negotiating } from '../support/mcp.ts'
-import { examples, waitingListEntry } from '../support/operation-arguments.ts'
+import { negotiating } from '../support/mcp.ts'
+import { waitingListEntry } from '../support/operation-arguments.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 
 type Shown = { id: string; name?: string; email?: string; matches?: string }
@@ -113,7 +113,7 @@ test('each other kind of object is called by what names it', async () => {
 })
 
 test('names stand in lists and in fields of changes as well, and in filters', async () => {
-  const { event, mcp, organisation } = await arrange()
+  const { event, mcp } = await arrange()
   const vip = await event.ticketType({ name: 'VIP' })
   const created = dataOf(
     await mcp.call('create_promo_code', {
@@ -163,7 +163,6 @@ test('names stand in lists and in fields of changes as well, and in filters', as
     events: ['crm-77'],
   })
   expect(dataOf(endpoint).event_ids).toEqual([event.id])
-  expect(organisation.id).toBeTruthy()
 })
 
 test('what several are called is refused with what tells them apart, and an event beside it says which', async () => {
@@ -471,6 +470,7 @@ test('a name that is none is refused in words that help, by the name of the argu
     ['get_event', { event: 7 }, 'event', /must be text/],
     ['get_event', { event: event.id, event_id: event.id }, 'event', /must not stand beside event_id/],
     ['get_ticket_type', { ticket_type: 'General', event: 7 }, 'event', /what names an event/],
+    ['get_ticket_type', { ticket_type: 'General', event: null }, 'event', /what names an event/],
     ['void_payment', { payment_id: 'INV-7' }, 'payment_id', /the id of a payment \(get_order/],
     ['undo_check_in', { check_in_id: 'x' }, 'check_in_id', /the id of a check-in \(list_check_ins/],
     ['list_notifications', { after: 'x' }, 'after', /the id of a notification \(list_notifications/],
@@ -513,9 +513,8 @@ test('the door takes a name, and says when the ticket was used', async () => {
 })
 
 test('every tool lists what it takes by name, and says so', async () => {
-  const [client = clients[0]] = clients
-  const { organisation } = await arrange()
-  const { tools } = (await client?.connect(await organisation.key())) as McpCaller
+  const { mcp } = await arrange()
+  const { tools } = mcp
   const listed = JSON.stringify(tools.map(({ inputSchema }) => inputSchema))
   for (const field of ['event_id', 'ticket_type_id', 'ticket_type_ids', 'order_id', 'attendee_id', 'event_ids']) {
     expect(listed, field).not.toContain(`"${field}"`)
@@ -528,5 +527,4 @@ test('every tool lists what it takes by name, and says so', async () => {
   // Where no event is named, one may be beside.
   const update = tools.find(({ name }) => name === 'update_ticket_type')?.inputSchema
   expect(update).toMatchObject({ properties: { ticket_type: { type: 'string' }, event: { type: 'string' } } })
-  expect(Object.keys(examples).length).toBeGreaterThan(40)
 })

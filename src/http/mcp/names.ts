@@ -81,7 +81,7 @@ export function namedInput(operation: Operation, input: z.ZodObject): z.ZodObjec
   // Orders and entries of the waiting list are seldom called alike.
   const isListed = shape.ids.some(({ kind }) => kind !== 'order' && kind !== 'waiting_list_entry')
   if (operation.irreversible || !isListed || !takesEventBeside(operation, shape)) return listed
-  return listed.extend({ event: z.string().optional() })
+  return listed.extend({ event: z.string().optional().describe('Identifier of the event.') })
 }
 
 function renamed(schema: z.ZodObject, { ids, inside }: Shape, irreversible = false): z.ZodObject {
@@ -101,14 +101,31 @@ function renamed(schema: z.ZodObject, { ids, inside }: Shape, irreversible = fal
 function listedField(field: z.ZodType, kind: NamedKind, irreversible: boolean): z.ZodType {
   const isList = unwrap(field) instanceof z.ZodArray
   const listed = like(field, isList ? z.array(z.string()) : z.string())
-  // The instructions of the server say what names an object. What cannot be undone takes people and orders by what nobody chose.
-  return irreversible && (kind === 'attendee' || kind === 'order') ? listed.describe('Id or reference.') : listed
+  const only = irreversible ? whatNobodyChose[kind] : undefined
+  // The instructions of the server say what else names an object.
+  const isMore = only === undefined && listed.description?.startsWith('Identifier of') === false
+  return isMore ? listed : listed.describe(only ?? `Identifier of the ${kind.replaceAll('_', ' ')}.`)
+}
+
+/** What cannot be undone takes people and orders by nothing else. */
+const whatNobodyChose: Partial<Record<NamedKind, string>> = {
+  attendee: 'Id or reference.',
+  order: 'Id or reference.',
+  waiting_list_entry: 'Its id alone.',
 }
 
 /** As optional and as described as the other. */
 function like(field: z.ZodType, schema: z.ZodType): z.ZodType {
   const same = z.safeParse(field, undefined).success ? schema.optional() : schema
-  return field.description === undefined ? same : same.describe(field.description)
+  const description = descriptionOf(field)
+  return description === undefined ? same : same.describe(description)
+}
+
+/** Of the field, or of what is optional in it. */
+function descriptionOf(field: z.ZodType): string | undefined {
+  if (field.description !== undefined) return field.description
+  const inner = 'innerType' in field._zod.def ? (field._zod.def.innerType as z.ZodType) : undefined
+  return inner && descriptionOf(inner)
 }
 
 /**
@@ -120,7 +137,8 @@ export function readNames(operation: Operation, sent: Arguments): { input: Argum
   const shape = shapeFor(operation)
   const names: Name[] = []
   const { event, ...others } = sent
-  if (event == null || !takesEventBeside(operation, shape)) return { input: withIds(sent, shape, '', names), names }
+  if (event === undefined || !takesEventBeside(operation, shape))
+    return { input: withIds(sent, shape, '', names), names }
   // With an event beside them, ids are looked up as well: the object may be another event's.
   const input = withIds(others, shape, '', names, () => true)
   if (typeof event !== 'string' || !isName(event)) {
