@@ -24,8 +24,8 @@ type Setting = { timezone?: string | undefined; currency?: string | undefined; l
 type Compiled = { beside: Shape; data: Shape; plan: Plan }
 
 const everything: Plan = { others: true, members: new Map() }
-// In a list, of which twenty are read at once: characters of a text, of one inside a
-// value, and of the names in a list, and members of a value.
+// In a list, of which twenty are read at once: characters of a text, of one inside a value, and of all names in a list; and members of a
+// value.
 const longestText = 80
 const longestPart = 60
 const longestList = 160
@@ -66,10 +66,6 @@ export function fieldsOf(operation: Operation): string[] {
   const item = data.kind === 'list' ? data.of : data
   return item.kind === 'object' ? [...item.fields.keys()] : []
 }
-
-/** The fields that a list answers unless it is asked for others; undefined: all. */
-export const defaultFields = (operation: Operation): string[] | undefined =>
-  operation.lean && [...new Set(operation.lean.map((path) => path.split('.')[0] as string))]
 
 /** @throws ApiError 422 */
 export function readFields(operation: Operation, fields: unknown): string[] | undefined {
