@@ -150,7 +150,7 @@ export const listOrders = {
   path: '/orders',
   scope: 'orders:read',
   toolset: 'orders',
-  lean: [...buyer, 'event_id', 'total', 'amount_due', 'payment_due_at'],
+  lean: [...buyer, 'company', 'event_id', 'total', 'amount_due', 'amount_refundable', 'payment_due_at'],
   input: z.strictObject({
     event_id: id('event').optional(),
     search: searchInput

@@ -219,6 +219,19 @@ test('a long text is cut in a list, with a mark that says how it is had whole', 
   expect(one.description).toBe(whole.description)
 })
 
+test('of many identifiers a list has the first, and says how many more there are', async () => {
+  const { data: types }: Data = await mcp.call('list_ticket_types', { event_id: event.id, fields: ['id'] })
+  const ids: string[] = types.map(({ id }: Data) => id)
+  const { id } = (await rest(key)('POST', `/events/${event.id}/check-in-points`, { name: 'VIP', ticket_type_ids: ids }))
+    .body.data
+  const pointIn = async (args: object) => {
+    const { data }: Data = await mcp.call('list_check_in_points', { event_id: event.id, limit: 100, ...args })
+    return data.find((point: Data) => point.id === id).ticket_type_ids
+  }
+  expect(await pointIn({})).toEqual([...ids.slice(0, 4), '… [16 more: name the field in fields]'])
+  expect(await pointIn({ fields: ['id', 'ticket_type_ids'] })).toEqual(ids)
+})
+
 test('money is said in words beside the minor units, and the times of an event on its own clock', async () => {
   const [first]: Data = (await mcp.call('list_events', { search: 'Libraries 2030' })).data
   expect(first).toMatchObject({

@@ -15,8 +15,11 @@ const isAdded = (name: string, object: Record<string, unknown>): boolean =>
 export function differences(lean: unknown, whole: unknown, path = 'body'): string[] {
   if (Array.isArray(lean) && Array.isArray(whole)) {
     const isFiltered = lean.some((item) => isObject(item) && 'index' in item)
-    if (!isFiltered && lean.length !== whole.length) return [path]
-    return lean.flatMap((item, place) => differences(item, whole[isFiltered ? item.index : place], `${path}.${place}`))
+    const isCut = /^… \[\d+ more/.test(String(lean.at(-1)))
+    if (!isFiltered && !isCut && lean.length !== whole.length) return [path]
+    return (isCut ? lean.slice(0, -1) : lean).flatMap((item, place) =>
+      differences(item, whole[isFiltered ? item.index : place], `${path}.${place}`),
+    )
   }
   if (isObject(lean) && isObject(whole)) {
     if (Object.keys(lean).length === 0) return [`${path} is empty`]

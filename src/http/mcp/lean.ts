@@ -24,9 +24,11 @@ type Setting = { timezone?: string | undefined; currency?: string | undefined; l
 type Compiled = { beside: Shape; data: Shape; plan: Plan }
 
 const everything: Plan = { others: true, members: new Map() }
-// In a list, of which twenty are read at once: characters of a text, those of one inside a value, and members of a value.
+// In a list, of which twenty are read at once: characters of a text, of one inside a value, and of all names in a list; and members of a
+// value.
 const longestText = 80
 const longestPart = 60
+const longestList = 160
 const mostParts = 8
 const howToGetAll = 'name the field in fields'
 // Of a list inside an answer, such as guests that were refused.
@@ -65,10 +67,6 @@ export function fieldsOf(operation: Operation): string[] {
   return item.kind === 'object' ? [...item.fields.keys()] : []
 }
 
-/** The fields that a list answers unless it is asked for others; undefined: all. */
-export const defaultFields = (operation: Operation): string[] | undefined =>
-  operation.lean && [...new Set(operation.lean.map((path) => path.split('.')[0] as string))]
-
 /** @throws ApiError 422 */
 export function readFields(operation: Operation, fields: unknown): string[] | undefined {
   if (fields === undefined) return undefined
@@ -98,7 +96,8 @@ function project(value: unknown, shape: Shape, plan: Plan, setting: Setting): un
       return cut(value as string, setting.longest)
     case 'list': {
       const items = (value as unknown[]).map((item) => project(item, shape.of, plan, setting))
-      return items.length === 0 ? undefined : items
+      if (items.length === 0) return undefined
+      return setting.longest === Infinity || shape.of.kind === 'object' ? items : firstOf(items)
     }
     case 'object':
       return projectObject(value as Body, shape.fields, plan, setting)
@@ -135,6 +134,16 @@ function settingOf(value: Body): Partial<Setting> {
     ...(typeof timezone === 'string' && { timezone }),
     ...(typeof currency === 'string' && { currency }),
   }
+}
+
+/** Of identifiers or names, as many as there is room for. */
+function firstOf(items: unknown[]): unknown[] {
+  let length = 0
+  const kept = items.findIndex((item) => {
+    length += String(item).length
+    return length > longestList
+  })
+  return kept === -1 ? items : [...items.slice(0, kept), `… [${items.length - kept} more: ${howToGetAll}]`]
 }
 
 /** The mark says how to get it whole. */
