@@ -49,7 +49,7 @@ export const listAuditEntries = {
   path: '/audit-entries',
   scope: 'events:write',
   toolset: 'account',
-  lean: ['action', 'object_type', 'object_id', 'actor', 'source', 'changes', 'created_at'],
+  lean: ['action', 'object_type', 'object_id', 'actor_name', 'source', 'changes', 'created_at'],
   input: z.strictObject({
     object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
     object_id: id('object').optional(),

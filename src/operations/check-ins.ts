@@ -131,7 +131,7 @@ export const checkIn = {
   title: 'Check a ticket in',
   summary: 'Admit a person by the code of their ticket or by their attendee_id, exactly once.',
   description:
-    'Checks a person in by ticket code or attendee_id. Admit them only on success; never call it to look somebody up. A rejection says why.',
+    'Checks a person in by ticket code or attendee. Admit them only on success; never call it to look somebody up. A rejection says why.',
   method: 'POST',
   path: '/check-ins',
   errors: [
@@ -256,7 +256,7 @@ export const listCheckIns = {
   name: 'list_check_ins',
   title: 'List check-ins',
   summary: 'The log of scans, newest first, including rejected ones.',
-  description: `Lists scans, newest first: of one ticket by attendee_id; who was turned away, and why, by result rejected. ${nextPage}`,
+  description: `Lists scans, newest first: of one attendee; who was turned away, and why, by result rejected. ${nextPage}`,
   method: 'GET',
   path: '/check-ins',
   scope: 'attendees:read',

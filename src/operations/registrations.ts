@@ -51,7 +51,7 @@ export const registerAttendee = {
   title: 'Register attendees',
   summary: 'Register a guest, or a group in one order: complimentary tickets, or tickets to be paid by invoice.',
   description:
-    'Registers a guest (ticket_type_id, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, the buyer gets a confirmation, and they are valid and e-mailed once record_invoice_payment covers the order. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key, so that a repeated call registers nobody twice.',
+    'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once; with invoice they have their prices, the buyer gets a confirmation, and they are valid and e-mailed once record_invoice_payment covers the order. The event must be published and the ticket type on sale. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key, so that a repeated call registers nobody twice.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
   errors: [

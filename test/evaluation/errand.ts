@@ -24,8 +24,6 @@ export type Errand = {
   answer?(facts: Facts): RegExp[]
   /** What the person must not be told. */
   never?(facts: Facts): RegExp[]
-  // MERGE: of a part that is built beside this one. Delete the marks with the part's merge.
-  needs?: 'apply_event' | 'telling'
 }
 
 /** The wordings, with what was arranged in them. */

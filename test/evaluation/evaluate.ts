@@ -87,9 +87,7 @@ async function ask(port: string, path: string, body?: string): Promise<unknown> 
 async function playAll(): Promise<void> {
   const model = values.shortest ? undefined : modelOfEnvironment()
   // By its shortest path an errand is the same whatever its words.
-  const chosen = choose(errands, values.errand, values.shortest ? 1 : wording).filter(
-    ({ errand }) => model !== undefined || errand.needs === undefined,
-  )
+  const chosen = choose(errands, values.errand, values.shortest ? 1 : wording)
   const stopping = stopSignal(() => process.exit(1))
   await withUsher(async (database, apiUrl) => {
     const verdicts: Verdict[] = []

@@ -11,7 +11,6 @@ import { play } from './play.ts'
 import { arrange, judge, type Round } from './round.ts'
 import { serveErrands } from './serve.ts'
 import { openSession } from './session.ts'
-import { withIds } from './with-ids.ts'
 
 const apiUrl = inject('apiUrl')
 const errandOf = (name: string) => errands.find((errand) => errand.name === name) ?? errands[0]!
@@ -19,7 +18,7 @@ const errandOf = (name: string) => errands.find((errand) => errand.name === name
 describe('a model that is configured', () => {
   test('is given the words, the tools and the answers, and judged by what it did and said', async () => {
     const round = await arrange(errandOf('transfer-to-colleague'), studio, apiUrl)
-    const model = await standIn(round, round.errand.shortest(round.facts))
+    const model = await standIn(round.errand.shortest(round.facts))
     const { turns, answer } = await play(model, studio, round, 2, apiUrl)
     expect(turns.map(({ tool }) => tool)).toEqual(['list_attendees', 'update_attendee'])
     expect(await judge(studio, round, answer)).toEqual([])
@@ -33,7 +32,7 @@ describe('a model that is configured', () => {
 
   test('is told to go ahead where it asks before it acts', async () => {
     const round = await arrange(errandOf('free-ticket'), studio, apiUrl)
-    const model = await standIn(round, round.errand.shortest(round.facts), { asking: true })
+    const model = await standIn(round.errand.shortest(round.facts), { asking: true })
     const { turns, answer, asked } = await play(model, studio, round, 1, apiUrl)
     expect(asked).toBe(true)
     expect(turns).toHaveLength(1)
@@ -43,7 +42,7 @@ describe('a model that is configured', () => {
 
   test('is not told so where nothing is to be done', async () => {
     const round = await arrange(errandOf('two-of-a-name'), studio, apiUrl)
-    const model = await standIn(round, [], { asking: true })
+    const model = await standIn([], { asking: true })
     expect(await play(model, studio, round, 1, apiUrl)).toEqual({ turns: [], answer: 'Shall I?', asked: false })
   })
 
@@ -54,7 +53,7 @@ describe('a model that is configured', () => {
         round.organisationId,
       ])
       .then(({ rows }) => ({ attendeeOfMelba: rows[0].id }))
-    const model = await standIn(round, [
+    const model = await standIn([
       ['cancel_ticket', {}],
       ['cancel_attendee', { attendee: attendeeOfMelba }],
     ])
@@ -132,7 +131,7 @@ type Completion = {
 }
 
 /** An endpoint of chat completions whose model takes these steps, then repeats all that it has read. */
-async function standIn({ organisationId }: Round, steps: Step[], { asking = false } = {}) {
+async function standIn(steps: Step[], { asking = false } = {}) {
   const asked: Completion[] = []
   const server = createServer(async (req, res) => {
     const completion = (await json(req)) as Completion
@@ -142,7 +141,7 @@ async function standIn({ organisationId }: Round, steps: Step[], { asking = fals
     const [tool, args] = (typeof step === 'function' ? step(JSON.parse(read.at(-1) ?? '')) : step) ?? []
     const called = tool && {
       name: tool,
-      arguments: JSON.stringify(await withIds(studio, organisationId, tool, args ?? {})),
+      arguments: JSON.stringify(args ?? {}),
     }
     const asks = asking && asked.length === 1
     const message =

@@ -4,7 +4,6 @@ import type { Errand, Facts } from './errand.ts'
 import { createOrganisation, type Database } from './organisation.ts'
 import { openSession, type Session, type Turn } from './session.ts'
 import { differences, type State, stateOf } from './state.ts'
-import { withIds } from './with-ids.ts'
 
 export type Round = {
   errand: Errand
@@ -58,9 +57,7 @@ export async function walk(
 ): Promise<{ turns: Turn[]; wrong: string[] }> {
   const session = await openSession(apiUrl, round.key)
   try {
-    const turns = await stepsOf(round, async (tool, args) =>
-      session.call(tool, await withIds(database, round.organisationId, tool, args)),
-    )
+    const turns = await stepsOf(round, (tool, args) => session.call(tool, args))
     const { never: _, ...errand } = round.errand
     return { turns, wrong: await judge(database, { ...round, errand }, turns.map(({ text }) => text).join('\n')) }
   } finally {

@@ -68,8 +68,6 @@ test('words with an underscore are names of tools, arguments, fields, values or 
     for (const name of namesInJson(z.toJSONSchema(operation.output))) known.add(name)
     for (const name of namesInJson(z.toJSONSchema(inputOf(operation), { io: 'input' }))) known.add(name)
   }
-  // Built beside this: apply_event and what it takes.
-  for (const name of ['apply_event', 'plan_id']) known.add(name)
   // What only answers over MCP have, and how a client connects.
   for (const name of ['total_text', 'read_only']) known.add(name)
   for (const [path, text] of [['instructions', instructions], ...texts] as const) {

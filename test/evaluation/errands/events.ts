@@ -13,7 +13,6 @@ const setUpConference: Errand = {
     `Hi! We finally have the dates for our conference "Rust Days": it runs over two days, from 14 May ${year} at nine in the morning until 15 May at six in the evening, in the Kulturbrauerei in Berlin, where 300 people fit in. Could you set it up with two kinds of tickets, an "Early bird" for 199 euros (60 of them, on sale until the end of March) and a "VIP" for 599 euros (20 of them)? Friends of the house get ten per cent off everything with the code TEAM10. And please put it online right away, people are waiting for it.`,
     `People should be able to register today for Rust Days, which takes place at the Kulturbrauerei (Berlin) on 14 and 15 May ${year} – doors at 9:00 on the first day, end at 18:00 on the second, room for 300. There is to be an "Early bird" ticket, 199.00 euros, of which we only want to sell sixty and none after 31 March, and twenty "VIP" tickets at 599.00. Whoever types in TEAM10 pays a tenth less.`,
   ],
-  needs: 'apply_event',
   arrange: async () => ({}),
   shortest: () => [
     [
@@ -79,7 +78,6 @@ const moveByAWeek: Errand = {
     `Summer Meetup will now take place seven days after the date that is on the tickets, time of day as before. Nobody who is coming must be left standing in front of closed doors on the old date.`,
   ],
   // And apply_event.
-  needs: 'telling',
   async arrange(organisation) {
     const event = await organisation.event({
       name: 'Summer Meetup',
@@ -117,7 +115,6 @@ const againNextYear: Errand = {
     `Our Winter Gala went so well that we want to do precisely the same thing once more in the following year, as "Winter Gala ${year + 1}" on 10 December ${year + 1}, from when to when as last time. Same tickets at the same prices, same discount, same door. Don't publish it yet, I want to look at it first.`,
     `I don't feel like typing everything in again: for ${year + 1} we need another Winter Gala (call it Winter Gala ${year + 1}), it'll be on the tenth of December, and otherwise nothing is different from the one we have, with the sales ending as long before it as they do now.`,
   ],
-  needs: 'apply_event',
   async arrange(organisation) {
     const event = await organisation.event({
       name: 'Winter Gala',
@@ -185,7 +182,6 @@ const cancelAndTell: Errand = {
     `We have to call off the Open Harbour Day, the storm took the pier. I have thought about it and there is no way around it, so please cancel it now and let all of them know: everyone with a ticket, whether or not they got e-mails so far, and the ones on the waiting list as well.`,
     `There won't be an Open Harbour Day this time, that is decided and you need not ask me again. I do not want anybody to travel for nothing, neither ticket holders nor those who were hoping for a place.`,
   ],
-  needs: 'telling',
   async arrange(organisation) {
     const event = await organisation.event({
       name: 'Open Harbour Day',

@@ -163,7 +163,6 @@ const wrongPayment: Errand = {
     `Oh dear, I made a mistake yesterday: the payment that I entered for the order {reference} was never theirs, the money belonged to somebody else altogether. Please take that payment out again, it's final and I am aware of it.`,
     `{reference} is shown as paid although these people have not sent us a cent; somebody here put a transfer on the wrong order. Set it right, I confirm.`,
   ],
-  needs: 'telling',
   async arrange(organisation) {
     const event = await conference(organisation)
     const { reference } = await organisation.order(event, { guests: [guest('Ada Lovelace')], paid: 4900 })

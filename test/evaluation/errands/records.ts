@@ -126,7 +126,6 @@ const whoChangedThePrice: Errand = {
     `I could swear that a Standard ticket for Rust Days cost 49 euros last week, and now there's another price on the website. Who has changed that, and what was it before?`,
     `Somebody must have tampered with what we charge for Standard at Rust Days. I want to know who it was, and the old and the new price.`,
   ],
-  needs: 'telling',
   async arrange(organisation) {
     const event = await conference(organisation)
     await organisation.as('Website sync', 'PATCH', `/ticket-types/${event.ticketTypes.Standard}`, { price: 3900 })
