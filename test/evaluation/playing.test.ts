@@ -8,7 +8,7 @@ import { studio } from '../support/database.ts'
 import type { Step } from './errand.ts'
 import { errands } from './errands/index.ts'
 import { play } from './play.ts'
-import { arrange, judge, type Round } from './round.ts'
+import { arrange, judge } from './round.ts'
 import { serveErrands } from './serve.ts'
 import { openSession } from './session.ts'
 
