@@ -232,11 +232,3 @@ test('a fan-out reads the subscriptions of its organisation alone', async () => 
   expect(answer).toBe(1)
   expect(pages).toBeLessThan(50)
 })
-
-test('whether a person was registered just before is read by their address', async () => {
-  const { pages, answer } = await costAs('scope_attendees_write', `private.registration_outcomes('{${id(3)}}')`, [
-    `update public.orders set created_at = now() where id = '${id(3)}'`,
-  ])
-  expect(answer).toMatchObject([{ status: 201, data: { attendees: [{ id: id(4) }] } }])
-  expect(pages).toBeLessThan(40)
-})
