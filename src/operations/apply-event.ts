@@ -88,7 +88,7 @@ export const applyEvent = {
     'Sets up, changes, moves, copies or publishes an event with its ticket types, promo codes and check-in points. The first call changes nothing and answers a plan: show it to the person, then send its plan_id alone. Example: {"event":"Data Days","changes":{"status":"published"},"ticket_types":[{"name":"VIP","price":29900}],"promo_codes":[{"code":"TEN","percent_off":10,"ticket_types":["VIP"]}]}. On plan_outdated plan again.',
   method: 'POST',
   path: '/event-plans',
-  errors: ['not_found', 'plan_outdated'],
+  errors: ['not_found', 'plan_outdated', 'ambiguous_name'],
   scope: 'events:write',
   toolset: 'events',
   input: z
@@ -139,6 +139,6 @@ export const applyEvent = {
       plan_id: line(50).describe('Applies this plan.'),
     })
     .partial(),
-  output: one(EventPlanSchema).extend({ effect: effect.optional().describe('Of an event that exists.') }),
+  output: one(EventPlanSchema).extend({ effect: effect.optional() }),
   hints: { destructive: true, idempotent: false, openWorld: true },
 } satisfies Operation

@@ -23,7 +23,7 @@ test.each(Object.entries(edits))(
         `select id, version from public.${table} order by id limit 1`,
       )
       const { id, version = 0 } = object ?? {}
-      const update = `select api.${operation}($1, $2, $3)`
+      const update = `select api.${operation}($1, $2, if_version => $3)`
       for (const versions of [[version + 1], [version + 1, version - 1], []]) {
         expect(await refusal(update, [id, changes, versions])).toMatchObject({
           sqlstate: 'PT412',

@@ -49,6 +49,7 @@ type CommonError = {
 }
 
 const isWrite = (operation: Operation) => !isRead(operation)
+const takesNames = ({ errors = [] }: Operation) => errors.includes('ambiguous_name')
 
 /** Errors that operations have by rule, by the name of the component. What else an operation answers it declares in `errors`. */
 const commonErrors: Record<string, CommonError> = {
@@ -105,7 +106,14 @@ const commonErrors: Record<string, CommonError> = {
     status: 422,
     codes: ['validation_failed', 'idempotency_key_reused'],
     description: 'Fields are wrong, or the idempotency key was used for another request.',
-    appliesTo: isWrite,
+    appliesTo: (operation) => isWrite(operation) && !takesNames(operation),
+  },
+  UnprocessableNames: {
+    status: 422,
+    codes: ['validation_failed', 'idempotency_key_reused', 'ambiguous_name'],
+    description:
+      'Fields are wrong, a name is that of several objects, or the idempotency key was used for another request.',
+    appliesTo: takesNames,
   },
   InvalidParameters: {
     status: 422,

@@ -15699,7 +15699,7 @@ begin
 end
 $$;
 comment on function api.apply_event is
-  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated; 422 validation_failed.';
+  'Plans an event as it is to be, or applies the plan exactly: 200. 404 not_found; 409 plan_outdated; 422 ambiguous_name, validation_failed.';
 grant execute on function api.apply_event to scope_events_write;
 
 -- A copy of an event as a draft, at another start: for owners and managers who are signed in, and for the SQL editor. Returns its id.
