@@ -11,7 +11,6 @@ import { type OwnDatabase, startOwnDatabase } from '../support/own-database.ts'
 const organisationId = '01900000-0000-7000-8000-000000000001'
 let database: OwnDatabase
 let client: pg.Client
-let pagesOfRegistration: number
 
 const lists = {
   list_attendees: 'scope_attendees_read',
@@ -51,34 +50,6 @@ async function costOf(list: List, filters: Filters): Promise<{ pages: number; it
   })
 }
 
-/** Of the outcome of one registration among 2,000 of the same minute, by a plan that was made while there was none. */
-async function costOfRegistration(): Promise<number> {
-  await client.query('begin')
-  try {
-    await client.query("select set_config('request.jwt.claims', $1, true)", [
-      JSON.stringify({ organisation_id: organisationId }),
-    ])
-    await client.query("select private.registration_outcomes('{}')")
-    await client.query(
-      `insert into public.organisations (id, name, slug) values ('${organisationId}', 'Busy', 'busy');
-       insert into public.events (id, organisation_id, name, starts_at, ends_at)
-       values ('${organisationId}', '${organisationId}', 'Event', '2098-12-31', '2099-01-01');
-       insert into public.ticket_types (event_id, name) values ('${organisationId}', 'Type');
-       update public.events set status = 'published';
-       insert into public.orders (event_id, name, email) select '${organisationId}', 'Guest', 'a@example.com' from generate_series(1, 2000);
-       insert into public.attendees (order_id, ticket_type_id, name, email)
-       select o.id, t.id, 'Guest', o.reference || '@example.com' from public.orders o, public.ticket_types t`,
-    )
-    const { rows } = await client.query(
-      'explain (analyze, buffers, format json) select private.registration_outcomes((select array_agg(o.id) from (select id from public.orders limit 1) o))',
-    )
-    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-  } finally {
-    await client.query('rollback')
-  }
-}
-
 beforeAll(async () => {
   database = await startOwnDatabase()
   client = new pg.Client({ connectionString: database.databaseUrl })
@@ -89,7 +60,6 @@ beforeAll(async () => {
   for (const [list, filters] of cases) {
     if (!('after' in filters) && list !== 'find_attendees') await costOf(list, filters)
   }
-  pagesOfRegistration = await costOfRegistration()
   const manyRows = readFileSync(join(import.meta.dirname, 'many-rows.sql'), 'utf8')
   await withClient(database.superuserUrl, (superuser) => superuser.query(manyRows))
 })
