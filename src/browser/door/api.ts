@@ -32,7 +32,7 @@ export type CheckIn = {
     ticket_type: { name: string }
     checked_in_at: string | null
   } | null
-  earlier: { scanned_at: string } | null
+  earlier: { scanned_at: string; device: string | null } | null
   scanned_at: string
   device: string | null
 }
@@ -110,7 +110,6 @@ export const listConflicts = (link: DoorLink): Promise<Conflict[]> =>
 export async function upload(
   link: DoorLink,
   scans: readonly WaitingScan[],
-  device: string,
   wait = timeoutMs,
 ): Promise<Map<string, CheckIn>> {
   const { data } = await call<{ data: { results: { scan_id: string; check_in: CheckIn }[] } }>(
@@ -127,7 +126,7 @@ export async function upload(
         direction: scan.direction,
         scanned_at: scan.scanned_at,
         admitted: scan.admitted,
-        device,
+        device: scan.device ?? null,
       })),
     },
   )

@@ -4,16 +4,20 @@ import { render } from 'lit-html'
 import { base, nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera } from './camera.ts'
 import { parseLink, takeLink } from './link.ts'
+import type { Actions, Page } from './page.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
-import { type Actions, type Page, view } from './view.ts'
-import { wordsOf } from './words.ts'
+import { toneOf } from './tones.ts'
+import { spoken, view } from './view.ts'
+import { speak } from './words/index.ts'
 
 const root = document.querySelector('#door') as HTMLElement
+const said = document.querySelector('#said') as HTMLElement
 const page: Page = {
   panel: 'none',
   isScanning: false,
   query: '',
+  person: null,
   cameraProblem: null,
   hasTorch: false,
   torch: false,
@@ -21,17 +25,24 @@ const page: Page = {
 let session: Session
 let camera: Camera | null = null
 let facing: Facing = 'environment'
+/** The button that a panel was opened by, which has the focus again after it. */
+let opener = ''
 let drawn: Session['shown'] = null
 let awake: WakeLockSentinel | null = null
 
 function draw(): void {
+  if (session.stopped !== null || session.pointLost) leaveCamera()
   render(view(session, page, actions), root)
-  if (session.shown !== drawn && session.shown !== null) {
-    signal(wordsOf(session.shown.reason).tone)
+  const { shown } = session
+  if (shown !== drawn && shown !== null) {
+    signal(toneOf(shown.reason))
+    said.textContent = spoken(session, shown)
     root.querySelector<HTMLElement>('.verdict .next')?.focus({ preventScroll: true })
+  } else if (shown === null && drawn !== null) {
+    said.textContent = ''
+    root.focus({ preventScroll: true })
   }
-  drawn = session.shown
-  if (session.stopped !== null && camera !== null) stopCamera()
+  drawn = shown
 }
 
 async function startCamera(): Promise<void> {
@@ -40,19 +51,20 @@ async function startCamera(): Promise<void> {
   const video = root.querySelector('video')
   if (video === null) return
   try {
-    camera = await openCamera(video, facing, (code) => session.scanCode(code))
+    camera = await openCamera(video, facing, {
+      isLooking: () => page.panel === 'none' && session.isReady,
+      onCode: (code) => session.scanCode(code),
+    })
     page.hasTorch = camera.torch !== undefined
   } catch (error) {
-    page.cameraProblem = `No camera: ${problemOf(error)}. Search by name, type the code, or use a barcode scanner.`
+    page.cameraProblem = problemOf(error)
   }
   draw()
 }
 
-const problemOf = (error: unknown): string => {
-  if (!window.isSecureContext) return 'browsers give it to pages with https only'
-  return error instanceof DOMException && error.name === 'NotAllowedError'
-    ? 'this page may not use it'
-    : 'none was found'
+const problemOf = (error: unknown): NonNullable<Page['cameraProblem']> => {
+  if (!window.isSecureContext) return 'cameraNeedsHttps'
+  return error instanceof DOMException && error.name === 'NotAllowedError' ? 'cameraForbidden' : 'cameraMissing'
 }
 
 function stopCamera(): void {
@@ -61,33 +73,63 @@ function stopCamera(): void {
   page.hasTorch = page.torch = false
 }
 
+function leaveCamera(): void {
+  if (!page.isScanning) return
+  stopCamera()
+  void awake?.release()
+  Object.assign(page, { isScanning: false, panel: 'none' })
+}
+
+function stayAwake(): void {
+  navigator.wakeLock?.request('screen').then(
+    (lock) => {
+      awake = lock
+    },
+    () => {},
+  )
+}
+
+/** The camera sleeps with the screen. */
+function followScreen(): void {
+  if (!page.isScanning) return
+  if (document.hidden) stopCamera()
+  else {
+    stayAwake()
+    void startCamera()
+  }
+}
+
 const actions: Actions = {
   start() {
     allowSound()
     page.isScanning = true
     draw()
     void startCamera()
-    navigator.wakeLock?.request('screen').then(
-      (lock) => {
-        awake = lock
-      },
-      () => {},
-    )
+    stayAwake()
   },
   stop() {
-    stopCamera()
-    void awake?.release()
-    Object.assign(page, { isScanning: false, panel: 'none' })
+    leaveCamera()
     draw()
   },
   open(panel) {
-    Object.assign(page, { panel, query: '' })
+    if (page.panel === 'none') opener = document.activeElement?.id ?? ''
+    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }) })
     draw()
-    root.querySelector<HTMLElement>('.panel input')?.focus()
+    root.querySelector<HTMLElement>('.panel :is(input, .close)')?.focus()
+  },
+  back() {
+    page.panel = page.panel === 'person' ? 'search' : 'none'
+    draw()
+    document.querySelector<HTMLElement>(page.panel === 'search' ? '.panel input' : `#${opener || 'door'}`)?.focus()
   },
   search(text) {
     page.query = text
     draw()
+  },
+  look(ticket) {
+    page.person = ticket.attendee_id
+    actions.open('person')
+    root.querySelector<HTMLElement>('.panel .thumb button')?.focus()
   },
   pick(ticket) {
     page.panel = 'none'
@@ -96,6 +138,10 @@ const actions: Actions = {
   code(text) {
     page.panel = 'none'
     void session.scanCode(text)
+  },
+  setUp(device, keep) {
+    page.panel = 'none'
+    void session.setUp(device, keep)
   },
   torch() {
     page.torch = !page.torch
@@ -116,6 +162,15 @@ const actions: Actions = {
     await session.forget()
     location.reload()
   },
+}
+
+/** Escape is the way back, from a verdict as from a panel. */
+function listenToEscape(): void {
+  window.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape') return
+    if (session.shown !== null) session.dismiss()
+    else if (page.panel !== 'none') actions.back()
+  })
 }
 
 /** An external scanner types the code, faster than people, and ends with Enter. */
@@ -149,12 +204,15 @@ async function holdDoor(): Promise<void> {
 
 async function main(): Promise<void> {
   const link = takeLink()
+  await speak(navigator.languages)
   await holdDoor()
   // Another one may have been opened meanwhile.
   session = await Session.open(takeLink() ?? link, draw)
   if (session.link === null) draw()
   else session.use(session.link)
   listenToScanner()
+  listenToEscape()
+  document.addEventListener('visibilitychange', followScreen)
   window.addEventListener('online', () => void session.retry())
   window.addEventListener('hashchange', () => {
     const opened = takeLink()
