@@ -236,6 +236,7 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   const isRead = Promise.withResolvers<void>()
   await page.route('**/door-list*', (route) => isRead.promise.then(() => route.continue()))
   await page.goto(link(key, own.id))
+  await page.getByLabel('Name of this device').waitFor()
   await expectReadable(page, ...schemes)
   await setUp(page)
   await page.getByText('Reading the list').waitFor()

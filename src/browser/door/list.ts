@@ -46,16 +46,21 @@ export class TicketList {
 
   /** By parts of name and company, in any order: those whose words begin with them first, then by name. */
   search(text: string, most: number): { found: Ticket[]; total: number } {
-    const parts = textOf(text).plain.split(' ').filter(Boolean)
-    if (parts.join('').length < 2) return { found: [], total: 0 }
+    const asked = textOf(text)
+    const spelt = asked.spelt.split(' ').filter(Boolean)
+    // "Muller" and "Mueller" are both "Müller".
+    const parts = asked.plain
+      .split(' ')
+      .filter(Boolean)
+      .map((part, i) => [part, spelt[i] ?? part] as const)
+    if (asked.plain.trim().length < 2) return { found: [], total: 0 }
     const ranked: { ticket: Ticket; beginnings: number }[] = []
     for (const ticket of this.#byAttendee.values()) {
-      const { plain, spelt } = this.#textOf(ticket)
+      const words = this.#textOf(ticket)
       let beginnings = 0
-      const isIt = parts.every((part) => {
-        // "Muller" and "Mueller" are both "Müller".
-        if (plain.includes(` ${part}`) || spelt.includes(` ${part}`)) beginnings++
-        return plain.includes(part) || spelt.includes(part)
+      const isIt = parts.every(([plain, spelt]) => {
+        if (words.plain.includes(` ${plain}`) || words.spelt.includes(` ${spelt}`)) beginnings++
+        return words.plain.includes(plain) || words.spelt.includes(spelt)
       })
       if (isIt) ranked.push({ ticket, beginnings })
     }

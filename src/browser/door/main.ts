@@ -1,14 +1,16 @@
 // Starts the page: takes the link, opens the session in one tab at a time, and connects camera, keyboard and view to it.
 
 import { render } from 'lit-html'
-import { base, nameOfStore } from './base.ts'
+import { nameOfStore } from './base.ts'
 import { type Camera, type Facing, openCamera } from './camera.ts'
-import { parseLink, takeLink } from './link.ts'
+import { fragmentOf, parseLink, takeLink } from './link.ts'
 import type { Actions, Page } from './page.ts'
+import { renew } from './renew.ts'
 import { Session } from './session.ts'
 import { allowSound, signal } from './signals.ts'
 import { toneOf } from './tones.ts'
 import { spoken, view } from './view.ts'
+import { WalkIn } from './walk-in.ts'
 import { speak } from './words/index.ts'
 
 const root = document.querySelector('#door') as HTMLElement
@@ -18,6 +20,7 @@ const page: Page = {
   isScanning: false,
   query: '',
   person: null,
+  walkIn: null,
   cameraProblem: null,
   hasTorch: false,
   torch: false,
@@ -27,11 +30,13 @@ let camera: Camera | null = null
 let facing: Facing = 'environment'
 /** The button that a panel was opened by, which has the focus again after it. */
 let opener = ''
+let coloured: string | null = null
 let drawn: Session['shown'] = null
 let awake: WakeLockSentinel | null = null
 
 function draw(): void {
   if (session.stopped !== null || session.pointLost) leaveCamera()
+  showColour()
   render(view(session, page, actions), root)
   const { shown } = session
   if (shown !== drawn && shown !== null) {
@@ -43,6 +48,22 @@ function draw(): void {
     root.focus({ preventScroll: true })
   }
   drawn = shown
+}
+
+/** The organisation's colour, with black or white on it, whichever can be read better. */
+function showColour(): void {
+  const { colour } = session
+  if (colour === null || colour === coloured) return
+  coloured = colour
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const share = Number.parseInt(colour.slice(at, at + 2), 16) / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  }) as [number, number, number]
+  // Where both have the same contrast, by the luminance of WCAG.
+  const isBright = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179
+  document.documentElement.style.setProperty('--accent', colour)
+  document.documentElement.style.setProperty('--on-accent', isBright ? '#000' : '#fff')
+  document.querySelector('meta[name=theme-color]')?.setAttribute('content', colour)
 }
 
 async function startCamera(): Promise<void> {
@@ -113,7 +134,11 @@ const actions: Actions = {
   },
   open(panel) {
     if (page.panel === 'none') opener = document.activeElement?.id ?? ''
-    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }) })
+    Object.assign(page, { panel, ...(panel === 'search' && { query: '' }), walkIn: null })
+    if (panel === 'walkIn' && session.link !== null && session.may('events:read')) {
+      page.walkIn = new WalkIn(session, session.link, actions.pick, () => actions.back())
+      page.walkIn.read()
+    }
     draw()
     root.querySelector<HTMLElement>('.panel :is(input, .close)')?.focus()
   },
@@ -205,6 +230,11 @@ async function holdDoor(): Promise<void> {
 async function main(): Promise<void> {
   const link = takeLink()
   await speak(navigator.languages)
+  if (await renew().catch(() => false)) {
+    if (link !== null) history.replaceState(null, '', fragmentOf(link))
+    location.reload()
+    return
+  }
   await holdDoor()
   // Another one may have been opened meanwhile.
   session = await Session.open(takeLink() ?? link, draw)
@@ -214,12 +244,10 @@ async function main(): Promise<void> {
   listenToEscape()
   document.addEventListener('visibilitychange', followScreen)
   window.addEventListener('online', () => void session.retry())
+  window.addEventListener('offline', draw)
   window.addEventListener('hashchange', () => {
     const opened = takeLink()
     if (opened !== null) session.use(opened)
-  })
-  await navigator.serviceWorker?.register(new URL('door/service-worker.ts', base), {
-    scope: new URL('door', base).pathname,
   })
 }
 

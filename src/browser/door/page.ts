@@ -1,13 +1,15 @@
 // What only the page knows, and what can be done with it.
 
 import type { Ticket } from './offline-rules.ts'
+import type { WalkIn } from './walk-in.ts'
 
 export type Page = {
-  panel: 'none' | 'search' | 'person' | 'code' | 'more' | 'device'
+  panel: 'none' | 'search' | 'person' | 'code' | 'more' | 'device' | 'walkIn'
   isScanning: boolean
   query: string
   /** Whom the panel `person` is about. */
   person: string | null
+  walkIn: WalkIn | null
   cameraProblem: 'cameraNeedsHttps' | 'cameraForbidden' | 'cameraMissing' | null
   hasTorch: boolean
   torch: boolean

@@ -7,6 +7,7 @@ import type { Ticket } from './offline-rules.ts'
 import type { Actions, Page } from './page.ts'
 import type { Session } from './session.ts'
 import { signOf } from './tones.ts'
+import { registering } from './walk-in-panel.ts'
 import { counted, fill, moment, number, words } from './words/index.ts'
 
 /** More than can be read at a door. */
@@ -32,6 +33,7 @@ function contentOf(session: Session, page: Page, actions: Actions): [string, Tem
   }
   if (page.panel === 'code') return [words.code, typing(actions)]
   if (page.panel === 'device') return [words.thisDevice, settingUp(session, actions)]
+  if (page.panel === 'walkIn') return [words.registerSomebody, registering(session, page.walkIn)]
   return [words.more, more(session, actions)]
 }
 

@@ -6,6 +6,7 @@ import {
   type Conflict,
   type DoorList,
   getDoorList,
+  getScopes,
   KeyRefused,
   listConflicts,
   OutOfTime,
@@ -91,6 +92,10 @@ export class Session {
   saved: 'no' | 'saving' | 'saved' | 'failed' = 'no'
   door: Door | null = null
   ticketTypes = new Map<string, string>()
+  /** What the key may do; null until the server said so. */
+  scopes: string[] | null = null
+  /** The organisation's. */
+  colour: string | null = null
   list = new TicketList()
   listAt: string | null = null
   pointId: string | null = null
@@ -153,6 +158,8 @@ export class Session {
     this.#cursor = kept.cursor
     this.listAt = kept.list_at
     this.clock = kept.clock
+    this.colour = kept.colour ?? null
+    this.scopes = kept.scopes ?? null
     this.ticketTypes = new Map(kept.ticket_types)
     this.list.put(await this.#store.getAll('tickets'))
     this.#isListKept = kept.door !== null
@@ -182,6 +189,7 @@ export class Session {
       this.conflicts = []
     }
     const isOther = this.link?.event_id !== link.event_id
+    if (this.link?.key !== link.key) this.scopes = null
     this.link = link
     if (isOther) this.#returnToPlace()
     this.stopped = null
@@ -189,6 +197,10 @@ export class Session {
     this.loading = this.door === null
     this.changed()
     void this.sync()
+  }
+
+  get isOnline(): boolean {
+    return this.online && navigator.onLine
   }
 
   get keep(): boolean {
@@ -318,8 +330,7 @@ export class Session {
       refused: null,
     }
     const byList = this.list.judge(door, ticket, scan, this.#waitingOf(scan.attendee_id))
-    const isKept =
-      this.online && navigator.onLine ? await this.#decideLive(link, scan, byList) : await this.#decide(scan, byList)
+    const isKept = this.isOnline ? await this.#decideLive(link, scan, byList) : await this.#decide(scan, byList)
     if (isKept === 'answered') return
     if (isKept && byList.reason === null && ticket !== undefined) {
       this.last = { scan, attendeeId: ticket.attendee_id, name: ticket.name }
@@ -484,6 +495,10 @@ export class Session {
       await this.#undoAll(link)
       await this.#refresh(link)
       this.conflicts = await listConflicts(link)
+      if (this.scopes === null) {
+        this.scopes = await getScopes(link)
+        void this.#keep([], false)
+      }
       this.online = true
       this.#failures = 0
     } catch (error) {
@@ -564,6 +579,7 @@ export class Session {
     if (page.complete) this.list = new TicketList()
     this.list.put(tickets)
     this.door = { event: page.event, points: page.points }
+    this.colour = page.event.accent_colour
     this.ticketTypes = new Map(page.ticket_types.map(({ id, name }) => [id, name]))
     this.#salt = page.salt
     this.#cursor = page.next_cursor
@@ -585,6 +601,8 @@ export class Session {
       cursor: this.#cursor,
       list_at: this.listAt,
       clock: this.clock,
+      colour: this.colour,
+      scopes: this.scopes,
       ticket_types: [...this.ticketTypes],
     }
     this.#keeping = this.#keeping.then(async () => {
@@ -645,6 +663,20 @@ export class Session {
     // On the disk as long as their tickets are not: a scan that is uploaded twice counts once.
     this.#keeping = this.#keeping.then(() => dropScans(this.#store, scanIds)).catch(() => {})
     await this.#keeping
+  }
+
+  may(scope: string): boolean {
+    return this.scopes?.includes(scope) === true
+  }
+
+  /** Somebody was registered here: known before the next refresh says so. */
+  welcomeNew(attendee: Pick<Ticket, 'name' | 'company' | 'ticket_type_id' | 'status'> & { id: string }): Ticket {
+    const { id, name, company, ticket_type_id, status } = attendee
+    // By its code it is known from the next refresh on.
+    const ticket = { attendee_id: id, code_hash: id, name, company, ticket_type_id, status, entries: [] }
+    this.list.put([ticket])
+    this.#keepTicket(id)
+    return ticket
   }
 
   /** The entries of a ticket, with those that the server does not know of yet. */

@@ -38,6 +38,8 @@ export type Kept = {
   cursor: string | null
   list_at: string | null
   clock: number
+  colour?: string | null
+  scopes?: string[] | null
   ticket_types: [string, string][]
 }
 

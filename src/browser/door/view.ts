@@ -51,7 +51,7 @@ const asking = (session: Session, actions: Actions) => html`
 const opening = (session: Session) => html`
   <main class="card">
     <h1>${words.door}</h1>
-    <p role="status">${session.online ? words.reading : words.noNetworkYet}</p>
+    <p role="status">${session.isOnline ? words.reading : words.noNetworkYet}</p>
   </main>`
 
 const stopped = (session: Session, { paste, forget }: Actions) => {
@@ -120,7 +120,7 @@ const health = (session: Session) => {
   const minutes = Math.round(Math.abs(clock) / 60_000)
   return html`
     <div class="health" role="status">
-      ${session.online ? html`<p>● ${words.online}${list}</p>` : html`<p class="notice">○ ${words.offline}${list}</p>`}
+      ${session.isOnline ? html`<p>● ${words.online}${list}</p>` : html`<p class="notice">○ ${words.offline}${list}</p>`}
       ${waiting.length > 0 ? html`<p>↑ ${counted(words.toUpload, waiting.length)}</p>` : nothing}
       ${openConflicts.length > 0 ? html`<p class="notice">⚠ ${counted(words.conflicts, openConflicts.length)}</p>` : nothing}
       ${Math.abs(clock) > clockTolerance ? html`<p class="notice">${counted(clock > 0 ? words.clockSlow : words.clockFast, minutes)}</p>` : nothing}
@@ -147,7 +147,7 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
       </header>
       <div class="camera">
         <video muted playsinline aria-label=${words.camera}></video>
-        <div class="frame" aria-hidden="true"></div>
+        ${page.cameraProblem === null ? html`<div class="frame" aria-hidden="true"></div>` : nothing}
         ${session.deciding ? html`<p class="checking">${words.checking}</p>` : nothing}
         ${page.cameraProblem === null ? nothing : html`<p class="notice" role="alert">${fill(words.noCamera, { problem: words[page.cameraProblem] })}</p>`}
       </div>
@@ -160,7 +160,14 @@ const scanning = (session: Session, page: Page, actions: Actions) => {
           <button ?disabled=${session.last === null} @click=${() => session.undoLast()}>${icon('undo')}<span>${words.undo}</span></button>
           ${tool('more')}
         </div>
-        <button class="primary" id="open-search" @click=${() => actions.open('search')}>${icon('search')}<span>${words.search}</span></button>
+        <div class="first">
+          <button class="primary" id="open-search" @click=${() => actions.open('search')}>${icon('search')}<span>${words.search}</span></button>
+          ${
+            session.may('attendees:write') && direction === 'entry'
+              ? html`<button id="open-walkIn" @click=${() => actions.open('walkIn')}>${icon('walkIn')}<span>${words.walkIn}</span></button>`
+              : nothing
+          }
+        </div>
       </nav>
     </main>
     ${hasPanel ? panel(session, page, actions) : nothing}
@@ -188,7 +195,7 @@ const verdict = (session: Session, shown: Shown) => {
     <section class="verdict ${tone}" role="alertdialog" aria-modal="true" aria-labelledby="headline" data-reason=${reason}>
       <div class="message">
         <p class="sign" aria-hidden="true">${signOf(reason)}</p>
-        <h2 id="headline">${headline}</h2>
+        <h2 id="headline" class=${headline.length > 12 ? 'long' : ''}>${headline}</h2>
         ${name === null ? nothing : html`<p class="name ${length > 60 ? 'longest' : length > 24 ? 'long' : ''}">${name}</p>`}
         ${detail === null ? nothing : html`<p class="detail">${detail}</p>`}
         ${circumstance === '' ? nothing : html`<p>${circumstance}</p>`}

@@ -4,7 +4,12 @@ import { type Counted, en, type Words } from './en.ts'
 
 export type { Words } from './en.ts'
 
-const others: Record<string, () => Promise<Words>> = {}
+const others: Record<string, () => Promise<Words>> = {
+  de: async () => (await import('./de.ts')).de,
+  fr: async () => (await import('./fr.ts')).fr,
+  es: async () => (await import('./es.ts')).es,
+  nl: async () => (await import('./nl.ts')).nl,
+}
 
 export let words: Words = en
 /** For dates and numbers: of the language the variety that the browser names. */
@@ -29,6 +34,12 @@ export const counted = (pair: Counted, n: number): string =>
   fill(pair[new Intl.PluralRules(locale).select(n) === 'one' ? 0 : 1], { n: number(n) })
 
 export const number = (n: number): string => n.toLocaleString(locale)
+
+/** An amount in minor units. */
+export function money(amount: number, currency: string): string {
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency })
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
+}
 
 const time = (at: string): string => new Date(at).toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' })
 
