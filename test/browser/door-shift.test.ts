@@ -234,7 +234,14 @@ test.skipIf(!hasBrowser)(
     await ada.page.getByRole('radio', { name: 'Abendkasse' }).check()
     await look(ada.page)
     for (const path of ['**/registrations', '**/payments']) {
-      await ada.page.route(path, async (route) => void (await route.fetch(), await route.abort()), { times: 1 })
+      await ada.page.route(
+        path,
+        async (route) => {
+          await route.fetch()
+          await route.abort()
+        },
+        { times: 1 },
+      )
     }
     await ada.button('Anmelden und einlassen').click()
     await ada.button('Noch einmal').click()

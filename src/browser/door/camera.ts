@@ -4,9 +4,9 @@ import { prepareZXingModule, readBarcodes } from 'zxing-wasm/reader'
 
 // Pixels of the longer side; a larger frame takes longer and is read no better.
 const longestSide = 960
-const pauseMilliseconds = 60
-/** While nothing moves, frames are read so seldom. */
-const stillMilliseconds = 200
+// To copy a frame costs as much as to read it. While nothing moves, both are done less often.
+const pauseMilliseconds = { moving: 80, still: 150 }
+const readStillMilliseconds = 500
 /** A ticket stays before the camera for a while: a code counts again after it was out of sight for so long. */
 const forgottenAfterMilliseconds = 1_000
 
@@ -53,61 +53,64 @@ const hasTorch = (track: MediaStreamTrack | undefined): track is MediaStreamTrac
 
 async function readFrames(video: HTMLVideoElement, stopped: AbortSignal, { isLooking, onCode }: Watcher) {
   const frames = new Frames(video)
-  let last = { code: '', at: 0 }
-  let readAt = 0
+  let last = ''
+  /** Since when `last` is out of sight. While nobody looks, it stays where it is. */
+  let awaySince: number | null = null
+  let [readAt, pause] = [0, pauseMilliseconds.moving]
   while (!stopped.aborted) {
-    await new Promise((done) => setTimeout(done, pauseMilliseconds))
-    if (!isLooking()) {
-      // What stays in sight meanwhile is no new ticket.
-      last.at = performance.now()
-      continue
-    }
-    if (video.videoWidth === 0 || document.hidden) continue
-    if (!frames.hasMoved() && performance.now() - readAt < stillMilliseconds) continue
-    readAt = performance.now()
-    const [found] = await readBarcodes(frames.read(), { formats: ['QRCode'], maxNumberOfSymbols: 1 })
-    if (found === undefined || !found.isValid || stopped.aborted) continue
-    if (found.text !== last.code || performance.now() - last.at > forgottenAfterMilliseconds) {
-      // Reading another frame meanwhile would delay the verdict: both need the main thread.
-      const isJudged = await onCode(found.text).catch((error) => {
-        reportError(error)
-        return true
-      })
-      if (!isJudged) continue
-    }
-    last = { code: found.text, at: performance.now() }
+    await new Promise((done) => setTimeout(done, pause))
+    if (!isLooking() || video.videoWidth === 0 || document.hidden) continue
+    const { frame, hasMoved } = frames.take()
+    pause = hasMoved ? pauseMilliseconds.moving : pauseMilliseconds.still
+    const now = performance.now()
+    if (!hasMoved && now - readAt < readStillMilliseconds) continue
+    readAt = now
+    const [found] = await readBarcodes(frame, { formats: ['QRCode'], maxNumberOfSymbols: 1 })
+    if (stopped.aborted) return
+    const code = found?.isValid ? found.text : null
+    const isNew = code !== last || (awaySince !== null && now - awaySince > forgottenAfterMilliseconds)
+    // Reading another frame meanwhile would delay the verdict: both need the main thread.
+    if (code !== null && isNew && (await onCode(code).catch(report))) last = code
+    if (code === last) awaySince = null
+    else awaySince ??= now
   }
+}
+
+/** A code that cannot be judged is not tried again and again. */
+const report = (error: unknown): true => {
+  reportError(error)
+  return true
 }
 
 /** Frames of the part of the picture that can be seen: a neighbour's ticket beside it is not meant. */
 class Frames {
   #video: HTMLVideoElement
-  #whole = contextOf(document.createElement('canvas'))
-  #coarse = contextOf(Object.assign(document.createElement('canvas'), { width: 24, height: 24 }))
-  #before = new Uint8ClampedArray()
+  #context = document.createElement('canvas').getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D
+  #before: number[] = []
 
   constructor(video: HTMLVideoElement) {
     this.#video = video
   }
 
-  /** A copy of 24 × 24 pixels differs by more than noise from the one before. */
-  hasMoved(): boolean {
-    this.#coarse.drawImage(this.#video, ...this.#seen(), 0, 0, 24, 24)
-    const { data } = this.#coarse.getImageData(0, 0, 24, 24)
-    const hasMoved = this.#before.length === 0 || data.some((value, i) => Math.abs(value - (this.#before[i] ?? 0)) > 24)
-    this.#before = data
-    return hasMoved
-  }
-
-  read(): ImageData {
+  take(): { frame: ImageData; hasMoved: boolean } {
     const seen = this.#seen()
     const [, , width, height] = seen
     const scale = Math.min(1, longestSide / Math.max(width, height))
-    const { canvas } = this.#whole
-    canvas.width = Math.round(width * scale)
-    canvas.height = Math.round(height * scale)
-    this.#whole.drawImage(this.#video, ...seen, 0, 0, canvas.width, canvas.height)
-    return this.#whole.getImageData(0, 0, canvas.width, canvas.height)
+    const { canvas } = this.#context
+    const size = { width: Math.round(width * scale), height: Math.round(height * scale) }
+    // To set a size clears the canvas, and takes its time.
+    if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size)
+    this.#context.drawImage(this.#video, ...seen, 0, 0, canvas.width, canvas.height)
+    const frame = this.#context.getImageData(0, 0, canvas.width, canvas.height)
+    return { frame, hasMoved: this.#hasMoved(frame) }
+  }
+
+  /** More than noise: of some hundred pixels, spread over the frame, one in fifty is another. */
+  #hasMoved({ data, width, height }: ImageData): boolean {
+    const samples = Array.from({ length: 400 }, (_, i) => data[Math.floor(((i + 0.5) / 400) * width * height) * 4] ?? 0)
+    const changed = samples.filter((value, i) => Math.abs(value - (this.#before[i] ?? 0)) > 24).length
+    this.#before = samples
+    return changed > samples.length / 50
   }
 
   /** As `object-fit: cover` shows it. */
@@ -118,6 +121,3 @@ class Frames {
     return [(videoWidth - width) / 2, (videoHeight - height) / 2, width, height]
   }
 }
-
-const contextOf = (canvas: HTMLCanvasElement): CanvasRenderingContext2D =>
-  canvas.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D

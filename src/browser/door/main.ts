@@ -27,6 +27,7 @@ const page: Page = {
 }
 let session: Session
 let camera: Camera | null = null
+let cameraTurn = 0
 let facing: Facing = 'environment'
 /** The button that a panel was opened by, which has the focus again after it. */
 let opener = ''
@@ -68,17 +69,21 @@ function showColour(): void {
 
 async function startCamera(): Promise<void> {
   stopCamera()
+  const turn = cameraTurn
   page.cameraProblem = null
   const video = root.querySelector('video')
   if (video === null) return
   try {
-    camera = await openCamera(video, facing, {
+    const opened = await openCamera(video, facing, {
       isLooking: () => page.panel === 'none' && session.isReady,
       onCode: (code) => session.scanCode(code),
     })
+    // It was stopped, or another one was asked for, while this one opened.
+    if (turn !== cameraTurn) return opened.stop()
+    camera = opened
     page.hasTorch = camera.torch !== undefined
   } catch (error) {
-    page.cameraProblem = problemOf(error)
+    if (turn === cameraTurn) page.cameraProblem = problemOf(error)
   }
   draw()
 }
@@ -89,6 +94,7 @@ const problemOf = (error: unknown): NonNullable<Page['cameraProblem']> => {
 }
 
 function stopCamera(): void {
+  cameraTurn++
   camera?.stop()
   camera = null
   page.hasTorch = page.torch = false

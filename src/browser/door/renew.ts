@@ -21,10 +21,11 @@ export async function renew(): Promise<boolean> {
   if (installing !== null) await Promise.race([isSettled(installing), sleep(loadMilliseconds)])
   const { waiting } = registration
   if (waiting === null) return false
-  const hasTakenOver = new Promise((done) => workers.addEventListener('controllerchange', done, { once: true }))
+  const isTakenOver = new Promise<boolean>((done) => {
+    workers.addEventListener('controllerchange', () => done(true), { once: true })
+  })
   waiting.postMessage('take over')
-  await Promise.race([hasTakenOver, sleep(loadMilliseconds)])
-  return true
+  return Promise.race([isTakenOver, sleep(loadMilliseconds).then(() => false)])
 }
 
 const isSettled = (worker: ServiceWorker) =>

@@ -557,7 +557,7 @@ export class Session {
 
   async #refresh(link: DoorLink): Promise<void> {
     let cursor = this.#cursor
-    const tickets: Ticket[] = []
+    let tickets: Ticket[] = []
     for (;;) {
       const sent = Date.now()
       const page = await getDoorList(link, cursor)
@@ -566,16 +566,16 @@ export class Session {
       tickets.push(...page.tickets)
       cursor = page.next_cursor
       if (page.has_more) continue
-      await this.#apply(page, tickets)
+      this.#apply(page, tickets)
       // Somebody was erased: only the whole list says who.
       if (page.complete || this.list.size <= page.tickets_total) return
       cursor = null
-      tickets.length = 0
+      tickets = []
     }
   }
 
   /** At once when all pages are there: a list in parts would turn people away. */
-  async #apply(page: DoorList, tickets: readonly Ticket[]): Promise<void> {
+  #apply(page: DoorList, tickets: readonly Ticket[]): void {
     if (page.complete) this.list = new TicketList()
     this.list.put(tickets)
     this.door = { event: page.event, points: page.points }
@@ -585,7 +585,7 @@ export class Session {
     this.#cursor = page.next_cursor
     this.listAt = page.server_time
     this.#losePoint()
-    await this.#keep(tickets, page.complete)
+    void this.#keep(tickets, page.complete)
   }
 
   /** Puts what changed on the disk, or all that is in memory where it is not there yet. */
