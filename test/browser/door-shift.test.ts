@@ -251,13 +251,15 @@ test.skipIf(!hasBrowser)(
     await ada.button('Noch einmal').click()
     await ada.verdict('welcome')
     const { rows: orders } = await studio.query(
-      `select o.payment_status, p.method, p.amount::int, a.name, a.checked_in
+      `select o.payment_status, p.method, p.amount::int, a.name, a.checked_in, (
+         select count(*)::int from public.emails e where o.id = e.order_id or a.id = e.attendee_id or p.id = e.payment_id
+       ) as emails
        from public.attendees a join public.orders o on o.id = a.order_id join public.payments p on p.order_id = o.id
        where a.ticket_type_id = $1`,
       [priced],
     )
     expect(orders).toEqual([
-      { payment_status: 'paid', method: 'cash', amount: 2500, name: 'Zora Zufall', checked_in: true },
+      { payment_status: 'paid', method: 'cash', amount: 2500, name: 'Zora Zufall', checked_in: true, emails: 0 },
     ])
 
     const { rows: scans } = await studio.query(

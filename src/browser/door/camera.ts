@@ -5,7 +5,7 @@ import { prepareZXingModule, readBarcodes } from 'zxing-wasm/reader'
 // Pixels of the longer side; a larger frame takes longer and is read no better.
 const longestSide = 960
 // To copy a frame costs as much as to read it. While nothing moves, both are done less often.
-const pauseMilliseconds = { moving: 80, still: 150 }
+const pauseMilliseconds = { moving: 80, still: 100 }
 const readStillMilliseconds = 500
 /** A ticket stays before the camera for a while: a code counts again after it was out of sight for so long. */
 const forgottenAfterMilliseconds = 1_000

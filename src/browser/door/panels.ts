@@ -117,7 +117,7 @@ const more = (session: Session, { open, stop, forget }: Actions) => {
       log.length === 0
         ? nothing
         : html`<h3>${words.lastScans}</h3>
-          <ul class="log">${log.map(({ at, name, reason }) => html`<li><span>${moment(at)}</span> ${signOf(reason)} ${words.verdicts[reason][0]}${name === null ? '' : `: ${name}`}</li>`)}</ul>`
+          <ul class="log">${log.map(({ at, name, reason }) => html`<li><span>${moment(at)}</span> ${signOf(reason)} ${words.verdicts[reason][0]}${name === null ? '' : ` · ${name}`}</li>`)}</ul>`
     }
     <h3>${words.thisDevice}</h3>
     <p>${session.settings?.device}</p>
