@@ -45,7 +45,7 @@ try {
   const browser = await openBrowser(cameraArguments(film))
   const telephone = async (device: string, films = false) => {
     const viewport = { width: 360, height: 640 }
-    const context = await browser.newContext({ viewport, locale: 'en-GB', serviceWorkers: 'block' })
+    const context = await browser.newContext({ viewport, locale: 'en-GB' })
     // The ticket of the film would be scanned between the others.
     if (!films) await context.addInitScript(`navigator.mediaDevices.getUserMedia = () => new Promise(() => {})`)
     const page = await context.newPage()

@@ -7,10 +7,18 @@ const longestSide = 960
 // To copy a frame costs as much as to read it. While nothing moves, both are done less often.
 const pauseMilliseconds = { moving: 80, still: 100 }
 const readStillMilliseconds = 500
+const retryMilliseconds = 2_000
 /** A ticket stays before the camera for a while: a code counts again after it was out of sight for so long. */
 const forgottenAfterMilliseconds = 1_000
 
-prepareZXingModule({ overrides: { locateFile: () => new URL('zxing/zxing_reader.wasm', import.meta.url).href } })
+/** Loads the reader: at once, because the network may be gone when the camera opens. Where it failed, another call tries again. */
+const loadReader = (): Promise<unknown> =>
+  prepareZXingModule({
+    // Another function each time: the same overrides would be answered with the same failure.
+    overrides: { locateFile: () => new URL('zxing/zxing_reader.wasm', import.meta.url).href },
+    fireImmediately: true,
+  })
+loadReader().catch(() => {})
 
 export type Camera = {
   stop(): void
@@ -65,7 +73,10 @@ async function readFrames(video: HTMLVideoElement, stopped: AbortSignal, { isLoo
     const now = performance.now()
     if (!hasMoved && now - readAt < readStillMilliseconds) continue
     readAt = now
-    const [found] = await readBarcodes(frame, { formats: ['QRCode'], maxNumberOfSymbols: 1 })
+    const [found] = await readBarcodes(frame, { formats: ['QRCode'], maxNumberOfSymbols: 1 }).catch(async () => {
+      await loadReader().catch(() => new Promise((done) => setTimeout(done, retryMilliseconds)))
+      return []
+    })
     if (stopped.aborted) return
     const code = found?.isValid ? found.text : null
     const isNew = code !== last || (awaySince !== null && now - awaySince > forgottenAfterMilliseconds)

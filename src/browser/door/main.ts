@@ -18,6 +18,7 @@ const said = document.querySelector('#said') as HTMLElement
 const page: Page = {
   panel: 'none',
   isScanning: false,
+  hasFiles: navigator.serviceWorker === undefined,
   query: '',
   person: null,
   walkIn: null,
@@ -246,6 +247,10 @@ async function main(): Promise<void> {
   session = await Session.open(takeLink() ?? link, draw)
   if (session.link === null) draw()
   else session.use(session.link)
+  void navigator.serviceWorker?.ready.then(() => {
+    page.hasFiles = true
+    draw()
+  })
   listenToScanner()
   listenToEscape()
   document.addEventListener('visibilitychange', followScreen)

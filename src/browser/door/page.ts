@@ -6,6 +6,8 @@ import type { WalkIn } from './walk-in.ts'
 export type Page = {
   panel: 'none' | 'search' | 'person' | 'code' | 'more' | 'device' | 'walkIn'
   isScanning: boolean
+  /** The files of the page are kept, so that it opens without a network. */
+  hasFiles: boolean
   query: string
   /** Whom the panel `person` is about. */
   person: string | null

@@ -95,7 +95,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
                 </fieldset>`
         }
         <div class="device">
-          <p><strong>${settings.device}</strong><br>${savedOr(session)}</p>
+          <p><strong>${settings.device}</strong><br>${savedOr(session, page)}</p>
           <button id="open-device" @click=${() => actions.open('device')}>${words.change}</button>
         </div>
         ${health(session)}
@@ -106,9 +106,11 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
     ${hasPanel ? panel(session, page, actions) : nothing}`
 }
 
-/** Whether the list survives a reload. */
-const savedOr = ({ saved }: Session): string =>
-  saved === 'saved' ? `✓ ${words.saved}` : saved === 'saving' ? words.saving : `⚠ ${words.notSaved}`
+/** Whether the door opens again after a reload, without a network. */
+const savedOr = ({ saved }: Session, { hasFiles }: Page): string => {
+  if (saved === 'saved' && hasFiles) return `✓ ${words.saved}`
+  return saved === 'saved' || saved === 'saving' ? words.saving : `⚠ ${words.notSaved}`
+}
 
 const counter = ({ counts }: Session) => html`
   <p class="counter"><strong>${number(counts.arrived)}</strong> <span>${fill(words.arrived, { expected: number(counts.expected) })}</span></p>`
