@@ -227,6 +227,10 @@ async function tickets() {
      values ($1, $2, 'Breakfast', now() - interval '1 hour') returning id`,
     [organisation.id, own.id],
   )
+  await row(
+    `insert into public.check_in_points (organisation_id, event_id, name) values ($1, $2, 'Kiosk') returning id`,
+    [organisation.id, own.id],
+  )
   return { own, guest, unpaid, cancelled, elsewhere: await event.guest() }
 }
 
@@ -310,6 +314,19 @@ test.skipIf(!hasBrowser)('each answer can be read, a name is found, and a scan c
   await shown(page, 'not_inside')
   await page.locator('.verdict').getByText('Went out').waitFor()
   await next(page)
+
+  // A point that is deleted shuts its door, rather than letting people in elsewhere.
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('button', { name: 'Change the check-in point' }).click()
+  await page.getByLabel('Check-in point').selectOption('Kiosk')
+  await start(page)
+  await studio.query("delete from public.check_in_points where event_id = $1 and name = 'Kiosk'", [own.id])
+  await page.evaluate(`dispatchEvent(new Event('online'))`)
+  await page.getByText('is no longer there').waitFor()
+  expect(await page.getByRole('button', { name: 'Start scanning' }).isDisabled()).toBe(true)
+  await expectReadable(page, ...schemes)
+  await page.getByLabel('Check-in point').selectOption('The event as such')
+  await start(page)
   await page.getByRole('button', { name: 'Code' }).click()
   await expectReadable(page, ...schemes)
 })

@@ -145,6 +145,7 @@ test.skipIf(!hasBrowser)(
     await ada.button('Mehr').click()
     await look(ada.page)
     await ada.button('Check-in-Punkt wechseln').click()
+    expect(await ada.page.getByLabel('Gehen').isChecked()).toBe(true)
     await ada.page.getByLabel('Check-in-Punkt').selectOption('Die ganze Veranstaltung')
     await ada.page.getByLabel('Kommen').check()
     await ada.button('Scannen').click()

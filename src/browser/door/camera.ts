@@ -39,16 +39,23 @@ export async function openCamera(video: HTMLVideoElement, facing: Facing, watche
     video: { facingMode: { ideal: facing }, width: { ideal: 1280 }, height: { ideal: 720 } },
     audio: false,
   })
+  const close = () => {
+    for (const each of stream.getTracks()) each.stop()
+  }
   video.srcObject = stream
-  await video.play()
+  await video.play().catch((error) => {
+    // Another camera took its place.
+    close()
+    throw error
+  })
   const track = stream.getVideoTracks()[0]
   const reading = new AbortController()
   void readFrames(video, reading.signal, watcher)
   return {
     stop() {
       reading.abort()
-      for (const each of stream.getTracks()) each.stop()
-      video.srcObject = null
+      close()
+      if (video.srcObject === stream) video.srcObject = null
     },
     torch: hasTorch(track)
       ? (on) => track.applyConstraints({ advanced: [{ torch: on } as MediaTrackConstraintSet] })

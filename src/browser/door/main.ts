@@ -130,6 +130,8 @@ function followScreen(): void {
 const actions: Actions = {
   start() {
     allowSound()
+    // There is no point left to choose.
+    if (session.pointLost) session.choose(null, 'entry')
     page.isScanning = true
     draw()
     void startCamera()

@@ -86,7 +86,8 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
             ? nothing
             : html`<label>${words.point}
                 <select @change=${choose}>
-                  <option value="" ?selected=${session.pointId === null}>${words.wholeEvent}</option>
+                  ${session.pointLost ? html`<option selected disabled>—</option>` : nothing}
+                  <option value="" ?selected=${session.pointId === null && !session.pointLost}>${words.wholeEvent}</option>
                   ${points.map(({ id, name }) => html`<option value=${id} ?selected=${session.pointId === id}>${name}</option>`)}
                 </select></label>
                 <fieldset class="directions">
@@ -101,7 +102,7 @@ const choosing = (session: Session, page: Page, actions: Actions) => {
         ${health(session)}
         ${forgetting(session, actions.forget)}
       </div>
-      <div class="thumb"><button class="primary" @click=${actions.start}>${words.start}</button></div>
+      <div class="thumb"><button class="primary" ?disabled=${session.pointLost && points.length > 0} @click=${actions.start}>${words.start}</button></div>
     </main>
     ${hasPanel ? panel(session, page, actions) : nothing}`
 }

@@ -125,8 +125,8 @@ export const de: Words = {
   forget: 'Gerät zurücksetzen',
   forgetHint: 'Löscht Zugang, Gästeliste, wartende Scans und Namen.',
   wouldBeLost: [
-    '{n} Scan, noch nicht übertragen, ginge verloren.',
-    '{n} Scans, noch nicht übertragen, gingen verloren.',
+    '{n} noch nicht übertragener Scan ginge verloren.',
+    '{n} noch nicht übertragene Scans gingen verloren.',
   ],
   wipe: 'Löschen',
 
